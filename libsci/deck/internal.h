@@ -152,7 +152,7 @@ struct deck_service {
 	struct sci_addr *addr;		/* by rank */
 	_Atomic uint32_t tokens;
 	_Atomic bool *dead;		/* by rank; the thread sets it */
-	/* only the thread uses these */
+	/* only the service's thread uses the members below */
 	struct list names[NAME_BUCKETS];
 	struct list finds;		/* questions for names that are not there yet */
 	int neighbour[2];		/* rank that it watches; -1: none */

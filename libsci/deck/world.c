@@ -148,7 +148,10 @@ int deck_done(void)
 	team = w->team;
 	ret = sci_team_barrier(team);
 	atomic_store_explicit(&the_world, NULL, memory_order_release);
-	/* this waits until the others leave: without a barrier they may still ask for names */
+	/*
+	 * the close waits until the other processes leave: if the barrier has failed, they may
+	 * still ask for names
+	 */
 	closed = sci_team_close(team);
 	deck_service_stop(w);
 	world_free(w);

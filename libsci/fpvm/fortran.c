@@ -223,7 +223,7 @@ API void pvmfsleep_(int *seconds)
 	sleep((unsigned int)*seconds);
 }
 
-/* The sibling with index @i, from 0; any other index gives the number alone. */
+/* Get the number of siblings, and the sibling with index @i, from 0. Another index leaves @tid. */
 API void pvmfsiblings_(int *n, int *i, int *tid);
 API void pvmfsiblings_(int *n, int *i, int *tid)
 {
@@ -299,7 +299,7 @@ API void pvmftasks_(int *where, int *ntask, int *tid, int *ptid, int *dtid, int 
 	next = (next + 1) % count;
 }
 
-/* A class of the mail box at each call; -1 in @nclasses begins with the first one. */
+/* Get a class of the mail box with each call; -1 in @nclasses begins with the first one. */
 API void pvmfgetmboxinfo_(const char *pattern, char *name, int *nclasses, int *nentries,
 			  int *indices, int *owners, int *flags, int *info, size_t plen,
 			  size_t nlen);

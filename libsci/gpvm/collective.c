@@ -147,7 +147,7 @@ static int coll_begin(struct coll *c, enum trace_kind kind, char *group, int typ
 		return PvmBadParam;
 	if (!group || !*group)
 		return PvmNullGroup;
-	/* the root's instance counts, also where others have left before it */
+	/* @root is an instance, which differs from the place in @tids if a member has left */
 	ret = group_tid(group, root);
 	if (ret < 0)
 		return ret;

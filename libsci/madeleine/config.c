@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Reads files of sessions and networks; see config.h. */
+/* This file reads files of sessions and networks; see config.h. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>

@@ -45,7 +45,7 @@ _Static_assert(WAY_WINDOW >= WAY_CREDIT, "a sender without credits gets one");
 
 enum event_kind { EVENT_STOP, EVENT_RECEIVED, EVENT_SENT, EVENT_CREDIT_SENT, EVENT_FIRST };
 
-/* Why a request was made. The object of a request begins with this. */
+/* The purpose of a request. The object of a request begins with this value. */
 struct event {
 	enum event_kind kind;
 };

@@ -16,7 +16,7 @@ static char *text_begin(p_ntbx_pack_buffer_t b, char letter)
 	return b->buffer + LETTERS;
 }
 
-/* Get the number behind the letters, with a 0 at its end. */
+/* Check the letters that name the type of a packed number, and copy the text of the number. */
 static void text_get(const ntbx_pack_buffer_t *b, char letter, size_t width, char *text)
 {
 	for (int i = 0; i < LETTERS; i++)

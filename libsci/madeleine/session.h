@@ -63,11 +63,10 @@ const struct network *mad_session_network(const struct def *d, p_ntbx_process_t 
 					  p_ntbx_process_t b);
 
 /*
- * The way of a message: @way becomes the processes after @from, up to @to, with as few of
- * them as possible, and has room for all members. If several processes can be the next
- * gateway, the ranks of @from and @to choose one of them, so that these gateways share the
- * pairs. All processes compute the same way. Within one network it is @to alone. Return:
- * how many they are.
+ * Compute the way of a message: @way becomes the processes after @from, up to @to, with as few of
+ * them as possible, and has room for all members. If several processes can be the next gateway, the
+ * ranks of @from and @to choose one of them, so that these gateways share the pairs. All processes
+ * compute the same way. Within one network the way is @to alone. Return: how many they are.
  */
 int mad_session_way(const struct def *d, p_ntbx_process_t from, p_ntbx_process_t to,
 		    p_ntbx_process_t *way);

@@ -199,7 +199,7 @@ static void channel_connect(struct mad_world *w, p_mad_channel_t c, const struct
 		connections_add(c, i, nature_of(d, me, to));
 		link = &((p_mad_connection_t)tbx_darray_get(c->out_connection_darray, i))
 				->stream->link;
-		/* gateways of ways are neighbours */
+		/* a link through gateways needs no connection: the gateways are neighbours */
 		if (link->way)
 			continue;
 		ret = w->net->connect(w, link->network, to->global_rank);
@@ -221,7 +221,9 @@ static void channel_open(struct mad_world *w, const struct def *d, long id,
 	c->type = types[d->kind];
 	c->not_private = d->user ? tbx_false : tbx_true;
 	c->max_sub = d->kind == DEF_XCHANNEL ? SUBS_MAX : 0;
-	/* messages of a part travel in its user */
+	/*
+	 * the messages of a channel that is part of a virtual channel travel in the virtual channel
+	 */
 	if (!d->user)
 		channel_connect(w, c, d, me);
 	tbx_htable_add(w->m->channel_htable, d->name, c);

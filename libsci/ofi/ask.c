@@ -218,7 +218,7 @@ static bool ask_is_direct_atomic(const struct sfi_ep *ep, const struct sfi_ask *
 static int ask_directly(const struct sfi_ask *a, struct sci_peer *peer,
 			struct sfi_op *op, const struct sci_rmw *rmw)
 {
-	/* the segment knows its length */
+	/* the fabric checks the segment's length */
 	const struct sci_key key = {
 		.segment = SFI_KEY_SEGMENT(a->places->key), .len = UINT64_MAX,
 	};

@@ -62,7 +62,7 @@ void sfi_cq_push(struct sfi_cq *cq, const struct fi_cq_tagged_entry *e,
 	entry_filled(cq);
 }
 
-/* sfi_cq_tell() for a queue in whose buffer no reader waits. */
+/* Do what sfi_cq_tell() does, for a queue in whose buffer no reader waits. */
 void sfi_cq_queue(struct sfi_cq *cq, struct sfi_ep *ep, uint64_t flags,
 		  void *context, void *buf, const struct sci_status *st)
 {
@@ -132,8 +132,8 @@ bool sfi_cq_ready(struct sfi_cq *cq)
 }
 
 /*
- * sfi_eps_progress() for a domain with one thread: no locks. Most queues have one endpoint,
- * and then an empty read costs half as many instructions.
+ * Do what sfi_eps_progress() does, for a domain with one thread: no locks. Most queues have one
+ * endpoint, and then an empty read costs half as many instructions.
  */
 static __always_inline void straight_progress(struct sfi_cq *cq)
 {

@@ -252,7 +252,7 @@ struct sfi_op {
 	void *buf;
 	uint64_t flags;			/* flags of the completion */
 	bool silent;			/* report only an error */
-	/* handles the end; NULL: report a completion */
+	/* handles the end of the operation; NULL: report a completion */
 	void (*done)(struct sfi_op *op, const struct sci_status *st);
 	unsigned int parts;		/* one-sided: messages outstanding */
 	int error;
@@ -473,7 +473,7 @@ void sfi_op_told(struct sfi_op *op, const struct sci_status *st, uint64_t more);
 void sfi_cntr_count(struct sfi_cntr *c, int error);
 
 /*
- * Report the success of an operation without a struct sfi_op. Arguments as for
+ * Report the success of an operation without a struct sfi_op. The arguments are those of
  * sfi_op_describe().
  */
 static inline void sfi_tell(struct sfi_ep *ep, const struct sfi_side *s,

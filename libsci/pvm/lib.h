@@ -195,7 +195,7 @@ int pv_unpack_int(void);
 /* Unpack a string; to be freed. NULL: no memory. */
 char *pv_unpack_new(void);
 
-/* pvm_send() to daemon @tid, by a task with PvmResvTids. Return: 0 or a PVM error. */
+/* Do pvm_send() to daemon @tid, by a task with PvmResvTids. Return: 0 or a PVM error. */
 int pv_daemon_send(struct buf *b, int tid, int tag);
 
 /* ---- wait.c ---- */

@@ -135,7 +135,7 @@ static void message_came(const struct frame_head *head, struct body *b)
 		.len = (int)len, .ctx = ctx, .tag = tag, .wid = wid, .enc = enc,
 		.src = (int)head->src, .dst = pvmmytid,
 	};
-	/* tasks cannot send output in the name of another one */
+	/* tasks cannot send output in the name of another task */
 	if (!pv_output_take(m))
 		pv_inbox_add(m);
 }

@@ -96,7 +96,7 @@ static void daemon_exec(char **argv, int report_fd)
 	null = open("/dev/null", O_RDWR);
 	dup2(null, 0);
 	dup2(null, 1);
-	/* otherwise a pipe of the program would stay open as long as the daemon runs */
+	/* close the program's standard error: a pipe would stay open as long as the daemon runs */
 	dup2(null, 2);
 	fcntl(report_fd, F_SETFD, 0);
 	snprintf(fd, sizeof(fd), "%d", report_fd);

@@ -79,7 +79,7 @@ static inline void shmem_ok(const char *call, int error)
 		shmem_die_of(call, error);
 }
 
-/* Like shmem_ok(), with words about the failed part. */
+/* Do what shmem_ok() does, with words about the failed part. */
 static inline void shmem_ok_of(const char *call, int error, const char *what)
 {
 	if (unlikely(error < 0))

@@ -8,7 +8,10 @@
 
 #include "libsci/shmem/internal.h"
 
-/* Protects the lists of contexts. Several threads may make contexts, but only one makes teams. */
+/*
+ * This lock protects the lists of contexts. Several threads may make contexts, but only one makes
+ * teams.
+ */
 static pthread_mutex_t contexts = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- teams ---- */

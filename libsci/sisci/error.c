@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Turns -errno into SISCI codes, for all files of the library. */
+/* This file turns -errno into SISCI codes, for all files of the library. */
 
 #include <errno.h>
 

@@ -15,7 +15,7 @@
 
 struct sci_library sci_lib;
 
-/* Lets one SCIInitialize() or SCITerminate() run at a time. */
+/* This lock lets one SCIInitialize() or SCITerminate() run at a time. */
 static pthread_mutex_t lib_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 

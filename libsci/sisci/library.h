@@ -60,7 +60,7 @@ static inline void sci_set_error(sci_error_t *error, sci_error_t err)
 			(err) = sci_leave(work);			\
 	} while (0)
 
-/* As SCI_RUN(), and store the result in *@error. @error may be NULL. */
+/* Do what SCI_RUN() does, and store the result in *@error. @error may be NULL. */
 #define SCI_CALL(error, flags, known, work)				\
 	do {								\
 		sci_error_t err_;					\

@@ -98,7 +98,10 @@ static sci_error_t lseg_check_create(const sci_local_segment_t *segment,
 {
 	if (!segment || (flags & SCI_FLAG_USE_CALLBACK && !callback))
 		return SCI_ERR_ILLEGAL_PARAMETER;
-	/* Members share memory that others store to from the start: it is neither private nor empty. */
+	/*
+	 * Members share memory that other processes store to from the start: it is neither private
+	 * nor empty.
+	 */
 	if (flags & SCI_FLAG_BROADCAST) {
 		if (flags & SCI_FLAG_PRIVATE)
 			return SCI_ERR_ILLEGAL_FLAG;

@@ -191,7 +191,7 @@ static void drop_first(struct sci_notifier *n)
 	free(item);
 }
 
-/* Unlock and drop a reference; the last one frees. */
+/* Unlock and drop a reference; the last one frees the notifier. */
 static void unlock_unref(struct sci_notifier *n)
 {
 	bool last = !--n->refs;

@@ -51,7 +51,7 @@ enum sci_type {
 	SCI_TYPES
 };
 
-/* Every object begins with this. */
+/* Every object begins with this structure. */
 struct sci_obj {
 	uintptr_t handle;
 	enum sci_type type;

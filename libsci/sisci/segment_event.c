@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Turns events of a fabric's segments into SISCI's callback reasons. */
+/* This file turns events of a fabric's segments into SISCI's callback reasons. */
 
 #include "libsci/sisci/object.h"
 

@@ -27,7 +27,10 @@ static int copies_sync(int err)
 	return err;
 }
 
-/* Return true if this process combines its copy; of one per node, the first process does. */
+/*
+ * Return true if this process combines its copy. With ONE_PER_NODE, the first process of each node
+ * does.
+ */
 static bool copy_is_combined(const struct smi_region *r)
 {
 	return !(r->replicated & SMI_REP_ONE_PER_NODE) || smi.first[smi.node] == smi.rank;

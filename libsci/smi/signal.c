@@ -84,7 +84,9 @@ static bool signal_count_take(unsigned int *count)
 	return true;
 }
 
-/* Take a signal, preferably one that was sent in this way. Context: smi.lock is held. */
+/*
+ * Take a signal; prefer one that was sent to calls such as the caller's. Context: smi.lock is held.
+ */
 static bool signal_take(int rank)
 {
 	struct sender *from = smi.signals->from;

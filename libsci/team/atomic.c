@@ -100,7 +100,7 @@ static void atomic_serve(void *arg, const struct sci_handled *m)
 	sci_handler_send(m->peer, TEAM_ATOMIC_REPLY, m->tag, &reply, sizeof(reply));
 }
 
-/* Context: called with atomics_lock held. */
+/* Return the atomic of an answer, or NULL. Context: called with atomics_lock held. */
 static struct far_atomic *atomic_find(struct team_world *w, uint64_t tag)
 {
 	struct list *pos, *n;

@@ -148,8 +148,8 @@ static void flat_take_gather(struct sci_coll *c, int rank, const uint8_t *data)
 }
 
 /*
- * Like the functions above, if the members must first learn the longest length: the first
- * epoch has the length of the member's part, and the beginning of the part.
+ * These functions do the same if the members must first learn the longest length: the first epoch
+ * has the length of the member's part, and the beginning of the part.
  */
 #define FIRST_PART	(SHORT_MAX - 8)
 

@@ -99,7 +99,7 @@ static int lock_look(struct sci_team *t, uint64_t *lock, uint16_t ticket, uint32
 		ret = word_change(t, lock, v, lock_word(*v, ticket, me));
 		return ret ? ret : -EOWNERDEAD;
 	}
-	/* skip the ticket served, or the one after a dead owner's: its member does not use it */
+	/* skip the ticket whose turn it is: its member does not use it */
 	if (late && ahead && ahead < 0x8000 && (!owner_of(*v) || owner_dead(t, *v))) {
 		ret = word_change(t, lock, v, lock_word(*v, (uint16_t)(served_of(*v) + 1),
 							owner_of(*v)));

@@ -142,7 +142,7 @@ static int round_start(struct sci_coll *c)
 		if (ret)
 			return ret;
 	}
-	/* receives first, so that no message is unexpected */
+	/* post the receives first, so that no message is unexpected */
 	for (int send = 0; send < 2; send++)
 		for (size_t i = p->at; plan_in_round(p, i); i++) {
 			struct plan_step *s = &p->steps[i];
@@ -222,7 +222,7 @@ void plan_free(struct sci_coll *c)
 	for (size_t i = 0; i < p->n; i++) {
 		struct plan_step *s = &p->steps[i];
 
-		/* cancel it: the program may reuse the buffer after the call */
+		/* cancel the request: the program may reuse the buffer after the call */
 		if (s->req)
 			sci_cancel(s->req);
 		while (s->req && sci_wait(s->req, 1, NULL) == -ETIMEDOUT)

@@ -235,7 +235,7 @@ static int put_signal(struct sci_team *t, void *dst, const void *src, size_t len
 
 	if (how != SCI_SIGNAL_SET && how != SCI_SIGNAL_ADD)
 		return -EINVAL;
-	/* of a far member: returns after the data has arrived */
+	/* a put to a far member returns here after the data has arrived */
 	ret = rma_put(t, dst, src, len, rank, true);
 	if (ret)
 		return ret;

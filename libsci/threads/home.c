@@ -114,7 +114,7 @@ static void pages_count(char *p, size_t len)
 	}
 }
 
-/* struct heap's function of this name. In a thread of the program. */
+/* Get memory for the heap: the function "more" of struct heap. Context: a thread of the program. */
 static void *home_grow(size_t len)
 {
 	struct sci_vm_range r = {

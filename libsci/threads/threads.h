@@ -177,12 +177,12 @@ static inline bool world_spans(void)
 }
 
 /*
- * In the initial thread, while @main waits: make memory shared and start the other nodes.
- * Return false after a message if that is not possible. Else call @done when the nodes
- * run, from this thread or from another one.
+ * Called in the initial thread, while @main waits: make memory shared and start the other nodes.
+ * Return false after a message if that is not possible. Else call @done when the nodes run, from
+ * this thread or from another one.
  */
 bool world_span(pthread_t main, void (*done)(void));
-/* In the initial thread of the first node: wait for the death of another node. */
+/* Wait for the death of another node. Context: the initial thread of the first node. */
 noreturn void world_watch(void);
 /*
  * If the first node has died, print that and end this node, which is another one. Only one node
@@ -209,13 +209,19 @@ void memory_find_libsci(void);
 /* Return true if the address lies in the code of libsci, which is not the program's. */
 bool memory_is_libsci(const void *code);
 
-/* home.c: in the initial thread of node 0. False: the heap's pages live on no node. */
+/*
+ * Start the homes of the heap's pages. Context: the initial thread of node 0. Return: false: the
+ * heap's pages live on no node.
+ */
 bool home_prepare(void);
 extern bool home_loads;			/* it loads libsci */
-/* In the initial threads of all nodes after that, when they run. */
+/*
+ * Open the SCI Virtual Memory for the heap. Context: the initial threads of all nodes, after
+ * home_prepare().
+ */
 void home_open(void);
 
-/* futex.c: make private futexes of libraries work between nodes. In the initial thread. */
+/* Make private futexes of libraries work between nodes. Context: the initial thread. */
 bool futex_share(void);
 
 /* The definition of a function in the next library: usually in libc. */

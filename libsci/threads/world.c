@@ -69,7 +69,7 @@ static bool place_parse(struct world *w, const char *s)
 	return true;
 }
 
-/* "shared" (default), "local", "round", or a node id. */
+/* Parse where the heap's pages live: "shared" (default), "local", "round", or a node id. */
 static bool memory_parse(struct world *w, const char *s)
 {
 	char *end;

@@ -6,7 +6,9 @@
 #include "bench.h"
 #include "outfile.h"
 
-/* Like the functions of outfile.h, for a path. After an error they print a message. */
+/*
+ * These functions do what those of outfile.h do, for a path. After an error they print a message.
+ */
 int bench_file_open(struct outfile *o, const char *path);
 int bench_file_commit(struct outfile *o, const char *path);
 

@@ -52,7 +52,7 @@ int tool_gateway(const struct tool_command *self, int argc, char **argv)
 
 #define WORDS_MAX	32u
 
-/* NODE SCI_NET SCI_NET_PEERS FABRIC... */
+/* Execute `sci gateway`. @text has the words NODE SCI_NET SCI_NET_PEERS FABRIC... */
 static noreturn void gateway_exec(const struct agent_job *job, char *text, int out,
 			 const struct proc_origin *origin)
 {

@@ -26,7 +26,7 @@
 #define CLUSTER_ROOM	33
 #define COMMAND_ROOM	32
 
-/* A socket that says: its owner is a process of the node. */
+/* A socket whose name says that its owner is a process of the node. */
 struct presence {
 	uint64_t inode;
 	unsigned int node;

@@ -33,7 +33,7 @@ struct tune {
 	struct setup chosen;
 	size_t room;			/* bytes of the largest work */
 
-	/* the last tune_compare() sets these */
+	/* the last call of tune_compare() has set these members */
 	unsigned int n_works, n_setups;
 	struct work work[TUNE_WORKS];
 	double *log_t;			/* indexed by round, setup, work */

@@ -68,11 +68,11 @@ enum vm_state {
 };
 
 struct vm_page {
-	/* for home and directory: protected by vm->serve_lock */
+	/* members for the home and the directory; vm->serve_lock protects them */
 	void *frame;			/* NULL: none, or another member is the home */
 	struct vm_notice *notice;	/* NULL: this member has not changed it */
 	int16_t dir_home;		/* the home, as the directory knows it; -1: none yet */
-	/* for the view: protected by vm->lock, but the server reads it, too */
+	/* members for the view; vm->lock protects them, but the server reads them, too */
 	_Atomic int16_t home;		/* -1: not known here */
 	uint8_t state;			/* enum vm_state */
 	bool armed;			/* the view is shut, to test whether it is used */
@@ -351,7 +351,7 @@ void vm_fault_stop(struct sci_vm *vm);
 void vm_job_push(struct sci_vm *vm, struct vm_job *job);
 void vm_jobs_drop(struct sci_vm *vm);
 
-/* view.c: vm->lock is held */
+/* The functions of view.c are called with vm->lock held. */
 bool vm_can_map(void *memory);
 int vm_mmap(void *addr, size_t len, int prot, int flags, int fd, uint64_t offset);
 int vm_view(struct sci_vm *vm, struct vm_range *r, size_t i, bool write);
@@ -365,7 +365,7 @@ int vm_page_home(struct sci_vm *vm, struct vm_range *r, size_t i);
 int vm_view_protect(struct vm_range *r, size_t i, enum vm_state state);
 int vm_page_source(struct sci_vm *vm, struct vm_range *r, size_t i, int home, void **src);
 
-/* cache.c: vm->lock is held unless a function says otherwise */
+/* The functions of cache.c are called with vm->lock held, unless a comment says otherwise. */
 int vm_cache_open(struct sci_vm *vm);
 int vm_copies_attach(struct sci_vm *vm, struct vm_range *r);
 int vm_copies_show(struct sci_vm *vm, struct vm_range *r);

@@ -239,7 +239,7 @@ int vm_serve_home(struct sci_vm *vm, const void *addr, int want)
 	return ret;
 }
 
-/* Bind pages of this directory from @addr on: 0; -EBUSY: some page has another home. */
+/* Bind pages of this directory from @addr on. Return: 0; -EBUSY: some page has another home. */
 int vm_serve_place(struct sci_vm *vm, const void *addr, uint64_t len, int home)
 {
 	struct vm_range *r;

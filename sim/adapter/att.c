@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The address translation table: data sheet, section 4. */
+/* The address translation table: section 4 of the data sheet. */
 #include "sim/adapter/model.h"
 
 #define ATTR_ALL							\

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Mailbox and commands: section 11. */
+/* Mailbox and commands: section 11 of the data sheet. */
 #include "sim/adapter/model.h"
 
 /* Return a node id of 16 bits. An invalid id of 32 bits stays invalid. */

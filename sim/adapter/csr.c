@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Control and status registers: sections 3, 8 and 11. */
+/* Control and status registers: sections 3, 8 and 11 of the data sheet. */
 #include "sim/adapter/model.h"
 
 #define NO_LATCH	UINT32_MAX

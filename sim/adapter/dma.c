@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The DMA engine: section 13. Its ring may contain any bytes. */
+/* The DMA engine: section 13 of the data sheet. Its ring may contain any bytes. */
 #include "sim/adapter/model.h"
 
 struct descriptor {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* INT_STATUS, INT_MASK and the interrupts that they cause: section 10. */
+/* INT_STATUS, INT_MASK and the interrupts that they cause: section 10 of the data sheet. */
 #include "sim/adapter/model.h"
 
 void interrupt_raise(struct sim_adapter *a, uint32_t bits)

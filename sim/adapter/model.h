@@ -334,7 +334,7 @@ struct sim_adapter {
 	struct link own;	/* requests to the own node */
 	struct nodes *nodes[NODES_FAN];
 
-	/* time and work */
+	/* the timer, and the work that is left */
 	uint64_t deadline;
 	uint64_t deadline_told;
 	unsigned int budget;
@@ -485,7 +485,7 @@ void interrupt_clear(struct sim_adapter *a, uint32_t bits);
 void interrupt_mask(struct sim_adapter *a, uint32_t mask);
 void interrupt_settle(struct sim_adapter *a);
 
-/* csr.c: registers that other nodes may read; false: not this one */
+/* Read a register that other nodes may read. Return false for any other register. */
 bool csr_public(const struct sim_adapter *a, uint32_t offset, uint32_t *value);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Loads from the window, locks and prefetched lines: sections 4 and 6. */
+/* Loads from the window, locks and prefetched lines: sections 4 and 6 of the data sheet. */
 #include "sim/adapter/model.h"
 
 /* ---- prefetched lines ---- */
@@ -149,7 +149,7 @@ static void read_whole(const struct sim_adapter *a, const struct read *r,
 {
 	uint32_t mask = r->attr & SCI_PCI_ATT_NO_128 ? 63 : a->line_mask;
 
-	/* unless the load crosses from one half into the other */
+	/* ask for the whole line if the load crosses from one half into the other */
 	if ((r->address & mask) + r->len > mask + 1)
 		mask = a->line_mask;
 	p->address &= ~(uint64_t)mask;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Requests of other nodes, each executed at most once: section 6.
+ * Requests of other nodes, each executed at most once: section 6 of the data sheet.
  *
  * This node keeps three things for each source: its epoch; the number below which it has no
  * outstanding request (the floor); and the answers to the PACKET_WINDOW numbers from there on.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Code that rings and tables share, and the receive ring: section 10. */
+/* Code that rings and tables share, and the receive ring: section 10 of the data sheet. */
 #include "sim/adapter/model.h"
 
 void ring_set_base(struct sim_adapter *a, struct ring *r, uint32_t high)

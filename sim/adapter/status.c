@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Errors, barriers and the status words of users: sections 8 and 9. */
+/* Errors, barriers and the status words of users: sections 8 and 9 of the data sheet. */
 #include "sim/adapter/model.h"
 
 enum { WORD_ERRORS, WORD_DOWN, WORD_FATAL, WORD_DONE };

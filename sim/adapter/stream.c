@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Stream buffers: data sheet, section 5.  A buffer is free, gathers the stores
- * of one initiator, or leaves: its packets wait to become transactions.
+ * Stream buffers: section 5 of the data sheet. A buffer is free, gathers the stores of one
+ * initiator, or leaves: its packets wait to become transactions.
  */
 #include "sim/adapter/model.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Requests that have been sent, from their slot to their answer: section 6.
+ * Requests that have been sent, from their slot to their answer: section 6 of the data sheet.
  *
  * Stores, loads and DMA share the slots of the data sheet; mailbox and command have slots of
  * their own, so neither waits for the other.

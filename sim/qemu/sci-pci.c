@@ -662,7 +662,9 @@ static void sci_instance_init(Object *obj)
 	struct sci_card *card = SCI_CARD(obj);
 
 	card->link.fd = -1;
-	/* on a conventional bus, too: it only sets the size of the configuration space */
+	/*
+	 * set the flag on a conventional bus, too: it only sets the size of the configuration space
+	 */
 	card->pci.cap_present |= QEMU_PCI_CAP_EXPRESS;
 }
 

@@ -66,7 +66,7 @@ struct sci_peer {
 	uint32_t entries;
 };
 
-/* An export, as its table describes it. */
+/* An export of a peer, as the peer's export table describes it. */
 struct export {
 	uint64_t length;
 	uint64_t root;
@@ -286,7 +286,10 @@ static void direct_unshow(struct sci_card *card, uint32_t n)
 	w->shown[n].mapped = false;
 	if (map_zeros(w, n * size, size))
 		return;
-	/* unmapping it would split a mapping, and there are too many: unmap all of it */
+	/*
+	 * unmapping the entry would split a mapping, and there are too many mappings: unmap the
+	 * window
+	 */
 	warn_report("sci-pci: node %u: %s: nothing is in the window any more",
 		    card->config.node, strerror(errno));
 	show_nothing_at_all(card);
@@ -572,7 +575,9 @@ static void peer_in(struct sci_card *card, const struct frame_attach *attach, in
 		QTAILQ_INSERT_TAIL(&card->window.peers, p, next);
 }
 
-/* Show entries that were made, or lost their peer, before its table was known. */
+/*
+ * Show the entries of a node again: they may have become valid before its export table was known.
+ */
 static void show_node(struct sci_card *card, uint32_t node)
 {
 	struct sim_att_entry e;

@@ -39,7 +39,7 @@ static bool take_descriptors(struct conn *c, struct msghdr *msg)
 	return good;
 }
 
-/* As recvmsg(), but return -EBADF if there was more than one descriptor. */
+/* Receive as recvmsg() does, but return -EBADF if there was more than one descriptor. */
 static ssize_t read_frame(struct conn *c)
 {
 	struct iovec iov = {
@@ -84,7 +84,7 @@ static bool memory_good(const struct conn *c)
 	return true;
 }
 
-/* Return 0 or an errno. */
+/* Check the first frame of an adapter. Return 0 or an errno. */
 static int check_frame(const struct conn *c, size_t n)
 {
 	const struct frame_attach *a = &c->attach;

@@ -23,16 +23,16 @@ bool command_points(struct fabric *f, const char *name,
 		    bool (*fn)(struct point *pt, void *arg), void *arg,
 		    struct answer *a);
 
-/* set NAME KEY VALUE [after ...] [for ...] */
+/* the command "set NAME KEY VALUE [after ...] [for ...]" */
 bool command_set(struct fabric *f, struct words *w, struct answer *a);
 
-/* link down|up NAME [after ...] [for ...] */
+/* the command "link down|up NAME [after ...] [for ...]" */
 bool command_link(struct fabric *f, struct words *w, struct answer *a);
 
 /* kill NODE [after ...] */
 bool command_kill(struct fabric *f, struct words *w, struct answer *a);
 
-/* garbage NODE COUNT [FROM] */
+/* the command "garbage NODE COUNT [FROM]" */
 bool command_garbage(struct fabric *f, struct words *w, struct answer *a);
 
 /* These commands print text. */

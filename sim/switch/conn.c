@@ -114,7 +114,7 @@ static void frame_dequeue(struct conn *c)
 	free(w);
 }
 
-/* Return false if the frame could neither be sent nor kept. */
+/* Send a frame, or keep it for later. Return false if neither is possible. */
 static bool send_or_keep(struct conn *c, const void *frame, size_t size,
 			 int fd, bool packet)
 {

@@ -86,7 +86,7 @@ static void control_run(struct control *c, const char *line)
 	a->error[0] = '\0';
 }
 
-/* Return false if there is no whole line. */
+/* Execute the next line of a client. Return false if there is no whole line. */
 static bool control_run_line(struct control *c)
 {
 	char *end_of_line = memchr(c->in, '\n', c->used);

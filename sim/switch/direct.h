@@ -30,7 +30,10 @@ void direct_gone(struct fabric *f, struct conn *c);
 void direct_exports(struct fabric *f, struct conn *c,
 		    const struct frame_exports *e);
 
-/* Return false if the adapter asks for too much at once. */
+/*
+ * Begin to invalidate an export at all peers. Return false if the adapter asks for too much at
+ * once.
+ */
 bool direct_invalidate(struct fabric *f, struct conn *c, uint32_t id);
 void direct_invalidated(struct fabric *f, struct conn *c,
 			const struct frame *answer);

@@ -46,7 +46,7 @@ struct node *node_of_point(struct point *pt);
 /* Return whether an adapter is attached and its connection works. */
 bool node_there(const struct node *n);
 bool node_link_up(const struct node *n);
-/* tell the node the link's state if it has changed, or anyway */
+/* Tell the node the state of its link, if the state has changed or @anyway is true. */
 void node_tell_link(struct node *n, bool anyway);
 void node_kill(struct node *n);
 

@@ -25,7 +25,7 @@ enum counter {
 	COUNT_CORRUPTED,
 	COUNT_GARBLED,
 	COUNT_DAMAGED,
-	/* of nodes only */
+	/* counters of nodes only */
 	COUNT_DELIVERED,	/* to it */
 	COUNT_NO_NODE,		/* packets from it to a node that is not there */
 	COUNT_OVERFLOW,		/* lost: too many packets wait for it, or from it */

@@ -50,7 +50,7 @@ static struct station *new_station(struct fabric *f, uint16_t id,
 	return topology_station(f, n, n->point.name, a);
 }
 
-/* ring NAME NODE... */
+/* Read a line "ring NAME NODE...". */
 static bool read_ring(struct fabric *f, struct words *w, struct answer *a)
 {
 	struct station *s;
@@ -84,7 +84,7 @@ static bool on_ring(const struct ring *r, const struct station *s)
 	return false;
 }
 
-/* switch NAME RING RING... */
+/* Read a line "switch NAME RING RING...". */
 static bool read_switch(struct fabric *f, struct words *w, struct answer *a)
 {
 	struct station *s;
@@ -169,7 +169,7 @@ static bool torus_stations(struct fabric *f, struct torus *t, uint16_t first,
 	return torus_rings(f, t, a);
 }
 
-/* torus NAME X Y FIRST-NODE */
+/* Read a line "torus NAME X Y FIRST-NODE". */
 static bool read_torus(struct fabric *f, struct words *w, struct answer *a)
 {
 	struct torus t = { 0 };

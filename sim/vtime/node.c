@@ -237,7 +237,7 @@ static void host_deadline(void *ctx)
 {
 	struct vt_node *n = ctx;
 
-	/* NULL while the adapter is being made */
+	/* the adapter is NULL while it is being made */
 	if (n->adapter)
 		timer_set(n);
 }

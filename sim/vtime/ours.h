@@ -10,7 +10,7 @@ enum ours_mode {
 	OURS_PLAIN,			/* untagged, any buffers */
 	OURS_TAGGED,
 	OURS_ZCOPY,			/* untagged, exported buffers */
-	/* to find the size from which zero-copy pays */
+	/* modes that find the size from which zero-copy pays */
 	OURS_LINES,			/* ... never without a copy */
 	OURS_DIRECT,			/* ... always */
 };

@@ -133,7 +133,7 @@ void vt_store_words(struct vt_node *n, volatile void *dst, const void *src,
 void vt_load(struct vt_node *n, void *dst, const volatile void *src,
 	     size_t len);
 void vt_flush(struct vt_node *n);
-/* ... and wait until all stores have arrived. */
+/* Do what vt_flush() does, and wait until all stores have arrived. */
 void vt_barrier(struct vt_node *n);
 /* Copy local memory to local memory. */
 void vt_copy(struct vt_node *n, void *dst, const void *src, size_t len);

@@ -44,7 +44,7 @@ struct watch {
 int watch_add(struct watch *w, int fd, uint32_t events,
 	      void (*ready)(struct watch *w, uint32_t events));
 void watch_mod(struct watch *w, uint32_t events);
-/* Stop to watch the descriptor, and close it. */
+/* Stop watching the descriptor, and close it. */
 void watch_del(struct watch *w);
 
 /* ---- hosts.c ---- */
@@ -225,7 +225,10 @@ void task_reaped(pid_t pid, int status, const struct rusage *usage);
 
 /* ---- spawn.c ---- */
 void spawn_serve(const struct frame_head *head, struct body *b);
-/* Tell the sink of @t's output: it has ended, has been spawned, or has enrolled. */
+/*
+ * Tell the sink of @t's output that the output has ended, or that @t has been spawned or has
+ * enrolled.
+ */
 enum { TO_EOF = 0, TO_SPAWN = -1, TO_NEW = -2 };
 void output_event(struct task *t, int event);
 void pick_serve(const struct frame_head *head, struct body *b);
@@ -234,7 +237,7 @@ void exec_serve(int from, int ctx, int wid, struct body *b);
 
 /* ---- tasker.c ---- */
 
-/* The task of this host that starts the others; 0: the daemon does. */
+/* The task of this host that starts tasks for the daemon; 0: there is none. */
 extern int tasker;
 int tasker_set(int tid);	/* or unset, if @tid is the tasker */
 /* Let the host start @t. @env: name, value, ... NULL */
@@ -245,7 +248,7 @@ void tasker_told(struct body *b);
 
 /* ---- hoster.c ---- */
 
-/* The task that starts daemons of other hosts, on the master; 0: the daemon does. */
+/* The task that starts daemons of other hosts for the master; 0: there is none. */
 extern int hoster;
 int hoster_set(int tid);
 /* Let the hoster start the @n hosts of @list. */
@@ -261,7 +264,7 @@ void hoster_peer_gone(struct sci_peer *peer);
 
 /* ---- manager.c ---- */
 
-/* The resource manager of tasks that enrol on this host from now on; 0: none. */
+/* The resource manager of tasks that enrol on this host from now on; 0: there is none. */
 extern int manager;
 /* Serve OP_MANAGER, on the master. */
 void manager_serve(const struct frame_head *head);
@@ -303,7 +306,7 @@ void tracer_tell(int host);
 void tracer_ended(int tid);
 /*
  * Make the tracer the sink of a new task, if it has none.
- * @tid: OPT_OUT_TID or OPT_TRACE_TID. Return: whether the tracer is it now.
+ * @tid: OPT_OUT_TID or OPT_TRACE_TID. Return: whether the tracer is the sink now.
  */
 bool tracer_sink(int opt[OPTS], enum task_opt tid);
 
@@ -352,8 +355,9 @@ void groups_tell(int tid, int ctx, int wid);
 /* ---- trace.c ---- */
 
 /*
- * Tell the sink of @t's trace. @flags: of pvm_spawn(), -1: @t was not spawned
- * @spawned: also that its parent has spawned it
+ * Tell the sink of @t's trace that @t has begun. @flags: those of pvm_spawn(); -1: @t was not
+ * spawned.
+ * @spawned: also tell it that the parent has spawned @t
  */
 void trace_task_new(const struct task *t, int flags, bool spawned);
 void trace_task_ended(const struct task *t);

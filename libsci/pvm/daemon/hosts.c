@@ -55,7 +55,10 @@ static void host_free(struct host *h)
 	host_frames_free(h);
 	if (h->sci && h->sci != master_peer) {
 		sci_disconnect(h->sci);
-		/* after the call: the call makes progress, so frames may arrive during it */
+		/*
+		 * drop the frames after the disconnect: it makes progress, so frames may arrive
+		 * meanwhile
+		 */
 		arrivals_drop(h->sci);
 	}
 	free(h->name);
@@ -149,7 +152,7 @@ static void add_result(struct host *h, int result)
 		add_done(a, h->slot, result);
 }
 
-/* A new host, which has answered its table, is a member from now on. */
+/* Make a new host a member: it has answered its table. */
 static void host_enter(struct host *h)
 {
 	int tid = (int)TID_OF_HOST(h->index);

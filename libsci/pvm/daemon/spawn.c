@@ -81,7 +81,7 @@ static void output_ready(struct watch *w, uint32_t events)
 		return;
 	watch_del(w);
 	output_event(t, TO_EOF);
-	/* without its output, the entry is needed only if it is still a task */
+	/* after the end of the output, the entry is needed only while the process is a task */
 	if (!t->tid)
 		task_end(t);
 }

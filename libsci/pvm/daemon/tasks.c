@@ -35,7 +35,7 @@ struct task *task_find(int tid)
 /* Return a free task id; 0: all are taken. */
 int tid_new(void)
 {
-	/* the last one is TID_GROUPS */
+	/* the last id is TID_GROUPS */
 	for (unsigned int i = 0; i < TID_LOCAL_MASK - 1; i++) {
 		int tid;
 
