@@ -33,7 +33,7 @@ static const struct form {
 	{ SCI_MSG_LEFT, { { 4, 8 } } },
 };
 
-static bool is_used(const struct form *f, unsigned int at)
+static bool byte_is_used(const struct form *f, unsigned int at)
 {
 	unsigned int i;
 
@@ -70,7 +70,7 @@ static void test_reserved(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(forms); i++)
 		for (at = 1; at < SCI_MESSAGE_SIZE; at++)
-			for (bit = 0; bit < 8 && !is_used(&forms[i], at); bit++) {
+			for (bit = 0; bit < 8 && !byte_is_used(&forms[i], at); bit++) {
 				message_of(body, forms[i].type);
 				body[at] = 1 << bit;
 				KUNIT_EXPECT_FALSE_MSG(test,

@@ -53,7 +53,7 @@ unsigned long sci_peer_patience(void)
 	return msecs_to_jiffies(max3(dead_ms, heartbeat_ms, 1u));
 }
 
-static u64 ns_of(unsigned int ms)
+static u64 ns_from_ms(unsigned int ms)
 {
 	return (u64)max(ms, 1u) * NSEC_PER_MSEC;
 }
@@ -104,7 +104,7 @@ static const struct sci_session_ops peer_session_ops = {
 /* ---- time ---- */
 
 /* Pause the session if the link has gone down. sci_peers_kick() reports that it is up. */
-static void peer_look(struct sci_peer *p)
+static void peer_check_link(struct sci_peer *p)
 {
 	lockdep_assert_held(&p->lock);
 	if (!READ_ONCE(p->adapter->link_up))
@@ -368,7 +368,7 @@ static void peer_work(struct work_struct *work)
 	mutex_lock(&p->lock);
 	p->work_at = SCI_SESSION_NEVER;
 	peer_local_deliver(p);
-	peer_look(p);
+	peer_check_link(p);
 	sci_session_tick(&p->session, ktime_get_ns());
 	peer_settle(p);
 	mutex_unlock(&p->lock);
@@ -379,11 +379,11 @@ static void peer_work(struct work_struct *work)
 static void peer_session_init(struct sci_peer *p)
 {
 	const struct sci_session_times times = {
-		.retry = ns_of(retry_ms),
-		.retry_max = ns_of(max(retry_ms, retry_max_ms)),
-		.heartbeat = ns_of(heartbeat_ms),
-		.connect = ns_of(connect_ms),
-		.dead = ns_of(max(dead_ms, heartbeat_ms)),
+		.retry = ns_from_ms(retry_ms),
+		.retry_max = ns_from_ms(max(retry_ms, retry_max_ms)),
+		.heartbeat = ns_from_ms(heartbeat_ms),
+		.connect = ns_from_ms(connect_ms),
+		.dead = ns_from_ms(max(dead_ms, heartbeat_ms)),
 	};
 
 	/* the tags of a forgotten peer must not come again */
@@ -514,7 +514,7 @@ void sci_peer_post(struct sci_peer *p, struct sci_message *m)
 	} else if (peer_is_own_node(p)) {
 		peer_local_post(p, m);
 	} else {
-		peer_look(p);
+		peer_check_link(p);
 		sci_session_post(&p->session, m, ktime_get_ns());
 		peer_arm(p);
 	}
@@ -584,7 +584,7 @@ static int peer_receive(struct sci_peer *p, const struct sci_packet *packet)
 		return -EBADMSG;
 	mutex_lock(&p->order);
 	mutex_lock(&p->lock);
-	peer_look(p);
+	peer_check_link(p);
 	p->last_packet = ktime_get_ns();
 	ret = sci_session_receive(&p->session, packet, ktime_get_ns());
 	peer_settle(p);

@@ -57,13 +57,13 @@ static bool session_has_messages(const struct sci_session *s)
 }
 
 /* Return whether the end of the session would have to be reported. */
-static bool session_at_stake(const struct sci_session *s)
+static bool session_is_needed(const struct sci_session *s)
 {
 	return s->watched || session_has_messages(s);
 }
 
 /* Return whether a packet of this node waits for an answer. */
-static bool session_unanswered(const struct sci_session *s)
+static bool session_awaits_answer(const struct sci_session *s)
 {
 	if (s->state == SCI_SESSION_HELLO)
 		return true;
@@ -86,9 +86,9 @@ static u64 session_gone_at(const struct sci_session *s)
 }
 
 /* Note that the session begins to matter: the silence before does not count. */
-static void session_care(struct sci_session *s, u64 now)
+static void session_begin_need(struct sci_session *s, u64 now)
 {
-	if (!session_at_stake(s))
+	if (!session_is_needed(s))
 		s->since = now;
 }
 
@@ -97,9 +97,9 @@ static void session_care(struct sci_session *s, u64 now)
  * asked. The session stays: if it ended now, without a report, its messages could be taken
  * again in the next session.
  */
-static void session_relax(struct sci_session *s)
+static void session_end_need(struct sci_session *s)
 {
-	if (session_at_stake(s))
+	if (session_is_needed(s))
 		return;
 	s->proven = false;
 	s->probing = false;
@@ -109,7 +109,7 @@ static void session_relax(struct sci_session *s)
 static void session_retry_reset(struct sci_session *s, u64 now)
 {
 	s->retry_after = s->times.retry;
-	s->retry_at = session_unanswered(s) ? now + s->retry_after :
+	s->retry_at = session_awaits_answer(s) ? now + s->retry_after :
 					      SCI_SESSION_NEVER;
 }
 
@@ -269,7 +269,7 @@ static void session_begin(struct sci_session *s, u32 peer, u64 now)
  */
 static void session_end(struct sci_session *s, int error)
 {
-	bool tell = session_at_stake(s);
+	bool tell = session_is_needed(s);
 
 	session_finish_all(s);
 	s->received = 0;
@@ -385,7 +385,7 @@ static int session_receive_answer(struct sci_session *s,
 	}
 	if (to != s->next)
 		return -ESTALE;
-	if (up && s->proven && session_at_stake(s))
+	if (up && s->proven && session_is_needed(s))
 		session_end(s, -EHOSTUNREACH);
 	else
 		session_begin(s, from, now);
@@ -498,7 +498,7 @@ void sci_session_settle(struct sci_session *s)
 {
 	if (s->ack_due)
 		session_send_in_session(s, SCI_PACKET_ACK, NULL, false);
-	session_relax(s);
+	session_end_need(s);
 }
 
 /* ---- what users and time do ---- */
@@ -509,7 +509,7 @@ void sci_session_post(struct sci_session *s, struct sci_message *m, u64 now)
 		m->done(m);
 		return;
 	}
-	session_care(s, now);
+	session_begin_need(s, now);
 	list_add_tail(&m->link, &s->waiting);
 	WRITE_ONCE(s->nr_messages, s->nr_messages + 1);
 	if (s->state == SCI_SESSION_IDLE)
@@ -521,9 +521,9 @@ void sci_session_post(struct sci_session *s, struct sci_message *m, u64 now)
 void sci_session_watch(struct sci_session *s, bool watched, u64 now)
 {
 	if (watched)
-		session_care(s, now);
+		session_begin_need(s, now);
 	s->watched = watched;
-	session_relax(s);
+	session_end_need(s);
 }
 
 void sci_session_returned(struct sci_session *s)
@@ -549,7 +549,7 @@ u64 sci_session_deadline(const struct sci_session *s)
 			return 0;
 		if (s->paused)
 			return SCI_SESSION_NEVER;
-		if (session_unanswered(s))
+		if (session_awaits_answer(s))
 			return min(s->retry_at, session_gone_at(s));
 		if (s->state == SCI_SESSION_UP && s->watched)
 			return session_silent_since(s) + s->times.heartbeat;
@@ -565,14 +565,14 @@ void sci_session_tick(struct sci_session *s, u64 now)
 		return;
 	if (s->unreachable) {
 		s->unreachable = false;
-		if (session_at_stake(s))
+		if (session_is_needed(s))
 			session_end(s, -EHOSTUNREACH);
 		return;
 	}
 	/* after a long pause of this machine, packets may wait to be received */
 	if (now - due >= s->times.heartbeat)
 		s->since = now;
-	if (!session_unanswered(s))
+	if (!session_awaits_answer(s))
 		session_probe(s, now);
 	else if (now >= session_gone_at(s))
 		session_end(s, -EHOSTUNREACH);
@@ -589,7 +589,7 @@ void sci_session_resume(struct sci_session *s, u64 now)
 {
 	s->paused = false;
 	s->since = now;
-	if (!session_unanswered(s))
+	if (!session_awaits_answer(s))
 		return;
 	s->retry_after = s->times.retry;
 	session_retry(s, now);

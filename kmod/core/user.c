@@ -34,7 +34,7 @@ struct sci_user {
 };
 
 /* Return the number of objects of a kind that the adapter can have; 0: no limit. */
-static u64 adapter_has(const struct sci_adapter *a, enum sci_user_kind kind)
+static u64 adapter_count_limit(const struct sci_adapter *a, enum sci_user_kind kind)
 {
 	if (kind == SCI_USER_EXPORTS)
 		return a->desc.exports;
@@ -47,7 +47,7 @@ static u64 user_limit(const struct sci_adapter *a, enum sci_user_kind kind)
 
 	if (kind == SCI_USER_CONNECTIONS)
 		return READ_ONCE(user_connections);
-	n = adapter_has(a, kind);
+	n = adapter_count_limit(a, kind);
 	return n ? div_u64(n * READ_ONCE(user_percent), 100) : U64_MAX;
 }
 

@@ -51,7 +51,7 @@ static u32 base_first(u64 base)
 }
 
 /* Return the form of a window of @size bytes, which is at least INBOUND_MIN. */
-static struct ntb_form form_of(u64 size)
+static struct ntb_form window_form(u64 size)
 {
 	u64 chunks = min_t(u64, (size - NTB_CHUNKS_AT - PAGE_SIZE) /
 			   (PAGE_SIZE + sizeof(struct ntb_chunk)), CHUNKS_MAX);
@@ -115,7 +115,7 @@ static int inbound_create(struct ntb_node *n, unsigned int w, u64 limit)
 		return -EINVAL;
 	}
 	memset(page_address(in->page), 0, in->size);
-	in->form = form_of(in->size);
+	in->form = window_form(in->size);
 	in->att = sci_att_create(in->form.chunks);
 	return in->att ? 0 : -ENOMEM;
 }
@@ -318,7 +318,7 @@ static int outbound_create(struct ntb_node *n, unsigned int w)
 		return -EINVAL;
 	out->size = size;
 	out->virt = ioremap_wc(out->phys, size);
-	out->views = kvcalloc(form_of(size).chunks, sizeof(*out->views), GFP_KERNEL);
+	out->views = kvcalloc(window_form(size).chunks, sizeof(*out->views), GFP_KERNEL);
 	return out->virt && out->views ? 0 : -ENOMEM;
 }
 
@@ -357,7 +357,7 @@ int ntb_outbound_set_form(struct ntb_node *n, unsigned int w, u32 pages)
 	if (size < INBOUND_MIN || size > out->size)
 		return -EPROTO;
 	mutex_lock(&n->lock);
-	out->form = form_of(size);
+	out->form = window_form(size);
 	mutex_unlock(&n->lock);
 	return 0;
 }

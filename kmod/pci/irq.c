@@ -8,7 +8,7 @@
 #include "pci.h"
 
 /* Report the link. A link that went down and came up again between two checks was down. */
-static void link_look(struct sci_pci *p, bool up)
+static void link_check(struct sci_pci *p, bool up)
 {
 	u32 downs = sci_pci_read(p, SCI_PCI_COUNTERS +
 				    8 * SCI_PCI_CNT_LINK_DOWNS);
@@ -31,7 +31,7 @@ static void event_work(struct work_struct *work)
 		sci_pci_fail(p, "it has stopped");
 		return;
 	}
-	link_look(p, status & SCI_PCI_STATUS_LINK_UP);
+	link_check(p, status & SCI_PCI_STATUS_LINK_UP);
 	sci_adapter_hw_error(p->adapter);
 }
 

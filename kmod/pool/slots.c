@@ -60,7 +60,7 @@ static void slot_expel(struct pool *p, u32 slot, u64 now)
 	slot_observe(p, slot, now);
 }
 
-static void slot_judge(struct pool *p, u32 slot, u64 now)
+static void slot_check(struct pool *p, u32 slot, u64 now)
 {
 	struct pool_seen *seen = &p->seen[slot];
 
@@ -78,7 +78,7 @@ static void slots_forgive(struct pool *p, u64 now)
 		p->seen[slot].alive = now;
 }
 
-static void slots_look(struct pool *p, u64 now)
+static void slots_check(struct pool *p, u64 now)
 {
 	u32 slot;
 
@@ -87,7 +87,7 @@ static void slots_look(struct pool *p, u64 now)
 	p->looked = now;
 	for (slot = 0; slot < p->form.slots; slot++)
 		if (slot != p->slot || !p->generation)
-			slot_judge(p, slot, now);
+			slot_check(p, slot, now);
 }
 
 /* ---- ours ---- */
@@ -148,7 +148,7 @@ int pool_join(struct pool *p, u32 node, u32 doorbell, const char *name, u64 now)
 
 	if (node && !slot_node_valid(p, node))
 		return -EINVAL;
-	slots_look(p, now);
+	slots_check(p, now);
 	ret = slot_find(p, node);
 	if (ret)
 		return ret;
@@ -167,7 +167,7 @@ int pool_beat(struct pool *p, u64 now)
 	if (pool_get64(&s->word) != (p->generation | POOL_SLOT_ACTIVE))
 		return -ESTALE;
 	pool_set64(&s->beat, pool_get64(&s->beat) + 1);
-	slots_look(p, now);
+	slots_check(p, now);
 	return 0;
 }
 

@@ -36,7 +36,7 @@ struct window {
 	int type;
 };
 
-static struct window window_open(void)
+static struct window cancel_allow(void)
 {
 	struct window w = { .open = holds == 1 };
 
@@ -47,7 +47,7 @@ static struct window window_open(void)
 	return w;
 }
 
-static void window_close(const struct window *w)
+static void cancel_forbid(const struct window *w)
 {
 	if (w->open) {
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
@@ -57,19 +57,19 @@ static void window_close(const struct window *w)
 
 int sci_poll_cancelable(struct pollfd *fds, nfds_t n, int ms)
 {
-	struct window w = window_open();
+	struct window w = cancel_allow();
 	int ret = poll(fds, n, ms);
 
-	window_close(&w);
+	cancel_forbid(&w);
 	return ret;
 }
 
 int sci_epoll_cancelable(int epfd, struct epoll_event *events, int max, int ms)
 {
-	struct window w = window_open();
+	struct window w = cancel_allow();
 	int ret = epoll_wait(epfd, events, max, ms);
 
-	window_close(&w);
+	cancel_forbid(&w);
 	return ret;
 }
 
@@ -95,9 +95,9 @@ int sci_cond_wait_cancelable(pthread_cond_t *cond, pthread_mutex_t *lock,
 	int ret;
 
 	pthread_cleanup_push(cond_abandon, &c);
-	w = window_open();
+	w = cancel_allow();
 	ret = sci_cond_wait(cond, lock, ms, deadline);
-	window_close(&w);
+	cancel_forbid(&w);
 	pthread_cleanup_pop(0);
 	return ret;
 }

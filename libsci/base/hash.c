@@ -8,7 +8,7 @@
 
 #define FIRST_SLOTS	16u
 
-static struct hash_node **slot_of(const struct hash *h, uint64_t key)
+static struct hash_node **hash_get_slot(const struct hash *h, uint64_t key)
 {
 	/* high bits of the product depend on all bits of the key */
 	uint64_t mixed = key * UINT64_C(0x9e3779b97f4a7c15);
@@ -40,7 +40,7 @@ static void hash_grow(struct hash *h)
 		}
 		while ((node = reversed)) {
 			reversed = node->next;
-			slot_push(slot_of(&bigger, node->key), node);
+			slot_push(hash_get_slot(&bigger, node->key), node);
 		}
 	}
 	free(h->slots);
@@ -55,14 +55,14 @@ int hash_add(struct hash *h, struct hash_node *node, uint64_t key)
 	if (!h->n_slots)
 		return -ENOMEM;
 	node->key = key;
-	slot_push(slot_of(h, key), node);
+	slot_push(hash_get_slot(h, key), node);
 	h->n++;
 	return 0;
 }
 
 void hash_del(struct hash *h, struct hash_node *node)
 {
-	struct hash_node **link = slot_of(h, node->key);
+	struct hash_node **link = hash_get_slot(h, node->key);
 
 	while (*link != node)
 		link = &(*link)->next;
@@ -72,7 +72,7 @@ void hash_del(struct hash *h, struct hash_node *node)
 
 struct hash_node *hash_find(const struct hash *h, uint64_t key)
 {
-	struct hash_node *node = h->n ? *slot_of(h, key) : NULL;
+	struct hash_node *node = h->n ? *hash_get_slot(h, key) : NULL;
 
 	while (node && node->key != key)
 		node = node->next;
@@ -86,7 +86,7 @@ struct hash_node *hash_walk(const struct hash *h, const struct hash_node *node)
 	if (node) {
 		if (node->next)
 			return node->next;
-		i = (size_t)(slot_of(h, node->key) - h->slots) + 1;
+		i = (size_t)(hash_get_slot(h, node->key) - h->slots) + 1;
 	}
 	for (; i < h->n_slots; i++)
 		if (h->slots[i])

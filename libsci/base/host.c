@@ -119,7 +119,7 @@ static bool mapping_is_writable(const struct mapping *m)
 	return !strncmp(m->perms, "rw", 2);
 }
 
-static int check_maps(uintptr_t addr, size_t len,
+static int maps_check(uintptr_t addr, size_t len,
 		      bool (*good)(const struct mapping *m))
 {
 	FILE *f = sci_open_kernel_file("/proc/self/maps");
@@ -149,17 +149,17 @@ static int check_maps(uintptr_t addr, size_t len,
 
 int sci_check_anonymous(uintptr_t addr, size_t len)
 {
-	return check_maps(addr, len, mapping_is_anonymous);
+	return maps_check(addr, len, mapping_is_anonymous);
 }
 
 int sci_check_mapped(uintptr_t addr, size_t len)
 {
-	return check_maps(addr, len, mapping_is_writable);
+	return maps_check(addr, len, mapping_is_writable);
 }
 
 /* ---- a barrier in other processes ---- */
 
-static int sys_membarrier(int cmd)
+static int membarrier_call(int cmd)
 {
 	return syscall(SYS_membarrier, cmd, 0, 0) ? -errno : 0;
 }
@@ -171,11 +171,11 @@ int sci_wake_init(bool *takes_part)
 				 "want 0 or 1");
 
 	*takes_part = !ret && wanted &&
-		      !sys_membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
+		      !membarrier_call(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
 	return ret;
 }
 
 int sci_wake_barrier(void)
 {
-	return sys_membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+	return membarrier_call(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
 }

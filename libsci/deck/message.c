@@ -8,7 +8,7 @@
 
 #define BUF_ALIGN	64u
 
-static int private_buf_alloc(struct deck_msg *msg)
+static int buf_alloc_private(struct deck_msg *msg)
 {
 	size_t len = (msg->size + BUF_ALIGN - 1) & ~(size_t)(BUF_ALIGN - 1);
 
@@ -32,7 +32,7 @@ int deck_msg_create(deck_msg_t **out, size_t size)
 	msg->size = size;
 	msg->source = -1;
 	msg->exported = w && size && size >= w->limit;
-	ret = msg->exported ? deck_buf_get(w, size, &msg->buf) : private_buf_alloc(msg);
+	ret = msg->exported ? deck_buf_get(w, size, &msg->buf) : buf_alloc_private(msg);
 	if (ret) {
 		free(msg);
 		return ret;

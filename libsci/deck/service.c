@@ -221,7 +221,7 @@ static struct name *name_find(struct deck_service *s, const char *name)
 	return NULL;
 }
 
-static void find_answer_all(struct deck_service *s, const struct name *e)
+static void finds_answer_all(struct deck_service *s, const struct name *e)
 {
 	struct list *pos, *n;
 
@@ -252,7 +252,7 @@ static int name_create(struct deck_service *s, const struct deck_note *note)
 	}
 	e->rank = note->rank;
 	e->addr = note->addr;
-	find_answer_all(s, e);
+	finds_answer_all(s, e);
 	return 0;
 }
 

@@ -41,7 +41,7 @@ static int world_exchange_addresses(struct deck_world *w)
 	return ret;
 }
 
-static size_t limit_from_environment(void)
+static size_t limit_read_environment(void)
 {
 	const char *text = getenv("DECK_MSG_BUF_LIMIT");
 	char *end;
@@ -59,7 +59,7 @@ static struct deck_world *world_new(void)
 
 	if (!w)
 		return NULL;
-	w->limit = limit_from_environment();
+	w->limit = limit_read_environment();
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_mutex_init(&w->find_lock, NULL);
 	list_init(&w->boxes);

@@ -109,22 +109,22 @@ CALL2(pvmfsetopt_, pvm_setopt)
 		free(c);							\
 	}
 
-static int add_host(char *name)
+static int host_add(char *name)
 {
 	int result, ret = pvm_addhosts(&name, 1, &result);
 
 	return ret < 0 ? ret : result;
 }
 
-static int delete_host(char *name)
+static int host_delete(char *name)
 {
 	int result, ret = pvm_delhosts(&name, 1, &result);
 
 	return ret < 0 ? ret : result;
 }
 
-NAME0(pvmfaddhost_, add_host)
-NAME0(pvmfdelhost_, delete_host)
+NAME0(pvmfaddhost_, host_add)
+NAME0(pvmfdelhost_, host_delete)
 NAME0(pvmfarchcode_, pvm_archcode)
 NAME0(pvmfgsize_, pvm_gsize)
 NAME0(pvmfjoingroup_, pvm_joingroup)

@@ -88,17 +88,17 @@ static void parser_expect(struct parser *p, int c)
 
 /* ---- tokens ---- */
 
-static bool begins_id(int c)
+static bool char_begins_id(int c)
 {
 	return c != EOF && (isalpha(c) || c == '_' || c == '/' || c == '-');
 }
 
 static bool char_in_id(int c)
 {
-	return begins_id(c) || (c != EOF && isdigit(c));
+	return char_begins_id(c) || (c != EOF && isdigit(c));
 }
 
-static char *parse_id(struct parser *p)
+static char *id_parse(struct parser *p)
 {
 	p_tbx_string_t s = tbx_string_init();
 
@@ -108,7 +108,7 @@ static char *parse_id(struct parser *p)
 			tbx_string_append_char(s, p->c);
 			parser_next(p);
 		}
-		if (!begins_id(p->c))
+		if (!char_begins_id(p->c))
 			parser_expected(p, "a name");
 		for (; char_in_id(p->c) && !parser_at_comment(p); parser_next(p))
 			tbx_string_append_char(s, p->c);
@@ -116,7 +116,7 @@ static char *parse_id(struct parser *p)
 	return tbx_string_to_cstring_and_free(s);
 }
 
-static char *parse_string(struct parser *p)
+static char *string_parse(struct parser *p)
 {
 	p_tbx_string_t s = tbx_string_init();
 
@@ -129,7 +129,7 @@ static char *parse_string(struct parser *p)
 	return tbx_string_to_cstring_and_free(s);
 }
 
-static long parse_integer(struct parser *p)
+static long integer_parse(struct parser *p)
 {
 	long n = 0;
 
@@ -156,13 +156,13 @@ static struct config *config_new(const struct parser *p, enum config_kind kind)
 	return c;
 }
 
-static struct config *parse_object(struct parser *p);
+static struct config *object_parse(struct parser *p);
 
-static struct config *parse_number(struct parser *p)
+static struct config *number_parse(struct parser *p)
 {
 	struct config *c = config_new(p, CONFIG_INTEGER);
 
-	c->from = parse_integer(p);
+	c->from = integer_parse(p);
 	c->to = c->from;
 	if (!parser_accept(p, '.'))
 		return c;
@@ -170,63 +170,63 @@ static struct config *parse_number(struct parser *p)
 		parser_expected(p, "'..'");
 	parser_next(p);
 	c->kind = CONFIG_RANGE;
-	c->to = parse_integer(p);
+	c->to = integer_parse(p);
 	if (c->to < c->from)
 		mad_config_failure(c, "the range %ld..%ld is empty", c->from, c->to);
 	return c;
 }
 
-static struct config *parse_name(struct parser *p)
+static struct config *name_parse(struct parser *p)
 {
 	struct config *c = config_new(p, CONFIG_ID);
 
-	c->text = parse_id(p);
+	c->text = id_parse(p);
 	c->items = tbx_slist_nil();
 	if (!parser_accept(p, '['))
 		return c;
 	do
-		tbx_slist_append(c->items, parse_number(p));
+		tbx_slist_append(c->items, number_parse(p));
 	while (parser_accept(p, ','));
 	parser_expect(p, ']');
 	return c;
 }
 
-static void parse_entry(struct parser *p, struct config *table)
+static void entry_parse(struct parser *p, struct config *table)
 {
-	char *name = parse_id(p);
+	char *name = id_parse(p);
 
 	parser_expect(p, ':');
 	if (tbx_htable_get(table->entries, name))
 		tbx_failuref("%s:%d: there is another %s", p->file, p->line, name);
-	tbx_htable_add(table->entries, name, parse_object(p));
+	tbx_htable_add(table->entries, name, object_parse(p));
 	parser_expect(p, ';');
 	free(name);
 }
 
-static struct config *parse_table(struct parser *p)
+static struct config *table_parse(struct parser *p)
 {
 	struct config *c = config_new(p, CONFIG_TABLE);
 
 	c->entries = tbx_htable_empty_table();
 	do
-		parse_entry(p, c);
+		entry_parse(p, c);
 	while (!parser_accept(p, '}'));
 	return c;
 }
 
-static struct config *parse_list(struct parser *p)
+static struct config *list_parse(struct parser *p)
 {
 	struct config *c = config_new(p, CONFIG_LIST);
 
 	c->items = tbx_slist_nil();
 	do
-		tbx_slist_append(c->items, parse_object(p));
+		tbx_slist_append(c->items, object_parse(p));
 	while (parser_accept(p, ','));
 	parser_expect(p, ')');
 	return c;
 }
 
-static struct config *parse_object(struct parser *p)
+static struct config *object_parse(struct parser *p)
 {
 	struct config *c;
 
@@ -234,16 +234,16 @@ static struct config *parse_object(struct parser *p)
 		tbx_failuref("%s:%d: too many objects in objects", p->file, p->line);
 	parser_skip(p);
 	if (parser_accept(p, '{')) {
-		c = parse_table(p);
+		c = table_parse(p);
 	} else if (parser_accept(p, '(')) {
-		c = parse_list(p);
+		c = list_parse(p);
 	} else if (p->c == '"') {
 		c = config_new(p, CONFIG_STRING);
-		c->text = parse_string(p);
+		c->text = string_parse(p);
 	} else if (p->c != EOF && isdigit(p->c)) {
-		c = parse_number(p);
+		c = number_parse(p);
 	} else {
-		c = parse_name(p);
+		c = name_parse(p);
 	}
 	p->depth--;
 	return c;
@@ -260,7 +260,7 @@ struct config *mad_config_read(const char *file)
 	c->entries = tbx_htable_empty_table();
 	parser_next(&p);
 	for (parser_skip(&p); p.c != EOF; parser_skip(&p))
-		parse_entry(&p, c);
+		entry_parse(&p, c);
 	if (ferror(p.stream))
 		tbx_failuref("cannot read %s", file);
 	fclose(p.stream);

@@ -35,7 +35,7 @@ static void link_check(long ret, const char *what, const struct mad_link *l)
 		tbx_failuref("%s process %d: %s", what, l->rank, strerror((int)-ret));
 }
 
-static void check_modes(mad_send_mode_t send, mad_receive_mode_t receive)
+static void modes_check(mad_send_mode_t send, mad_receive_mode_t receive)
 {
 	if (send < mad_send_SAFER || send > mad_send_CHEAPER ||
 	    receive < mad_receive_EXPRESS || receive > mad_receive_CHEAPER)
@@ -43,7 +43,7 @@ static void check_modes(mad_send_mode_t send, mad_receive_mode_t receive)
 			     (int)send, (int)receive);
 }
 
-static bool comes_last(mad_send_mode_t send, mad_receive_mode_t receive)
+static bool block_comes_last(mad_send_mode_t send, mad_receive_mode_t receive)
 {
 	return send == mad_send_LATER && receive == mad_receive_CHEAPER;
 }
@@ -187,10 +187,10 @@ void mad_pack(p_mad_connection_t connection, const void *buf, size_t len,
 	struct mad_stream *s = connection->stream;
 	struct mad_world *w = mad_world();
 
-	check_modes(send, receive);
+	modes_check(send, receive);
 	if (!len)
 		return;
-	if (comes_last(send, receive)) {
+	if (block_comes_last(send, receive)) {
 		blocks_add(&s->later, (void *)buf, len);
 		return;
 	}
@@ -253,7 +253,7 @@ void mad_end_packing(p_mad_connection_t connection)
 
 /* ---- unpacking ---- */
 
-static void take_small(struct mad_world *w, struct mad_stream *s, void *buf, size_t len)
+static void small_take(struct mad_world *w, struct mad_stream *s, void *buf, size_t len)
 {
 	if (s->at == s->n) {
 		long n = w->net->recv(w, &s->link, s->buf, GATHER_MAX);
@@ -269,7 +269,7 @@ static void take_small(struct mad_world *w, struct mad_stream *s, void *buf, siz
 	s->at += len;
 }
 
-static void take_large(struct mad_world *w, struct mad_stream *s, void *buf, size_t len,
+static void large_take(struct mad_world *w, struct mad_stream *s, void *buf, size_t len,
 		       bool now)
 {
 	void *req;
@@ -288,12 +288,12 @@ static void stream_take(struct mad_world *w, struct mad_stream *s, void *buf, si
 			bool now)
 {
 	if (len <= SMALL_MAX)
-		take_small(w, s, buf, len);
+		small_take(w, s, buf, len);
 	else
-		take_large(w, s, buf, len, now);
+		large_take(w, s, buf, len, now);
 }
 
-static p_mad_connection_t begin_unpacking(p_mad_channel_t channel, bool wait)
+static p_mad_connection_t unpacking_begin(p_mad_channel_t channel, bool wait)
 {
 	struct mad_world *w = mad_world();
 	struct mad_reception *r = channel->reception;
@@ -332,12 +332,12 @@ static p_mad_connection_t begin_unpacking(p_mad_channel_t channel, bool wait)
 
 p_mad_connection_t mad_begin_unpacking(p_mad_channel_t channel)
 {
-	return begin_unpacking(channel, true);
+	return unpacking_begin(channel, true);
 }
 
 p_mad_connection_t mad_message_ready(p_mad_channel_t channel)
 {
-	return begin_unpacking(channel, false);
+	return unpacking_begin(channel, false);
 }
 
 void mad_unpack(p_mad_connection_t connection, void *buf, size_t len, mad_send_mode_t send,
@@ -345,10 +345,10 @@ void mad_unpack(p_mad_connection_t connection, void *buf, size_t len, mad_send_m
 {
 	struct mad_stream *s = connection->stream;
 
-	check_modes(send, receive);
+	modes_check(send, receive);
 	if (!len)
 		return;
-	if (comes_last(send, receive))
+	if (block_comes_last(send, receive))
 		blocks_add(&s->later, buf, len);
 	else
 		stream_take(mad_world(), s, buf, len, receive == mad_receive_EXPRESS);

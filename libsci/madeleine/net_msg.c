@@ -49,7 +49,7 @@ static int sockets_address(struct rail *r, uint64_t number, int rank, char *text
  * An endpoint that reaches its peers only by sockets is alone in a virtual cluster. Each
  * process is a node of its own.
  */
-static int open_sockets(struct rail *r, uint64_t number, uint32_t flags)
+static int rail_open_sockets(struct rail *r, uint64_t number, uint32_t flags)
 {
 	struct mad_world *w = r->w;
 	size_t size = (size_t)w->size * (NET_PARAMETER + 16), n = 0;
@@ -74,7 +74,7 @@ static int open_sockets(struct rail *r, uint64_t number, uint32_t flags)
 	return ret;
 }
 
-static int open_sci(struct rail *r, uint32_t flags)
+static int rail_open_sci(struct rail *r, uint32_t flags)
 {
 	struct sci_ep_attr attr = { .size = sizeof(attr), .flags = flags };
 
@@ -94,8 +94,8 @@ static int rail_open(struct rail *r, uint64_t number, bool inside)
 	r->addr = tbx_alloc((size_t)r->w->size, sizeof(*r->addr));
 	r->peer = tbx_alloc((size_t)r->w->size, sizeof(struct sci_peer *));
 	if (inside) {
-		ret = r->network && r->network->sockets ? open_sockets(r, number, flags) :
-							  open_sci(r, flags);
+		ret = r->network && r->network->sockets ? rail_open_sockets(r, number, flags) :
+							  rail_open_sci(r, flags);
 		ret = ret ? ret : sci_ep_addr(r->ep, &mine);
 	}
 	return ret ? ret : mad_world_exchange(r->w, &mine, sizeof(mine), r->addr);
@@ -204,7 +204,7 @@ static void net_close(struct mad_world *w)
 
 /* ---- peers ---- */
 
-static void set_rank(struct sci_peer *peer, int rank)
+static void peer_set_rank(struct sci_peer *peer, int rank)
 {
 	sci_peer_set_data(peer, (void *)((intptr_t)rank + 1));
 }
@@ -217,7 +217,7 @@ static int net_connect(struct mad_world *w, int network, int rank)
 	if (!r->peer[rank]) {
 		ret = sci_connect(r->ep, &r->addr[rank], CONNECT_MS, &r->peer[rank]);
 		if (!ret)
-			set_rank(r->peer[rank], rank);
+			peer_set_rank(r->peer[rank], rank);
 	}
 	return ret;
 }
@@ -232,7 +232,7 @@ int rail_rank(struct rail *r, struct sci_peer *peer)
 		return rank;
 	for (rank = 0; rank < r->w->size; rank++)
 		if (r->addr[rank].node == a.node && r->addr[rank].id == a.id) {
-			set_rank(peer, rank);
+			peer_set_rank(peer, rank);
 			return rank;
 		}
 	return -1;
@@ -308,7 +308,7 @@ static int net_flush(struct mad_world *w, struct mad_link *l)
 }
 
 /* Return the rank of a peer that has died, or -1. */
-static int dead_rank(struct rail *r, int *error)
+static int rank_find_dead(struct rail *r, int *error)
 {
 	for (int i = 0; i < r->w->size; i++)
 		if (r->peer[i] && (*error = sci_peer_state(r->peer[i])) &&
@@ -326,7 +326,7 @@ static int first_wait(struct rail *r, struct sci_req *req, struct sci_status *st
 	int ret, error = 0;
 
 	while ((ret = sci_wait(req, DEATH_MS, st)) == -ETIMEDOUT) {
-		*rank = dead_rank(r, &error);
+		*rank = rank_find_dead(r, &error);
 		if (*rank < 0 || sci_cancel(req))
 			continue;
 		ret = sci_wait(req, -1, st);

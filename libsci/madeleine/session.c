@@ -283,12 +283,12 @@ bool mad_session_connected(const struct def *d, p_ntbx_process_t a, p_ntbx_proce
 /* ---- ways ---- */
 
 /* Return the network of all channels of a definition; NULL: they have several. */
-static const struct network *only_network(const struct def *d)
+static const struct network *network_get_only(const struct def *d)
 {
 	const struct network *n = d->network;
 
 	for (p_tbx_slist_element_t e = d->parts->head; e; e = e->next) {
-		const struct network *m = only_network(e->object);
+		const struct network *m = network_get_only(e->object);
 
 		if (!m || (n && m != n))
 			return NULL;
@@ -300,7 +300,7 @@ static const struct network *only_network(const struct def *d)
 const struct network *mad_session_network(const struct def *d, p_ntbx_process_t a,
 					  p_ntbx_process_t b)
 {
-	const struct network *n = only_network(d);
+	const struct network *n = network_get_only(d);
 
 	for (p_tbx_slist_element_t e = d->parts->head; e && !n; e = e->next)
 		if (part_connects(e->object, a, b))
@@ -341,8 +341,8 @@ static void session_distances(const struct def *d, p_ntbx_process_t to, unsigned
 }
 
 /* Choose one of the members that are connected to @p and nearer than it. */
-static p_ntbx_process_t next_hop(const struct def *d, p_ntbx_process_t p,
-				 const unsigned int *distance, uint32_t choice)
+static p_ntbx_process_t hop_choose(const struct def *d, p_ntbx_process_t p,
+				   const unsigned int *distance, uint32_t choice)
 {
 	p_ntbx_process_t *nearer =
 		tbx_alloc((size_t)d->members->length, sizeof(p_ntbx_process_t));
@@ -377,14 +377,14 @@ int mad_session_way(const struct def *d, p_ntbx_process_t from, p_ntbx_process_t
 	p_ntbx_process_t p = from;
 	int hops = 0;
 
-	if (mad_session_connected(d, from, to) || only_network(d)) {
+	if (mad_session_connected(d, from, to) || network_get_only(d)) {
 		way[0] = to;
 		return 1;
 	}
 	distance = tbx_alloc((size_t)d->members->length, sizeof(*distance));
 	session_distances(d, to, distance);
 	while (p != to) {
-		p = next_hop(d, p, distance, choice);
+		p = hop_choose(d, p, distance, choice);
 		way[hops++] = p;
 	}
 	free(distance);
@@ -392,7 +392,7 @@ int mad_session_way(const struct def *d, p_ntbx_process_t from, p_ntbx_process_t
 }
 
 /* Check that the first member reaches all others: a pair without a path is an error. */
-static void check_paths(const struct def *d, const struct config *c)
+static void paths_check(const struct def *d, const struct config *c)
 {
 	size_t n = (size_t)d->members->length, found = 1, at = 0;
 	p_ntbx_process_t *queue = tbx_alloc(n, sizeof(p_ntbx_process_t));
@@ -424,7 +424,7 @@ static void virtual_add(struct session *s, struct config *c, enum def_kind kind)
 		mad_config_failure(c, "%s has no channels", d->name);
 	for (long i = 0; (p = mad_config_item(parts, i)); i++)
 		part_add(s, d, p);
-	check_paths(d, c);
+	paths_check(d, c);
 	subs = mad_config_get(c, "sub_channels");
 	for (long i = 0; subs && (p = mad_config_item(subs, i)); i++) {
 		if (kind != DEF_XCHANNEL || tbx_htable_get(s->defs, mad_config_text(p)))
@@ -435,7 +435,7 @@ static void virtual_add(struct session *s, struct config *c, enum def_kind kind)
 
 /* ---- the file ---- */
 
-static void each_process(struct session *s, struct config *list, enum def_kind kind)
+static void processes_each(struct session *s, struct config *list, enum def_kind kind)
 {
 	struct config *c;
 
@@ -480,9 +480,9 @@ struct session *mad_session_read(const char *file, const char *nets)
 	session_networks(s, n, file, nets);
 	if (mad_config_get(n, "hosts"))
 		hosts_add(s, NULL, NULL, mad_config_get(n, "hosts"));
-	each_process(s, mad_config_get(n, "channels"), DEF_CHANNEL);
-	each_process(s, mad_config_get(n, "vchannels"), DEF_VCHANNEL);
-	each_process(s, mad_config_get(n, "xchannels"), DEF_XCHANNEL);
+	processes_each(s, mad_config_get(n, "channels"), DEF_CHANNEL);
+	processes_each(s, mad_config_get(n, "vchannels"), DEF_VCHANNEL);
+	processes_each(s, mad_config_get(n, "xchannels"), DEF_XCHANNEL);
 	if (!s->processes->length)
 		mad_config_failure(n, "the session has no process");
 	mad_config_free(c);

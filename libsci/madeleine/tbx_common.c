@@ -18,7 +18,7 @@ void tbx_place(const char *file, int line)
 	place_line = line;
 }
 
-static void begin_failure(void)
+static void failure_begin(void)
 {
 	fflush(stdout);
 	fputs("madeleine: ", stderr);
@@ -26,7 +26,7 @@ static void begin_failure(void)
 		fprintf(stderr, "%s:%d: ", place_file, place_line);
 }
 
-static _Noreturn void end_failure(void)
+static _Noreturn void failure_end(void)
 {
 	fputc('\n', stderr);
 	abort();
@@ -36,11 +36,11 @@ void tbx_failuref(const char *fmt, ...)
 {
 	va_list args;
 
-	begin_failure();
+	failure_begin();
 	va_start(args, fmt);
 	vfprintf(stderr, fmt, args);
 	va_end(args);
-	end_failure();
+	failure_end();
 }
 
 void tbx_failure(const char *text)

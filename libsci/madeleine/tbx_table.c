@@ -183,7 +183,7 @@ long tbx_darray_length(p_tbx_darray_t d)
 	return d->length;
 }
 
-static void check_index(int i)
+static void index_check(int i)
 {
 	if (i < 0 || i >= 1 << 28)
 		tbx_failuref("index %d of an array", i);
@@ -191,7 +191,7 @@ static void check_index(int i)
 
 void *tbx_darray_get(p_tbx_darray_t d, tbx_darray_index_t i)
 {
-	check_index(i);
+	index_check(i);
 	return i < d->length ? d->object[i] : NULL;
 }
 
@@ -209,7 +209,7 @@ static void table_expand(p_tbx_darray_t d, int length)
 
 void tbx_darray_set(p_tbx_darray_t d, tbx_darray_index_t i, void *o)
 {
-	check_index(i);
+	index_check(i);
 	if (i >= d->length)
 		tbx_failuref("index %d of an array of %d", i, d->length);
 	d->object[i] = o;
@@ -217,14 +217,14 @@ void tbx_darray_set(p_tbx_darray_t d, tbx_darray_index_t i, void *o)
 
 void tbx_darray_expand_and_set(p_tbx_darray_t d, tbx_darray_index_t i, void *o)
 {
-	check_index(i);
+	index_check(i);
 	table_expand(d, i + 1);
 	d->object[i] = o;
 }
 
 void *tbx_darray_expand_and_get(p_tbx_darray_t d, tbx_darray_index_t i)
 {
-	check_index(i);
+	index_check(i);
 	table_expand(d, i + 1);
 	return d->object[i];
 }

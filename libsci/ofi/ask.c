@@ -23,7 +23,7 @@ static int rma_refusal(uint64_t imm)
 }
 
 /* Return the error of a reply or a send. A reply of the wrong length is a protocol error. */
-static int part_error(const struct sci_status *st)
+static int reply_get_error(const struct sci_status *st)
 {
 	int error = st->flags & SCI_STATUS_IMM ? rma_refusal(st->imm) : st->error;
 
@@ -34,7 +34,7 @@ static int part_error(const struct sci_status *st)
 static void part_ended(struct sfi_op *op, const struct sci_status *st)
 {
 	struct sci_status all = { 0 };
-	int error = part_error(st);
+	int error = reply_get_error(st);
 
 	/* the reply to a write has no bytes */
 	if (!error && !(op->flags & FI_WRITE) && st->len != op->room)
@@ -55,7 +55,7 @@ static void part_ended(struct sfi_op *op, const struct sci_status *st)
 
 /* ---- requests ---- */
 
-static uint64_t flags_of(const struct sfi_ask *a)
+static uint64_t ask_get_flags(const struct sfi_ask *a)
 {
 	switch (a->verb) {
 	case SFI_WRITE:
@@ -76,7 +76,7 @@ static struct sfi_op *ask_op_new(struct sfi_ep *ep, const struct sfi_ask *a)
 	if (!op)
 		return NULL;
 	op->cq = ep->tx.cq;
-	op->flags = flags_of(a);
+	op->flags = ask_get_flags(a);
 	op->cntr = op->flags & FI_WRITE ? ep->writes : ep->reads;
 	op->context = a->context;
 	op->silent = a->untold ||
@@ -104,7 +104,7 @@ static size_t request_fill(struct sfi_request *r, const struct sfi_ask *a)
 	       a->n_places * sizeof(*a->places);
 }
 
-static int send_request(struct sci_peer *peer, const struct sfi_ask *a,
+static int request_send(struct sci_peer *peer, const struct sfi_ask *a,
 			uint64_t id, const struct sfi_request *r, size_t len)
 {
 	struct iovec iov[1 + 2 * SFI_IOV_MAX];
@@ -126,7 +126,7 @@ static int send_request(struct sci_peer *peer, const struct sfi_ask *a,
 }
 
 /* Send the bytes of a long write. The operation completes after its reply and these bytes. */
-static int send_bytes(struct sci_peer *peer, const struct sfi_ask *a,
+static int bytes_send(struct sci_peer *peer, const struct sfi_ask *a,
 		      uint64_t id, struct sfi_op *op)
 {
 	const struct sci_send m = {
@@ -142,7 +142,7 @@ static int send_bytes(struct sci_peer *peer, const struct sfi_ask *a,
 	return sci_req_queue(req, op);
 }
 
-static int ask_not_begun(struct sfi_op *op, int error)
+static int op_cancel_begin(struct sfi_op *op, int error)
 {
 	op->ep->asking--;
 	return sfi_op_not_begun(op, error);
@@ -159,12 +159,12 @@ static int ask_by_message(struct sfi_ep *ep, const struct sfi_ask *a,
 			      &op->req);
 
 	if (ret)
-		return ask_not_begun(op, ret);
+		return op_cancel_begin(op, ret);
 	ep->next_id++;
 	sci_req_queue(op->req, op);
-	ret = send_request(peer, a, id, &r, len);
+	ret = request_send(peer, a, id, &r, len);
 	if (!ret && r.apart)
-		ret = send_bytes(peer, a, id, op);
+		ret = bytes_send(peer, a, id, op);
 	if (!ret)
 		return 0;
 	/* the end of the receive reports the error, unless the program calls again (-EAGAIN) */
@@ -233,7 +233,7 @@ static int ask_directly(const struct sfi_ask *a, struct sci_peer *peer,
 	else
 		ret = sci_ireadv(peer, &key, at, a->in, a->n_in, &op->req);
 	if (ret)
-		return ask_not_begun(op, ret);
+		return op_cancel_begin(op, ret);
 	sci_req_queue(op->req, op);
 	return 0;
 }

@@ -69,7 +69,7 @@ static enum kind atomic_kind(enum fi_datatype type)
 	}
 }
 
-static bool of_verb(enum sfi_verb verb, enum fi_op op)
+static bool op_of_verb(enum sfi_verb verb, enum fi_op op)
 {
 	switch (verb) {
 	case SFI_ATOMIC:
@@ -98,7 +98,7 @@ bool sfi_atomic_valid(enum sfi_verb verb, enum fi_datatype type, enum fi_op op)
 {
 	enum kind kind = atomic_kind(type);
 
-	return kind != NONE && of_verb(verb, op) &&
+	return kind != NONE && op_of_verb(verb, op) &&
 	       (kind == INTEGER || !type_has_bits(op)) &&
 	       (kind != COMPLEX || !type_has_order(op));
 }

@@ -77,12 +77,12 @@ static ssize_t atomic_call(struct fid_ep *fid, const struct atomic *c)
 	return sfi_ask((struct sfi_ep *)fid, &a);
 }
 
-static uint64_t usual_flags(const struct fid_ep *fid)
+static uint64_t ep_default_flags(const struct fid_ep *fid)
 {
 	return ((const struct sfi_ep *)fid)->tx.op_flags;
 }
 
-static size_t values_of(const struct fi_ioc *ioc, size_t n)
+static size_t ioc_count_values(const struct fi_ioc *ioc, size_t n)
 {
 	size_t count = 0;
 
@@ -99,12 +99,12 @@ static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov,
 			     void *context)
 {
 	const struct fi_rma_ioc place = {
-		.addr = addr, .key = key, .count = values_of(iov, n),
+		.addr = addr, .key = key, .count = ioc_count_values(iov, n),
 	};
 	const struct atomic c = {
 		.verb = SFI_ATOMIC, .type = type, .op = op, .out = iov,
 		.n_out = n, .places = &place, .n_places = 1, .peer = dest,
-		.flags = usual_flags(fid), .context = context,
+		.flags = ep_default_flags(fid), .context = context,
 	};
 
 	(void)desc;
@@ -140,8 +140,8 @@ static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count,
 }
 
 /* Return the arguments of a call that takes a message structure. */
-static struct atomic of_message(enum sfi_verb verb, const struct fi_msg_atomic *m,
-				uint64_t flags)
+static struct atomic args_of_message(enum sfi_verb verb, const struct fi_msg_atomic *m,
+				     uint64_t flags)
 {
 	return (struct atomic){
 		.verb = verb, .type = m->datatype, .op = m->op,
@@ -154,7 +154,7 @@ static struct atomic of_message(enum sfi_verb verb, const struct fi_msg_atomic *
 static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *m,
 			       uint64_t flags)
 {
-	const struct atomic c = of_message(SFI_ATOMIC, m, flags);
+	const struct atomic c = args_of_message(SFI_ATOMIC, m, flags);
 
 	return atomic_call(fid, &c);
 }
@@ -168,12 +168,12 @@ static ssize_t atomic_fetchv(struct fid_ep *fid, const struct fi_ioc *iov, void 
 			     void *context)
 {
 	const struct fi_rma_ioc place = {
-		.addr = addr, .key = key, .count = values_of(result, n_result),
+		.addr = addr, .key = key, .count = ioc_count_values(result, n_result),
 	};
 	const struct atomic c = {
 		.verb = SFI_FETCH, .type = type, .op = op, .out = iov,
 		.n_out = n, .in = result, .n_in = n_result, .places = &place,
-		.n_places = 1, .peer = dest, .flags = usual_flags(fid),
+		.n_places = 1, .peer = dest, .flags = ep_default_flags(fid),
 		.context = context,
 	};
 
@@ -197,7 +197,7 @@ static ssize_t atomic_fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *m
 			       struct fi_ioc *result, void **result_desc,
 			       size_t n_result, uint64_t flags)
 {
-	struct atomic c = of_message(SFI_FETCH, m, flags);
+	struct atomic c = args_of_message(SFI_FETCH, m, flags);
 
 	(void)result_desc;
 	c.in = result;
@@ -216,24 +216,24 @@ static ssize_t atomic_comparev(struct fid_ep *fid, const struct fi_ioc *iov, voi
 			       void *context)
 {
 	const struct fi_rma_ioc place = {
-		.addr = addr, .key = key, .count = values_of(iov, n),
+		.addr = addr, .key = key, .count = ioc_count_values(iov, n),
 	};
 	const struct atomic c = {
 		.verb = SFI_COMPARE, .type = type, .op = op, .out = iov,
 		.n_out = n, .compare = compare, .n_compare = n_compare,
 		.in = result, .n_in = n_result, .places = &place, .n_places = 1,
-		.peer = dest, .flags = usual_flags(fid), .context = context,
+		.peer = dest, .flags = ep_default_flags(fid), .context = context,
 	};
 
 	(void)desc, (void)compare_desc, (void)result_desc;
 	return atomic_call(fid, &c);
 }
 
-static ssize_t compare_one(struct fid_ep *fid, const void *buf, size_t count,
-			   void *desc, const void *compare, void *compare_desc,
-			   void *result, void *result_desc, fi_addr_t dest,
-			   uint64_t addr, uint64_t key, enum fi_datatype type,
-			   enum fi_op op, void *context)
+static ssize_t atomic_compare(struct fid_ep *fid, const void *buf, size_t count,
+			      void *desc, const void *compare, void *compare_desc,
+			      void *result, void *result_desc, fi_addr_t dest,
+			      uint64_t addr, uint64_t key, enum fi_datatype type,
+			      enum fi_op op, void *context)
 {
 	const struct fi_ioc iov = { .addr = (void *)buf, .count = count };
 	const struct fi_ioc with = { .addr = (void *)compare, .count = count };
@@ -248,7 +248,7 @@ static ssize_t atomic_comparemsg(struct fid_ep *fid, const struct fi_msg_atomic 
 				 size_t n_compare, struct fi_ioc *result,
 				 void **result_desc, size_t n_result, uint64_t flags)
 {
-	struct atomic c = of_message(SFI_COMPARE, m, flags);
+	struct atomic c = args_of_message(SFI_COMPARE, m, flags);
 
 	(void)compare_desc, (void)result_desc;
 	c.compare = compare;
@@ -316,7 +316,7 @@ struct fi_ops_atomic sfi_atomic_ops = {
 	.readwrite = atomic_fetch,
 	.readwritev = atomic_fetchv,
 	.readwritemsg = atomic_fetchmsg,
-	.compwrite = compare_one,
+	.compwrite = atomic_compare,
 	.compwritev = atomic_comparev,
 	.compwritemsg = atomic_comparemsg,
 	.writevalid = write_valid,

@@ -27,7 +27,7 @@ void sfi_auto_called(struct sfi_auto *a)
 }
 
 /* Return whether the program has made progress since the last call. */
-static bool program_calls(struct sfi_auto *a, uint64_t *seen)
+static bool program_is_active(struct sfi_auto *a, uint64_t *seen)
 {
 	uint64_t calls = atomic_load_explicit(&a->calls, memory_order_relaxed);
 
@@ -46,7 +46,7 @@ static void auto_tick(struct sfi_auto *a)
 		poll(&p, 1, TICK_MS);
 }
 
-static void serve_and_sleep(struct sfi_domain *d)
+static void auto_serve_and_sleep(struct sfi_domain *d)
 {
 	struct sfi_auto *a = &d->automatic;
 
@@ -68,10 +68,10 @@ static void *auto_main(void *arg)
 	uint64_t seen = 0;
 
 	while (!atomic_load(&a->stop)) {
-		if (program_calls(a, &seen))
+		if (program_is_active(a, &seen))
 			auto_tick(a);
 		else
-			serve_and_sleep(d);
+			auto_serve_and_sleep(d);
 	}
 	return NULL;
 }

@@ -19,14 +19,14 @@ struct sfi_av_entry {
 	size_t number;
 };
 
-static uint64_t key_of(const struct sci_addr *addr)
+static uint64_t address_key(const struct sci_addr *addr)
 {
 	return (uint64_t)addr->node << 32 | addr->id;
 }
 
-static fi_addr_t number_of(const struct sfi_av *av, const struct sci_addr *addr)
+static fi_addr_t address_find_number(const struct sfi_av *av, const struct sci_addr *addr)
 {
-	struct hash_node *node = hash_find(&av->by_addr, key_of(addr));
+	struct hash_node *node = hash_find(&av->by_addr, address_key(addr));
 
 	return node ? container_of(node, struct sfi_av_entry, node)->number :
 		      FI_ADDR_NOTAVAIL;
@@ -46,7 +46,7 @@ static int av_grow(struct sfi_av *av)
 }
 
 /* Find the lowest free number. Return 0 or -FI_ENOMEM. */
-static int free_number(struct sfi_av *av, size_t *number)
+static int number_find_free(struct sfi_av *av, size_t *number)
 {
 	size_t n = av->lowest;
 	int ret;
@@ -63,8 +63,8 @@ static int free_number(struct sfi_av *av, size_t *number)
 	return 0;
 }
 
-static int insert_one(struct sfi_av *av, const struct sci_addr *addr,
-		      fi_addr_t *number)
+static int address_insert(struct sfi_av *av, const struct sci_addr *addr,
+			  fi_addr_t *number)
 {
 	struct sfi_av_entry *e;
 	size_t n;
@@ -73,11 +73,11 @@ static int insert_one(struct sfi_av *av, const struct sci_addr *addr,
 	*number = FI_ADDR_NOTAVAIL;
 	if (!addr->id || addr->id > SCI_EP_ID_MAX)
 		return -FI_EINVAL;
-	ret = free_number(av, &n);
+	ret = number_find_free(av, &n);
 	if (ret)
 		return ret;
 	e = malloc(sizeof(*e));
-	if (!e || hash_add(&av->by_addr, &e->node, key_of(addr))) {
+	if (!e || hash_add(&av->by_addr, &e->node, address_key(addr))) {
 		free(e);
 		return -FI_ENOMEM;
 	}
@@ -104,7 +104,7 @@ static int av_insert(struct fid_av *fid, const void *addrs, size_t count,
 		int ret;
 
 		memcpy(&a, (const char *)addrs + i * sizeof(a), sizeof(a));
-		ret = insert_one(av, &a, &n);
+		ret = address_insert(av, &a, &n);
 		if (numbers)
 			numbers[i] = n;
 		if (errors)
@@ -142,7 +142,7 @@ static int av_number_remove(struct sfi_av *av, fi_addr_t n, fi_addr_t *heir)
 	if (!e)
 		return -FI_EINVAL;
 	hash_del(&av->by_addr, &e->node);
-	*heir = number_of(av, &e->addr);
+	*heir = address_find_number(av, &e->addr);
 	av->entries[n] = NULL;
 	if (n < av->lowest)
 		av->lowest = n;
@@ -193,7 +193,7 @@ fi_addr_t sfi_av_number(struct sfi_av *av, const struct sci_addr *addr)
 	fi_addr_t n;
 
 	sfi_lock(&av->lock);
-	n = number_of(av, addr);
+	n = address_find_number(av, addr);
 	sfi_unlock(&av->lock);
 	return n;
 }

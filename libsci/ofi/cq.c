@@ -34,7 +34,7 @@ static bool cq_grow(struct sfi_cq *cq)
 }
 
 /* Return the next free entry, with the queue locked; NULL: no memory, and not locked. */
-static inline struct sfi_entry *next_entry(struct sfi_cq *cq)
+static inline struct sfi_entry *entry_next(struct sfi_cq *cq)
 {
 	sfi_lock(&cq->lock);
 	if (cq->tail - cq->head < cq->room || cq_grow(cq))
@@ -54,7 +54,7 @@ static inline void entry_filled(struct sfi_cq *cq)
 void sfi_cq_push(struct sfi_cq *cq, const struct fi_cq_tagged_entry *e,
 		 fi_addr_t src)
 {
-	struct sfi_entry *to = next_entry(cq);
+	struct sfi_entry *to = entry_next(cq);
 
 	if (!to)
 		return;
@@ -71,7 +71,7 @@ void sfi_cq_queue(struct sfi_cq *cq, struct sfi_ep *ep, uint64_t flags,
 
 	if (flags & FI_RECV && ep->caps & FI_SOURCE)
 		src = sfi_ep_source(ep, st->peer);
-	to = next_entry(cq);
+	to = entry_next(cq);
 	if (!to)
 		return;
 	sfi_entry_fill(&to->e, flags, context, buf, st);
@@ -135,7 +135,7 @@ bool sfi_cq_ready(struct sfi_cq *cq)
  * Do what sfi_eps_progress() does, for a domain with one thread: no locks. Most queues have one
  * endpoint, and then an empty read costs half as many instructions.
  */
-static __always_inline void straight_progress(struct sfi_cq *cq)
+static __always_inline void eps_progress_straight(struct sfi_cq *cq)
 {
 	struct sfi_eps *e = &cq->eps;
 
@@ -148,13 +148,13 @@ static __always_inline void straight_progress(struct sfi_cq *cq)
 }
 
 /* Read an empty queue in a domain with one thread: see sfi_cq_tell(). */
-static __hot ssize_t read_straight(struct sfi_cq *cq, void *buf, size_t count)
+static __hot ssize_t cq_read_straight(struct sfi_cq *cq, void *buf, size_t count)
 {
 	ssize_t n;
 
 	cq->reader.to = buf;
 	cq->reader.room = count;
-	straight_progress(cq);
+	eps_progress_straight(cq);
 	n = (ssize_t)cq->reader.n;
 	cq->reader.n = cq->reader.room = 0;
 	if (n)
@@ -191,7 +191,7 @@ static __hot ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	if (!cq->straight || cq->errors)
 		return cq_readfrom(fid, buf, count, NULL);
 	if (cq->head == cq->tail)
-		return read_straight(cq, buf, count);
+		return cq_read_straight(cq, buf, count);
 	for (n = 0; n < count && cq->head != cq->tail; n++)
 		to[n] = cq->ring[cq->head++ & (cq->room - 1)].e;
 	return (ssize_t)n;

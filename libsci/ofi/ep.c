@@ -12,7 +12,7 @@
 
 /* ---- peers ---- */
 
-static int more_peers(struct sfi_ep *ep, fi_addr_t n)
+static int peers_grow(struct sfi_ep *ep, fi_addr_t n)
 {
 	size_t room = ep->n_peers ? ep->n_peers : 16;
 	struct sci_peer **peers;
@@ -41,7 +41,7 @@ int sfi_ep_peer(struct sfi_ep *ep, fi_addr_t n, struct sci_peer **peer)
 	}
 	ret = sfi_av_address(ep->av, n, &addr);
 	if (!ret && n >= ep->n_peers)
-		ret = more_peers(ep, n);
+		ret = peers_grow(ep, n);
 	if (!ret)
 		ret = sci_peer_open(ep->ep, &addr, ep->patience, peer);
 	if (!ret)
@@ -50,7 +50,7 @@ int sfi_ep_peer(struct sfi_ep *ep, fi_addr_t n, struct sci_peer **peer)
 }
 
 /* Close the connection, to which no number leads. Context: the endpoint is locked. */
-static void end_peer(struct sfi_ep *ep, struct sci_peer *p)
+static void peer_end(struct sfi_ep *ep, struct sci_peer *p)
 {
 	sfi_hand_post(ep);
 	sci_peer_close(p);
@@ -67,7 +67,7 @@ void sfi_ep_forget(struct sfi_ep *ep, fi_addr_t n, fi_addr_t heir)
 
 	sfi_lock(&ep->lock);
 	if (heir != FI_ADDR_NOTAVAIL &&
-	    (heir < ep->n_peers || !more_peers(ep, heir)))
+	    (heir < ep->n_peers || !peers_grow(ep, heir)))
 		to = &ep->peers[heir];
 	p = n < ep->n_peers ? ep->peers[n] : NULL;
 	if (p) {
@@ -75,12 +75,12 @@ void sfi_ep_forget(struct sfi_ep *ep, fi_addr_t n, fi_addr_t heir)
 		if (to && !*to)
 			*to = p;
 		if (!to || *to != p)
-			end_peer(ep, p);
+			peer_end(ep, p);
 	}
 	sfi_unlock(&ep->lock);
 }
 
-static bool is_numbered(const struct sfi_ep *ep, const struct sci_peer *p)
+static bool peer_is_numbered(const struct sfi_ep *ep, const struct sci_peer *p)
 {
 	for (size_t n = 0; n < ep->n_peers; n++)
 		if (ep->peers[n] == p)
@@ -97,8 +97,8 @@ void sfi_ep_forget_strangers(struct sfi_ep *ep)
 	struct sci_peer *p;
 
 	while (!sci_peer_gone(ep->ep, &p))
-		if (!is_numbered(ep, p))
-			end_peer(ep, p);
+		if (!peer_is_numbered(ep, p))
+			peer_end(ep, p);
 }
 
 /*
@@ -119,7 +119,7 @@ fi_addr_t sfi_ep_source(struct sfi_ep *ep, struct sci_peer *peer)
 		return known - 1;
 	sci_peer_addr(peer, &addr);
 	n = sfi_av_number(ep->av, &addr);
-	if (n == FI_ADDR_NOTAVAIL || (n >= ep->n_peers && more_peers(ep, n)))
+	if (n == FI_ADDR_NOTAVAIL || (n >= ep->n_peers && peers_grow(ep, n)))
 		return n;
 	if (!ep->peers[n])
 		ep->peers[n] = peer;
@@ -188,7 +188,7 @@ static int setopt_ep(fid_t fid, int level, int name, const void *value,
 }
 
 /* This provider never refuses a message for want of room. */
-static ssize_t size_left(struct fid_ep *ep)
+static ssize_t ep_size_left(struct fid_ep *ep)
 {
 	(void)ep;
 	return SFI_ASKING_MAX;
@@ -201,13 +201,13 @@ static struct fi_ops_ep ep_ops = {
 	.setopt = setopt_ep,
 	.tx_ctx = sfi_no_tx_ctx,
 	.rx_ctx = sfi_no_rx_ctx,
-	.rx_size_left = size_left,
-	.tx_size_left = size_left,
+	.rx_size_left = ep_size_left,
+	.tx_size_left = ep_size_left,
 };
 
 /* ---- bindings ---- */
 
-static int bind_cq(struct sfi_ep *ep, struct sfi_cq *cq, uint64_t flags)
+static int ep_bind_cq(struct sfi_ep *ep, struct sfi_cq *cq, uint64_t flags)
 {
 	bool selective = flags & FI_SELECTIVE_COMPLETION;
 	int ret;
@@ -236,7 +236,7 @@ static int bind_cq(struct sfi_ep *ep, struct sfi_cq *cq, uint64_t flags)
 }
 
 /* Return where the endpoint keeps its counter for one kind of operation. */
-static struct sfi_cntr **counter_of(struct sfi_ep *ep, uint64_t flag)
+static struct sfi_cntr **ep_get_counter(struct sfi_ep *ep, uint64_t flag)
 {
 	switch (flag) {
 	case FI_SEND:
@@ -266,7 +266,7 @@ static int ep_bind_cntr(struct sfi_ep *ep, struct sfi_cntr *c, uint64_t flags)
 	int ret;
 
 	for (size_t i = 0; i < N_COUNTED; i++) {
-		if (flags & counted[i] && *counter_of(ep, counted[i]))
+		if (flags & counted[i] && *ep_get_counter(ep, counted[i]))
 			return -FI_EINVAL;
 		rest &= ~counted[i];
 	}
@@ -279,7 +279,7 @@ static int ep_bind_cntr(struct sfi_ep *ep, struct sfi_cntr *c, uint64_t flags)
 	for (size_t i = 0; i < N_COUNTED; i++) {
 		if (!(flags & counted[i]))
 			continue;
-		*counter_of(ep, counted[i]) = c;
+		*ep_get_counter(ep, counted[i]) = c;
 		c->users++;
 	}
 	sfi_unlock(&ep->lock);
@@ -300,7 +300,7 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		sfi_av_attach((struct sfi_av *)bfid, ep);
 		return 0;
 	case FI_CLASS_CQ:
-		return bind_cq(ep, (struct sfi_cq *)bfid, flags);
+		return ep_bind_cq(ep, (struct sfi_cq *)bfid, flags);
 	case FI_CLASS_CNTR:
 		return ep_bind_cntr(ep, (struct sfi_cntr *)bfid, flags);
 	case FI_CLASS_EQ:
@@ -311,7 +311,7 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 }
 
 /* Get or set the default flags. *@flags contains FI_TRANSMIT or FI_RECV to name the side. */
-static int op_flags(struct sfi_ep *ep, bool set, uint64_t *flags)
+static int ep_get_op_flags(struct sfi_ep *ep, bool set, uint64_t *flags)
 {
 	uint64_t which, known;
 	struct sfi_side *s;
@@ -340,7 +340,7 @@ static int ep_control(struct fid *fid, int command, void *arg)
 	int ret;
 
 	if (command == FI_GETOPSFLAG || command == FI_SETOPSFLAG)
-		return op_flags(ep, command == FI_SETOPSFLAG, arg);
+		return ep_get_op_flags(ep, command == FI_SETOPSFLAG, arg);
 	if (command != FI_ENABLE)
 		return -FI_ENOSYS;
 	if (ep->enabled)
@@ -361,7 +361,7 @@ static int ep_control(struct fid *fid, int command, void *arg)
 
 /* ---- open and close ---- */
 
-static void unbind_cq(struct sfi_ep *ep, struct sfi_cq *cq)
+static void ep_unbind_cq(struct sfi_ep *ep, struct sfi_cq *cq)
 {
 	if (!cq)
 		return;
@@ -371,10 +371,10 @@ static void unbind_cq(struct sfi_ep *ep, struct sfi_cq *cq)
 
 static void ep_unbind(struct sfi_ep *ep)
 {
-	unbind_cq(ep, ep->tx.cq);
-	unbind_cq(ep, ep->rx.cq);
+	ep_unbind_cq(ep, ep->tx.cq);
+	ep_unbind_cq(ep, ep->rx.cq);
 	for (size_t i = 0; i < N_COUNTED; i++) {
-		struct sfi_cntr *c = *counter_of(ep, counted[i]);
+		struct sfi_cntr *c = *ep_get_counter(ep, counted[i]);
 
 		if (!c)
 			continue;
@@ -411,7 +411,7 @@ static struct fi_ops ep_fid_ops = {
 };
 
 /* Return the endpoint id that the source address of @info asks for. */
-static uint32_t wanted_id(const struct fi_info *info)
+static uint32_t info_wanted_id(const struct fi_info *info)
 {
 	struct sci_addr a;
 
@@ -421,7 +421,7 @@ static uint32_t wanted_id(const struct fi_info *info)
 	return a.id;
 }
 
-static void take_params(struct sfi_ep *ep)
+static void params_take(struct sfi_ep *ep)
 {
 	int ms;
 
@@ -443,7 +443,7 @@ int sfi_ep_open(struct fid_domain *domain, struct fi_info *info,
 	ep = calloc(1, sizeof(*ep));
 	if (!ep)
 		return -FI_ENOMEM;
-	ret = sci_ep_open(&ep->ep, wanted_id(info),
+	ret = sci_ep_open(&ep->ep, info_wanted_id(info),
 			  d->shared ? 0 : SCI_EP_SINGLE_THREAD);
 	if (ret) {
 		free(ep);
@@ -466,7 +466,7 @@ int sfi_ep_open(struct fid_domain *domain, struct fi_info *info,
 	ep->tx.op_flags = info->tx_attr->op_flags;
 	ep->rx.op_flags = info->rx_attr->op_flags;
 	ep->min_multi_recv = 64;
-	take_params(ep);
+	params_take(ep);
 	sfi_lock_init(&ep->lock, d->shared);
 	*out = &ep->fid;
 	return 0;

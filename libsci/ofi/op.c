@@ -29,7 +29,7 @@ struct sfi_op_slab {
 	struct sfi_op ops[SLAB];
 };
 
-static int more_ops(struct sfi_ep *ep)
+static int ops_grow(struct sfi_ep *ep)
 {
 	struct sfi_op_slab *slab = calloc(1, sizeof(*slab));
 
@@ -50,7 +50,7 @@ struct sfi_op *sfi_op_new(struct sfi_ep *ep)
 {
 	struct sfi_op *op;
 
-	if (!ep->free && more_ops(ep))
+	if (!ep->free && ops_grow(ep))
 		return NULL;
 	op = ep->free;
 	ep->free = op->next;

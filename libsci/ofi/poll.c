@@ -51,7 +51,7 @@ static int poll_poll(struct fid_poll *fid, void **contexts, int count)
 	return n;
 }
 
-static _Atomic unsigned int *users_of(struct fid *fid)
+static _Atomic unsigned int *member_get_users(struct fid *fid)
 {
 	switch (fid->fclass) {
 	case FI_CLASS_CQ:
@@ -69,14 +69,14 @@ static int poll_add(struct fid_poll *fid, struct fid *member, uint64_t flags)
 	struct member *more;
 	int ret = -FI_ENOMEM;
 
-	if (flags || !users_of(member))
+	if (flags || !member_get_users(member))
 		return -FI_EINVAL;
 	sfi_lock(&p->lock);
 	more = realloc(p->members, (p->n + 1) * sizeof(*more));
 	if (more) {
 		more[p->n++] = (struct member){ .fid = member };
 		p->members = more;
-		atomic_fetch_add(users_of(member), 1);
+		atomic_fetch_add(member_get_users(member), 1);
 		ret = 0;
 	}
 	sfi_unlock(&p->lock);
@@ -95,7 +95,7 @@ static int poll_del(struct fid_poll *fid, struct fid *member, uint64_t flags)
 		if (p->members[i].fid != member)
 			continue;
 		p->members[i] = p->members[--p->n];
-		atomic_fetch_sub(users_of(member), 1);
+		atomic_fetch_sub(member_get_users(member), 1);
 		ret = 0;
 	}
 	sfi_unlock(&p->lock);

@@ -9,7 +9,7 @@
 
 /* ---- addresses as text: node number, endpoint id ---- */
 
-static bool parse_number(const char *text, unsigned long most, uint32_t *n)
+static bool number_parse(const char *text, unsigned long most, uint32_t *n)
 {
 	unsigned long v;
 	char *end;
@@ -25,9 +25,9 @@ static bool parse_number(const char *text, unsigned long most, uint32_t *n)
 int sfi_address(const char *node, const char *service, struct sci_addr *addr)
 {
 	*addr = (struct sci_addr){ 0 };
-	if (node && !parse_number(node, UINT32_MAX, &addr->node))
+	if (node && !number_parse(node, UINT32_MAX, &addr->node))
 		return -FI_EINVAL;
-	if (service && !parse_number(service, SCI_EP_ID_MAX, &addr->id))
+	if (service && !number_parse(service, SCI_EP_ID_MAX, &addr->id))
 		return -FI_EINVAL;
 	return 0;
 }
@@ -95,7 +95,7 @@ static bool hints_fit(const struct fi_info *h, const char *domain)
  * Find the fabric that endpoints would join, and their node. This is as reliable as opening
  * the fabric, and cheap enough for each call.
  */
-static int find_fabric(struct sci_addr *self, char *name, size_t size)
+static int fabric_find(struct sci_addr *self, char *name, size_t size)
 {
 	struct sci_ep *ep;
 	int ret = sci_ep_open(&ep, 0, 0);
@@ -124,7 +124,7 @@ static uint64_t caps_for(const struct fi_info *h)
 	return caps;
 }
 
-static void fill_attrs(struct fi_info *i, const struct fi_info *h)
+static void attrs_fill(struct fi_info *i, const struct fi_info *h)
 {
 	*i->tx_attr = (struct fi_tx_attr){
 		.caps = i->caps & SFI_TX_CAPS,
@@ -170,7 +170,7 @@ static enum fi_progress progress_for(const struct fi_domain_attr *h)
 						      FI_PROGRESS_MANUAL;
 }
 
-static void fill_domain(struct fi_domain_attr *a, const struct fi_domain_attr *h,
+static void domain_fill(struct fi_domain_attr *a, const struct fi_domain_attr *h,
 			uint32_t version)
 {
 	char *name = a->name;
@@ -202,7 +202,7 @@ static void *mem_dup(const void *what, size_t size)
 	return p ? memcpy(p, what, size) : NULL;
 }
 
-static int fill_addresses(struct fi_info *i, const struct fi_info *h,
+static int addresses_fill(struct fi_info *i, const struct fi_info *h,
 			  const struct sci_addr *self, const char *node,
 			  const char *service, uint64_t flags)
 {
@@ -237,7 +237,7 @@ static int fill_addresses(struct fi_info *i, const struct fi_info *h,
 	return i->dest_addr ? 0 : -FI_ENOMEM;
 }
 
-static int fill_names(struct fi_info *i, const char *domain)
+static int names_fill(struct fi_info *i, const char *domain)
 {
 	i->fabric_attr->name = strdup(SFI_NAME);
 	i->fabric_attr->prov_version = SFI_VERSION;
@@ -253,7 +253,7 @@ int sfi_getinfo(uint32_t version, const char *node, const char *service,
 	struct sci_addr self;
 	struct fi_info *i;
 	char domain[32];
-	int ret = find_fabric(&self, domain, sizeof(domain));
+	int ret = fabric_find(&self, domain, sizeof(domain));
 
 	if (ret)
 		return ret;
@@ -263,15 +263,15 @@ int sfi_getinfo(uint32_t version, const char *node, const char *service,
 	if (!i)
 		return -FI_ENOMEM;
 	i->caps = caps_for(hints);
-	fill_attrs(i, hints);
-	ret = fill_names(i, domain);
+	attrs_fill(i, hints);
+	ret = names_fill(i, domain);
 	if (!ret)
-		ret = fill_addresses(i, hints, &self, node, service, flags);
+		ret = addresses_fill(i, hints, &self, node, service, flags);
 	if (ret) {
 		fi_freeinfo(i);
 		return ret;
 	}
-	fill_domain(i->domain_attr, hints ? hints->domain_attr : NULL,
+	domain_fill(i->domain_attr, hints ? hints->domain_attr : NULL,
 		    version);
 	i->fabric_attr->api_version = version;
 	*info = i;

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-static uint64_t recv_what(const struct sfi_recv *r)
+static uint64_t recv_get_flags(const struct sfi_recv *r)
 {
 	return FI_RECV | (r->tagged ? FI_TAGGED : FI_MSG);
 }
@@ -27,14 +27,14 @@ static int recv_post(struct sfi_op *op, const struct sfi_recv *r, struct sci_pee
 }
 
 /* Post a receive. @error: not 0 if its peer cannot be reached */
-static int post_op(struct sfi_ep *ep, const struct sfi_recv *r,
+static int op_post(struct sfi_ep *ep, const struct sfi_recv *r,
 		   struct sci_peer *peer, int error)
 {
 	struct sfi_op *op = sfi_op_new(ep);
 
 	if (!op)
 		return -FI_ENOMEM;
-	sfi_op_describe(op, &ep->rx, recv_what(r), r->flags, r->context);
+	sfi_op_describe(op, &ep->rx, recv_get_flags(r), r->flags, r->context);
 	op->buf = r->n ? r->iov[0].iov_base : NULL;
 	op->room = sfi_length(r->iov, r->n);
 	op->many = !r->tagged && r->flags & FI_MULTI_RECV;
@@ -71,7 +71,7 @@ static void recv_fail(struct sfi_ep *ep, const struct sfi_recv *r, int error)
 	const struct sci_status st = { .error = error };
 	struct sfi_op op = { .ep = ep };
 
-	sfi_op_describe(&op, &ep->rx, recv_what(r), r->flags, r->context);
+	sfi_op_describe(&op, &ep->rx, recv_get_flags(r), r->flags, r->context);
 	op.buf = r->iov->iov_base;
 	sfi_op_failed(&op, &st);
 }
@@ -85,7 +85,7 @@ void sfi_hand_post(struct sfi_ep *ep)
 		int ret;
 
 		sfi_hand_remove(ep, 1);
-		ret = post_op(ep, &r, ep->hand.peer, 0);
+		ret = op_post(ep, &r, ep->hand.peer, 0);
 		if (ret)
 			recv_fail(ep, &r, ret);
 	}
@@ -158,7 +158,7 @@ static int recv_call(struct sfi_ep *ep, const struct sfi_recv *r)
 		}
 	}
 	sfi_hand_post(ep);
-	return post_op(ep, r, peer, error);
+	return op_post(ep, r, peer, error);
 }
 
 ssize_t sfi_recv(struct sfi_ep *ep, const struct sfi_recv *r)
@@ -182,7 +182,7 @@ static void recv_tell(struct sfi_ep *ep, const struct sfi_recv *r,
 {
 	struct sfi_op op = { .ep = ep };
 
-	sfi_op_describe(&op, &ep->rx, recv_what(r), r->flags, r->context);
+	sfi_op_describe(&op, &ep->rx, recv_get_flags(r), r->flags, r->context);
 	op.cntr = NULL;
 	op.silent = false;
 	if (st->error)
@@ -245,7 +245,7 @@ static int recv_claim(struct sfi_ep *ep, const struct sfi_recv *r)
 	op = sfi_op_new(ep);
 	if (!op)
 		return -FI_ENOMEM;
-	sfi_op_describe(op, &ep->rx, recv_what(r), r->flags, r->context);
+	sfi_op_describe(op, &ep->rx, recv_get_flags(r), r->flags, r->context);
 	op->room = sfi_length(r->iov, r->n);
 	ret = sci_msg_recv(msg, r->iov, r->n, &op->req);
 	if (ret) {

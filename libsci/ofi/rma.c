@@ -16,9 +16,9 @@ static ssize_t read_flags(struct sfi_ep *ep, const struct iovec *iov, size_t n,
 	return sfi_ask(ep, &a);
 }
 
-static ssize_t readv_one(struct fid_ep *fid, const struct iovec *iov, void **desc,
-			 size_t n, fi_addr_t src, uint64_t addr, uint64_t key,
-			 void *context)
+static ssize_t rma_readv_one(struct fid_ep *fid, const struct iovec *iov, void **desc,
+			     size_t n, fi_addr_t src, uint64_t addr, uint64_t key,
+			     void *context)
 {
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
 	const struct sfi_place p = {
@@ -34,7 +34,7 @@ static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc,
 {
 	const struct iovec iov = { .iov_base = buf, .iov_len = len };
 
-	return readv_one(fid, &iov, &desc, 1, src, addr, key, context);
+	return rma_readv_one(fid, &iov, &desc, 1, src, addr, key, context);
 }
 
 /* Copy the places. Return -FI_EINVAL if there are too many. */
@@ -63,9 +63,9 @@ static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *m,
 
 /* ---- writes ---- */
 
-static ssize_t write_one(struct fid_ep *fid, const struct iovec *iov, size_t n,
-			 uint64_t data, fi_addr_t dest, uint64_t addr,
-			 uint64_t key, uint64_t flags, void *context, bool untold)
+static ssize_t rma_write_one(struct fid_ep *fid, const struct iovec *iov, size_t n,
+			     uint64_t data, fi_addr_t dest, uint64_t addr,
+			     uint64_t key, uint64_t flags, void *context, bool untold)
 {
 	const struct sfi_place p = {
 		.addr = addr, .key = key, .len = sfi_length(iov, n),
@@ -79,24 +79,24 @@ static ssize_t write_one(struct fid_ep *fid, const struct iovec *iov, size_t n,
 	return sfi_ask((struct sfi_ep *)fid, &a);
 }
 
-static ssize_t write_iov(struct fid_ep *fid, const struct iovec *iov, void **desc,
-			 size_t n, fi_addr_t dest, uint64_t addr, uint64_t key,
-			 void *context)
+static ssize_t rma_write_iov(struct fid_ep *fid, const struct iovec *iov, void **desc,
+			     size_t n, fi_addr_t dest, uint64_t addr, uint64_t key,
+			     void *context)
 {
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
 
 	(void)desc;
-	return write_one(fid, iov, n, 0, dest, addr, key, ep->tx.op_flags,
-			 context, false);
+	return rma_write_one(fid, iov, n, 0, dest, addr, key, ep->tx.op_flags,
+			     context, false);
 }
 
-static ssize_t write_buf(struct fid_ep *fid, const void *buf, size_t len,
-			 void *desc, fi_addr_t dest, uint64_t addr, uint64_t key,
-			 void *context)
+static ssize_t rma_write_buf(struct fid_ep *fid, const void *buf, size_t len,
+			     void *desc, fi_addr_t dest, uint64_t addr, uint64_t key,
+			     void *context)
 {
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
 
-	return write_iov(fid, &iov, &desc, 1, dest, addr, key, context);
+	return rma_write_iov(fid, &iov, &desc, 1, dest, addr, key, context);
 }
 
 static ssize_t rma_writedata(struct fid_ep *fid, const void *buf, size_t len,
@@ -107,8 +107,8 @@ static ssize_t rma_writedata(struct fid_ep *fid, const void *buf, size_t len,
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
 
 	(void)desc;
-	return write_one(fid, &iov, 1, data, dest, addr, key,
-			 ep->tx.op_flags | FI_REMOTE_CQ_DATA, context, false);
+	return rma_write_one(fid, &iov, 1, data, dest, addr, key,
+			     ep->tx.op_flags | FI_REMOTE_CQ_DATA, context, false);
 }
 
 static ssize_t rma_inject(struct fid_ep *fid, const void *buf, size_t len,
@@ -116,7 +116,7 @@ static ssize_t rma_inject(struct fid_ep *fid, const void *buf, size_t len,
 {
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
 
-	return write_one(fid, &iov, 1, 0, dest, addr, key, FI_INJECT, NULL, true);
+	return rma_write_one(fid, &iov, 1, 0, dest, addr, key, FI_INJECT, NULL, true);
 }
 
 static ssize_t rma_injectdata(struct fid_ep *fid, const void *buf, size_t len,
@@ -125,8 +125,8 @@ static ssize_t rma_injectdata(struct fid_ep *fid, const void *buf, size_t len,
 {
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
 
-	return write_one(fid, &iov, 1, data, dest, addr, key,
-			 FI_INJECT | FI_REMOTE_CQ_DATA, NULL, true);
+	return rma_write_one(fid, &iov, 1, data, dest, addr, key,
+			     FI_INJECT | FI_REMOTE_CQ_DATA, NULL, true);
 }
 
 static ssize_t rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *m,
@@ -146,10 +146,10 @@ static ssize_t rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *m,
 struct fi_ops_rma sfi_rma_ops = {
 	.size = sizeof(struct fi_ops_rma),
 	.read = rma_read,
-	.readv = readv_one,
+	.readv = rma_readv_one,
 	.readmsg = rma_readmsg,
-	.write = write_buf,
-	.writev = write_iov,
+	.write = rma_write_buf,
+	.writev = rma_write_iov,
 	.writemsg = rma_writemsg,
 	.inject = rma_inject,
 	.writedata = rma_writedata,

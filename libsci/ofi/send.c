@@ -26,7 +26,7 @@ static int send_flags(const struct sfi_send *s)
 	return flags;
 }
 
-static uint64_t send_what(const struct sfi_send *s)
+static uint64_t send_get_flags(const struct sfi_send *s)
 {
 	return FI_SEND | (s->tagged ? FI_TAGGED : FI_MSG);
 }
@@ -52,7 +52,7 @@ static bool send_at_once(struct sfi_ep *ep, struct sci_peer *peer,
 		     s->iov->iov_len))
 		return false;
 	st.len = s->iov->iov_len;
-	sfi_tell(ep, &ep->tx, send_what(s), s->flags, s->context, NULL, &st);
+	sfi_tell(ep, &ep->tx, send_get_flags(s), s->flags, s->context, NULL, &st);
 	return true;
 }
 
@@ -66,7 +66,7 @@ static int send_op(struct sfi_ep *ep, struct sci_peer *peer,
 	};
 	struct sfi_op *op = sfi_op_new(ep);
 	struct sci_status st = { 0 };
-	uint64_t what = send_what(s);
+	uint64_t what = send_get_flags(s);
 
 	if (!op)
 		return -FI_ENOMEM;

@@ -87,7 +87,7 @@ static void rma_written(struct sfi_ep *ep, struct sci_peer *peer,
 		sfi_cq_push(ep->rx.cq, &e, sfi_ep_source(ep, peer));
 }
 
-static void was_read(struct sfi_ep *ep, struct sfi_mr *const *mr, size_t n)
+static void read_count(struct sfi_ep *ep, struct sfi_mr *const *mr, size_t n)
 {
 	sfi_cntr_count(ep->remote_reads, 0);
 	for (size_t i = 0; i < n; i++)
@@ -175,7 +175,7 @@ static void bytes_came(struct sfi_op *op, const struct sci_status *st)
 }
 
 /* Receive the SFI_BYTES of a write. The bytes of a refused write are received and dropped. */
-static int receive_bytes(struct call *c, int error)
+static int bytes_receive(struct call *c, int error)
 {
 	struct sfi_serving *s = serving_new(c, error, bytes_came);
 	int ret;
@@ -197,11 +197,11 @@ static void reply_sent(struct sfi_op *op, const struct sci_status *st)
 	struct sfi_serving *s = (struct sfi_serving *)op;
 
 	if (!st->error)
-		was_read(op->ep, s->mr, s->n);
+		read_count(op->ep, s->mr, s->n);
 	serving_end(s);
 }
 
-static int send_long(struct call *c)
+static int reply_send_long(struct call *c)
 {
 	const struct sci_send m = {
 		.iov = c->iov, .n = c->r->places, .tag = c->id,
@@ -224,7 +224,7 @@ static int send_long(struct call *c)
 /* ---- requests ---- */
 
 /* Look up the memory that a request names. Context: the domain is locked. */
-static int places_of(struct call *c, uint64_t access)
+static int places_look_up(struct call *c, uint64_t access)
 {
 	struct sfi_domain *d = c->ep->domain;
 	int ret = 0;
@@ -259,14 +259,14 @@ static int serve_write(struct call *c)
 	int ret;
 
 	sfi_lock(&d->lock);
-	ret = places_of(c, FI_REMOTE_WRITE);
+	ret = places_look_up(c, FI_REMOTE_WRITE);
 	if (!ret && c->r->apart)
 		mr_pin(c);
 	else if (!ret)
 		ret = bytes_copy_in(c);
 	sfi_unlock(&d->lock);
 	if (c->r->apart)
-		return receive_bytes(c, ret);
+		return bytes_receive(c, ret);
 	if (!ret)
 		rma_reply(c->peer, c->id, 0, NULL, 0);
 	return ret;
@@ -279,15 +279,15 @@ static int serve_read(struct call *c)
 	int ret;
 
 	sfi_lock(&d->lock);
-	ret = places_of(c, FI_REMOTE_READ);
+	ret = places_look_up(c, FI_REMOTE_READ);
 	if (!ret && at_once) {
 		rma_reply(c->peer, c->id, 0, c->iov, c->r->places);
-		was_read(c->ep, c->mr, c->r->places);
+		read_count(c->ep, c->mr, c->r->places);
 	} else if (!ret) {
 		mr_pin(c);
 	}
 	sfi_unlock(&d->lock);
-	return ret || at_once ? ret : send_long(c);
+	return ret || at_once ? ret : reply_send_long(c);
 }
 
 /* ---- atomics ---- */
@@ -320,7 +320,7 @@ static int places_apply(struct call *c, const struct values *operands,
 }
 
 /* Copy the operands, then the comparands. Return an error unless all are there. */
-static int take_operands(const struct call *c, struct values *operands,
+static int operands_take(const struct call *c, struct values *operands,
 			 struct values *compare)
 {
 	bool reads = c->r->op == FI_ATOMIC_READ;
@@ -342,7 +342,7 @@ static int serve_atomic(struct call *c)
 	struct sfi_domain *d = c->ep->domain;
 	struct values operands, compare, before;
 	struct iovec back = { .iov_base = before.bytes, .iov_len = c->total };
-	int ret = take_operands(c, &operands, &compare);
+	int ret = operands_take(c, &operands, &compare);
 
 	if (c->r->op == FI_ATOMIC_READ)
 		access = FI_REMOTE_READ;
@@ -351,11 +351,11 @@ static int serve_atomic(struct call *c)
 	if (ret)
 		return ret;
 	sfi_lock(&d->lock);
-	ret = places_of(c, access);
+	ret = places_look_up(c, access);
 	if (!ret)
 		ret = places_apply(c, &operands, &compare, &before);
 	if (!ret && fetches)
-		was_read(c->ep, c->mr, c->r->places);
+		read_count(c->ep, c->mr, c->r->places);
 	if (!ret && !fetches)
 		rma_written(c->ep, c->peer, c->mr, c->r->places, FI_ATOMIC,
 			    c->has_data, c->data, c->total);
@@ -373,7 +373,7 @@ static int request_serve(struct call *c)
 
 	if (!(c->ep->caps & what) || !(c->ep->caps & SFI_SERVES)) {
 		if (c->r->apart)
-			return receive_bytes(c, -FI_EOPNOTSUPP);
+			return bytes_receive(c, -FI_EOPNOTSUPP);
 		return -FI_EOPNOTSUPP;
 	}
 	switch (c->r->verb) {
@@ -428,7 +428,7 @@ static void request_came(struct sfi_op *op, const struct sci_status *st)
 	slot_post(slot);
 }
 
-static struct iovec room_of(struct sfi_slot *slot)
+static struct iovec slot_room(struct sfi_slot *slot)
 {
 	return (struct iovec){
 		.iov_base = &slot->head,
@@ -439,7 +439,7 @@ static struct iovec room_of(struct sfi_slot *slot)
 static void slot_post(struct sfi_slot *slot)
 {
 	struct sfi_ep *ep = slot->op.ep;
-	struct iovec iov = room_of(slot);
+	struct iovec iov = slot_room(slot);
 
 	slot->idle = true;
 	if (ep->refuses)
@@ -459,7 +459,7 @@ static void slot_post(struct sfi_slot *slot)
 void sfi_refuse(struct sfi_ep *ep)
 {
 	struct sfi_slot *slot = ep->slots;
-	struct iovec iov = room_of(slot);
+	struct iovec iov = slot_room(slot);
 	struct sci_status st;
 	struct sci_msg *msg;
 

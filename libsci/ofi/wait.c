@@ -115,7 +115,7 @@ static int wait_watch(struct sfi_wait *w, int op, struct sfi_ep *ep)
 }
 
 /* Add @ep to all wait objects. Context: the list of the domain's endpoints is locked. */
-static int watch_ep(struct sfi_domain *d, struct sfi_ep *ep)
+static int ep_watch(struct sfi_domain *d, struct sfi_ep *ep)
 {
 	struct sfi_wait *w, *done;
 	int ret = 0;
@@ -134,7 +134,7 @@ int sfi_domain_join(struct sfi_ep *ep)
 	int ret;
 
 	sfi_lock(&d->eps.lock);
-	ret = watch_ep(d, ep);
+	ret = ep_watch(d, ep);
 	if (!ret)
 		ret = eps_insert(&d->eps, ep);
 	sfi_unlock(&d->eps.lock);
@@ -152,7 +152,7 @@ void sfi_domain_leave(struct sfi_ep *ep)
 	sfi_unlock(&d->eps.lock);
 }
 
-static int watch_all(struct sfi_wait *w, struct sfi_domain *d)
+static int ep_watch_all(struct sfi_wait *w, struct sfi_domain *d)
 {
 	int ret = 0;
 
@@ -201,7 +201,7 @@ int sfi_wait_open(struct sfi_wait *w, enum fi_wait_obj obj, struct sfi_domain *d
 	if (ret || obj == FI_WAIT_NONE)
 		return ret;
 	sfi_lock(&d->eps.lock);
-	ret = watch_all(w, d);
+	ret = ep_watch_all(w, d);
 	if (!ret) {
 		w->next = d->waits;
 		d->waits = w;
@@ -263,7 +263,7 @@ void sfi_wait_wake(struct sfi_wait *w)
  * Arm the wait object and clear its signal. Return false if the signal is for a thread that
  * has not seen it yet: that thread sleeps on the same descriptor and would not wake up.
  */
-static bool begin_sleep(struct sfi_wait *w)
+static bool sleep_begin(struct sfi_wait *w)
 {
 	bool may;
 
@@ -289,7 +289,7 @@ void sfi_wait_disarm(struct sfi_wait *w)
 }
 
 /* Arm all endpoints. Return -FI_EAGAIN if one has work. Context: the list is locked. */
-static int arm_all(struct sfi_domain *d)
+static int eps_arm(struct sfi_domain *d)
 {
 	int ret = 0;
 
@@ -316,10 +316,10 @@ int sfi_wait_arm(struct sfi_wait *w, struct sfi_domain *d)
 
 	if (w->epoll < 0)
 		return -FI_EINVAL;
-	if (!begin_sleep(w))
+	if (!sleep_begin(w))
 		return -FI_EAGAIN;
 	sfi_lock(&d->eps.lock);
-	ret = arm_all(d);
+	ret = eps_arm(d);
 	sfi_unlock(&d->eps.lock);
 	if (!ret)
 		return 0;

@@ -12,7 +12,7 @@
 static uint32_t table[256];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void make_table(void)
+static void table_make(void)
 {
 	for (unsigned int i = 0; i < 256; i++) {
 		uint32_t v = i;
@@ -27,7 +27,7 @@ uint32_t sci_pio_crc32c_table(uint32_t crc, const void *data, size_t len)
 {
 	const uint8_t *p = data;
 
-	pthread_once(&once, make_table);
+	pthread_once(&once, table_make);
 	crc = ~crc;
 	while (len--)
 		crc = crc >> 8 ^ table[(crc ^ *p++) & 255];

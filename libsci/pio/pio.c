@@ -31,7 +31,7 @@ do {									\
 	memcpy(d, &v_, sizeof(v_));					\
 } while (0)
 
-static void put_step(volatile char *d, const char *s, size_t n)
+static void step_put(volatile char *d, const char *s, size_t n)
 {
 	switch (n) {
 	case 8:
@@ -48,7 +48,7 @@ static void put_step(volatile char *d, const char *s, size_t n)
 	}
 }
 
-static void get_step(char *d, const volatile char *s, size_t n)
+static void step_get(char *d, const volatile char *s, size_t n)
 {
 	switch (n) {
 	case 8:
@@ -141,7 +141,7 @@ const struct sci_pio_engine *sci_pio_engine(unsigned int i)
 	return i < NR_ENGINES ? engines[i] : NULL;
 }
 
-static const struct sci_pio_engine *find_engine(const char *name)
+static const struct sci_pio_engine *engine_find(const char *name)
 {
 	for (unsigned int i = 0; i < NR_ENGINES; i++)
 		if (!strcmp(engines[i]->name, name))
@@ -149,7 +149,7 @@ static const struct sci_pio_engine *find_engine(const char *name)
 	return NULL;
 }
 
-static const struct sci_pio_engine *best_engine(void)
+static const struct sci_pio_engine *engine_best(void)
 {
 	unsigned int i = 0;
 
@@ -165,7 +165,7 @@ int sci_pio_init(const char *override)
 	int err = 0;
 
 	if (override && *override) {
-		engine = find_engine(override);
+		engine = engine_find(override);
 		if (!engine)
 			err = -EINVAL;
 		else if (!engine->supported())
@@ -177,7 +177,7 @@ int sci_pio_init(const char *override)
 		sci_store_relaxed(&sci_pio_current, engine);
 		sci_store_relaxed(&sci_pio_current_copy, engine->copy);
 	} else {
-		sci_store_relaxed(&sci_pio_current, best_engine());
+		sci_store_relaxed(&sci_pio_current, engine_best());
 		sci_store_relaxed(&sci_pio_current_copy, sci_pio_auto_copy());
 	}
 	return err;
@@ -212,7 +212,7 @@ void sci_pio_put(volatile void *dst, const void *src, size_t len)
 			n = len - len % SCI_PIO_LINE;
 			engine->put_lines(d, s, n / SCI_PIO_LINE);
 		} else {
-			put_step(d, s, n);
+			step_put(d, s, n);
 		}
 	}
 }
@@ -231,7 +231,7 @@ void sci_pio_get(void *dst, const volatile void *src, size_t len)
 			n = len - len % SCI_PIO_LINE;
 			engine->get_lines(d, s, n / SCI_PIO_LINE);
 		} else {
-			get_step(d, s, n);
+			step_get(d, s, n);
 		}
 	}
 }

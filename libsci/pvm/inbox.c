@@ -19,7 +19,7 @@ static struct handler *handlers;
 static int nhandlers;
 static int handler_ids;
 
-static bool any_or(int want, int value)
+static bool value_matches(int want, int value)
 {
 	return want == -1 || want == value;
 }
@@ -29,8 +29,8 @@ static struct handler *handler_for(const struct pvmminfo *info)
 	for (int i = 0; i < nhandlers; i++) {
 		struct handler *h = &handlers[i];
 
-		if (any_or(h->src, info->src) && any_or(h->tag, info->tag) &&
-		    any_or(h->ctx, info->ctx))
+		if (value_matches(h->src, info->src) && value_matches(h->tag, info->tag) &&
+		    value_matches(h->ctx, info->ctx))
 			return h;
 	}
 	return NULL;
@@ -177,8 +177,8 @@ struct buf *pv_inbox_find(int tid, int tag, int *error)
 	for (struct list *l = pv_me.inbox.next; l != &pv_me.inbox; l = l->next) {
 		struct buf *b = container_of(l, struct buf, link);
 
-		if (b->info.ctx == pvmmyctx && any_or(tid, b->info.src) &&
-		    any_or(tag, b->info.tag))
+		if (b->info.ctx == pvmmyctx && value_matches(tid, b->info.src) &&
+		    value_matches(tag, b->info.tag))
 			return b;
 	}
 	return NULL;

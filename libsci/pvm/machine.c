@@ -533,7 +533,7 @@ PVM_API int pvm_getnoresets(int **tids, int *n)
 	return ret;
 }
 
-static bool tid_in(int tid, const int *tids, int n)
+static bool tid_is_listed(int tid, const int *tids, int n)
 {
 	for (int i = 0; i < n; i++)
 		if (tids[i] == tid)
@@ -553,7 +553,7 @@ PVM_API int pvmreset(int mytid, int killtasks, char *class_name, int index)
 	if (ret >= 0 && killtasks) {
 		ret = pvm_tasks(0, &n, &t);
 		for (int i = 0; ret >= 0 && i < n; i++)
-			if (t[i].ti_tid != mytid && !tid_in(t[i].ti_tid, stay, nstay))
+			if (t[i].ti_tid != mytid && !tid_is_listed(t[i].ti_tid, stay, nstay))
 				pvm_kill(t[i].ti_tid);
 	}
 	if (ret < 0)

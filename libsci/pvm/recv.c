@@ -42,7 +42,7 @@ static int seek_message(struct seek *s, int tid, int tag, int64_t deadline)
 }
 
 /* Receive a message, and make it the receive buffer. */
-static int recv_by(const char *call, int tid, int tag, int64_t deadline)
+static int message_receive(const char *call, int tid, int tag, int64_t deadline)
 {
 	struct seek s;
 	int ret = seek_message(&s, tid, tag, deadline);
@@ -60,12 +60,12 @@ static int recv_by(const char *call, int tid, int tag, int64_t deadline)
 
 PVM_API int pvm_recv(int tid, int tag)
 {
-	return recv_by("pvm_recv", tid, tag, -1);
+	return message_receive("pvm_recv", tid, tag, -1);
 }
 
 PVM_API int pvm_nrecv(int tid, int tag)
 {
-	return recv_by("pvm_nrecv", tid, tag, 0);
+	return message_receive("pvm_nrecv", tid, tag, 0);
 }
 
 PVM_API int pvm_trecv(int tid, int tag, struct timeval *tmout)
@@ -78,7 +78,7 @@ PVM_API int pvm_trecv(int tid, int tag, struct timeval *tmout)
 	if (tmout)
 		deadline = tmout->tv_sec || tmout->tv_usec ?
 			pv_now_us() + (int64_t)tmout->tv_sec * 1000000 + tmout->tv_usec : 0;
-	return recv_by("pvm_trecv", tid, tag, deadline);
+	return message_receive("pvm_trecv", tid, tag, deadline);
 }
 
 PVM_API int pvm_probe(int tid, int tag)

@@ -44,7 +44,7 @@ static int daemon_connect(void)
 	return fd;
 }
 
-static bool file_runs(const char *path)
+static bool program_is_executable(const char *path)
 {
 	return !access(path, X_OK);
 }
@@ -70,7 +70,7 @@ static const char *daemon_path(void)
 		*slash = 0;
 		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 			snprintf(path, sizeof(path), "%s/%spvmd3", file, places[i]);
-			if (file_runs(path))
+			if (program_is_executable(path))
 				return path;
 		}
 	}
@@ -261,7 +261,7 @@ void pv_task_leave(void)
 	pv_trace_state = TRACE_UNKNOWN;
 }
 
-static bool all_settled(void *arg)
+static bool peers_are_settled(void *arg)
 {
 	(void)arg;
 	pv_peers_push();
@@ -281,7 +281,7 @@ PVM_API int pvm_exit(void)
 	if (pv_me.sock < 0)
 		return PvmOk;
 	pv_wait_for(output_ended, NULL, -1);
-	pv_wait_for(all_settled, NULL, -1);
+	pv_wait_for(peers_are_settled, NULL, -1);
 	frame_begin(&f, OP_EXIT, TO_OWN);
 	pv_request(&f, NULL);
 	pv_task_leave();

@@ -217,7 +217,7 @@ void SCIWaitForBlockTransfer(sci_block_transfer_t block, unsigned int timeout,
 }
 SISCI_EXPORT(SCIWaitForBlockTransfer);
 
-static sci_error_t abort_transfer(sci_block_transfer_t block)
+static sci_error_t block_transfer_abort(sci_block_transfer_t block)
 {
 	struct sci_block_obj *b = sci_get(block, SCI_TYPE_BLOCK);
 	bool done;
@@ -236,6 +236,6 @@ static sci_error_t abort_transfer(sci_block_transfer_t block)
 void SCIAbortBlockTransfer(sci_block_transfer_t block, unsigned int flags,
 			   sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, abort_transfer(block));
+	SCI_CALL(error, flags, 0, block_transfer_abort(block));
 }
 SISCI_EXPORT(SCIAbortBlockTransfer);

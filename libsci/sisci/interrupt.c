@@ -33,8 +33,8 @@ static struct sci_lintr *interrupt_created(struct sci_lintr_obj *i)
 	return intr;
 }
 
-static bool deliver_plain(const struct sci_listener *to,
-			  const struct sci_note *note)
+static bool intr_deliver_plain(const struct sci_listener *to,
+			       const struct sci_note *note)
 {
 	sci_cb_interrupt_t cb = (sci_cb_interrupt_t)to->cb;
 
@@ -48,8 +48,8 @@ static bool deliver_plain(const struct sci_listener *to,
  * callback to threads that read them a moment after the callback has returned. Therefore
  * nothing that needs as much stack, such as free(), may run after the callback.
  */
-static bool deliver_data(const struct sci_listener *to,
-			 const struct sci_note *note)
+static bool intr_deliver_data(const struct sci_listener *to,
+			      const struct sci_note *note)
 {
 	sci_cb_data_interrupt_t cb = (sci_cb_data_interrupt_t)to->cb;
 	struct sci_lintr *intr = interrupt_created(to->priv);
@@ -85,11 +85,11 @@ struct create {
 	unsigned int flags;
 };
 
-static sci_error_t new_events(struct sci_lintr_obj *i, const struct create *c)
+static sci_error_t intr_events_new(struct sci_lintr_obj *i, const struct create *c)
 {
 	struct sci_listener to = {
-		.deliver = c->type == SCI_TYPE_LDINTR ? deliver_data :
-							deliver_plain,
+		.deliver = c->type == SCI_TYPE_LDINTR ? intr_deliver_data :
+							intr_deliver_plain,
 		.cb = c->cb, .arg = c->arg, .handle = sci_handle(i), .priv = i,
 	};
 
@@ -113,8 +113,8 @@ static void intr_discard(struct sci_lintr_obj *i)
 	sci_release(i);
 }
 
-static sci_error_t create_in_fabric(struct sci_lintr_obj *i,
-				    const struct create *c, void **handle)
+static sci_error_t intr_create_in_fabric(struct sci_lintr_obj *i,
+					 const struct create *c, void **handle)
 {
 	struct sci_lintr_param param = {
 		.adapter = c->adapter,
@@ -159,8 +159,8 @@ static sci_error_t intr_create(sci_desc_t sd, const struct create *c,
 	i->merge = c->type == SCI_TYPE_LINTR &&
 		   !(c->flags & SCI_FLAG_COUNTING_INT) ? SCI_MERGE_ONCE :
 							 SCI_MERGE_COUNT;
-	err = new_events(i, c);
-	err = err ? err : create_in_fabric(i, c, handle);
+	err = intr_events_new(i, c);
+	err = err ? err : intr_create_in_fabric(i, c, handle);
 	if (err)
 		intr_discard(i);
 	return err;
@@ -233,8 +233,8 @@ static sci_error_t intr_wait_trigger(void *obj, void *arg)
 
 /* ---- remote interrupts ---- */
 
-static sci_error_t connect_in_fabric(struct sci_rintr_obj *i,
-				     struct sci_rintr_param *p, void **handle)
+static sci_error_t intr_connect_in_fabric(struct sci_rintr_obj *i,
+					  struct sci_rintr_param *p, void **handle)
 {
 	sci_error_t err;
 
@@ -268,7 +268,7 @@ static sci_error_t intr_connect(sci_desc_t sd, enum sci_type type,
 	p->data = type == SCI_TYPE_RDINTR;
 	if (!p->timeout)
 		p->timeout = DEFAULT_TIMEOUT;
-	err = connect_in_fabric(i, p, handle);
+	err = intr_connect_in_fabric(i, p, handle);
 	if (err)
 		sci_release(i);
 	return err;

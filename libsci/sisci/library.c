@@ -30,7 +30,7 @@ static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;
  */
 static _Thread_local unsigned int depth;
 
-static void call_ends(void)
+static void call_end(void)
 {
 	depth--;
 	if (atomic_fetch_sub(&calls, 1) <= 1 && !sci_up()) {
@@ -47,7 +47,7 @@ sci_error_t sci_enter(unsigned int flags, unsigned int known)
 	depth++;
 	atomic_fetch_add(&calls, 1);
 	if (!atomic_load(&sci_lib.up)) {
-		call_ends();
+		call_end();
 		return SCI_ERR_NOT_INITIALIZED;
 	}
 	return flags & ~known ? sci_leave(SCI_ERR_ILLEGAL_FLAG) : SCI_ERR_OK;
@@ -55,7 +55,7 @@ sci_error_t sci_enter(unsigned int flags, unsigned int known)
 
 sci_error_t sci_leave(sci_error_t err)
 {
-	call_ends();
+	call_end();
 	return err;
 }
 
@@ -63,7 +63,7 @@ sci_error_t sci_leave(sci_error_t err)
  * The child is a program that has not called SCIInitialize().  The fabric
  * closes its descriptors there by itself.
  */
-static void fork_child(void)
+static void library_fork_child(void)
 {
 	atomic_store(&sci_lib.quick, NULL);
 	atomic_store(&sci_lib.up, false);
@@ -77,12 +77,12 @@ static void fork_child(void)
 	sci_pool_fork();
 }
 
-static void fork_init(void)
+static void library_fork_init(void)
 {
-	pthread_atfork(NULL, NULL, fork_child);
+	pthread_atfork(NULL, NULL, library_fork_child);
 }
 
-static int join_fabric(void)
+static int fabric_join(void)
 {
 	struct sci_adapter_info info;
 	int ret;
@@ -111,11 +111,11 @@ static sci_error_t library_initialize(unsigned int flags)
 
 	if (flags)
 		return SCI_ERR_ILLEGAL_FLAG;
-	pthread_once(&fork_once, fork_init);
+	pthread_once(&fork_once, library_fork_init);
 	sci_cancel_hold();
 	pthread_mutex_lock(&lib_lock);
 	if (!sci_up())
-		ret = join_fabric();
+		ret = fabric_join();
 	pthread_mutex_unlock(&lib_lock);
 	sci_cancel_release();
 	return ret == -EINVAL ? SCI_ERR_ILLEGAL_PARAMETER :
@@ -131,7 +131,7 @@ void SCIInitialize(unsigned int flags, sci_error_t *error)
 }
 SISCI_EXPORT(SCIInitialize);
 
-static void wait_for_calls(void)
+static void calls_wait(void)
 {
 	pthread_mutex_lock(&idle_lock);
 	while (atomic_load(&calls))
@@ -139,12 +139,12 @@ static void wait_for_calls(void)
 	pthread_mutex_unlock(&idle_lock);
 }
 
-static void call_fn(void *obj, void *fn)
+static void call_is_running(void *obj, void *fn)
 {
 	(*(void (*const *)(void *))fn)(obj);
 }
 
-static void leave_fabric(void)
+static void fabric_leave(void)
 {
 	static void (*const cancel[SCI_TYPES])(void *) = {
 		[SCI_TYPE_BLOCK] = sci_block_cancel,
@@ -175,10 +175,10 @@ static void leave_fabric(void)
 	sci_lib.ops->rseg.cancel_connect(sci_lib.fabric, NULL);
 	for (type = 1; type < SCI_TYPES; type++)
 		if (cancel[type])
-			sci_for_each(type, call_fn, (void *)&cancel[type]);
-	wait_for_calls();
+			sci_for_each(type, call_is_running, (void *)&cancel[type]);
+	calls_wait();
 	for (type = 1; type < SCI_TYPES; type++)
-		sci_for_each(type, call_fn, (void *)&destroy[type]);
+		sci_for_each(type, call_is_running, (void *)&destroy[type]);
 	sci_pool_stop();
 	sci_fabric_close(sci_lib.fabric);
 }
@@ -191,7 +191,7 @@ void SCITerminate(void)
 	sci_cancel_hold();
 	pthread_mutex_lock(&lib_lock);
 	if (sci_up())
-		leave_fabric();
+		fabric_leave();
 	pthread_mutex_unlock(&lib_lock);
 	sci_cancel_release();
 }

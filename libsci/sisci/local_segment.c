@@ -283,7 +283,7 @@ SISCI_EXPORT(SCIRemoveSegment);
 
 /* ---- states ---- */
 
-static sci_error_t prepare_lseg(struct sci_lseg_obj *s, unsigned int adapter,
+static sci_error_t lseg_prepare(struct sci_lseg_obj *s, unsigned int adapter,
 				unsigned int flags)
 {
 	sci_error_t err = sci_check_adapter(adapter);
@@ -307,7 +307,7 @@ static sci_error_t prepare_lseg(struct sci_lseg_obj *s, unsigned int adapter,
 static sci_error_t segment_prepare(sci_local_segment_t segment, unsigned int adapter,
 				   unsigned int flags)
 {
-	WITH_LSEG(segment, s, prepare_lseg(s, adapter, flags));
+	WITH_LSEG(segment, s, lseg_prepare(s, adapter, flags));
 }
 
 void SCIPrepareSegment(sci_local_segment_t segment,
@@ -319,7 +319,7 @@ void SCIPrepareSegment(sci_local_segment_t segment,
 }
 SISCI_EXPORT(SCIPrepareSegment);
 
-static sci_error_t export_lseg(struct sci_lseg_obj *s, unsigned int adapter)
+static sci_error_t lseg_export(struct sci_lseg_obj *s, unsigned int adapter)
 {
 	sci_error_t err = sci_check_adapter(adapter);
 	uint32_t bit = 1u << (adapter & 31);
@@ -349,7 +349,7 @@ static sci_error_t export_lseg(struct sci_lseg_obj *s, unsigned int adapter)
 static sci_error_t lseg_set_available(sci_local_segment_t segment,
 				      unsigned int adapter)
 {
-	WITH_LSEG(segment, s, export_lseg(s, adapter));
+	WITH_LSEG(segment, s, lseg_export(s, adapter));
 }
 
 void SCISetSegmentAvailable(sci_local_segment_t segment,
@@ -361,7 +361,7 @@ void SCISetSegmentAvailable(sci_local_segment_t segment,
 }
 SISCI_EXPORT(SCISetSegmentAvailable);
 
-static sci_error_t unexport_lseg(struct sci_lseg_obj *s, unsigned int adapter,
+static sci_error_t lseg_unexport(struct sci_lseg_obj *s, unsigned int adapter,
 				 unsigned int flags)
 {
 	sci_error_t err = sci_check_adapter(adapter);
@@ -391,7 +391,7 @@ static sci_error_t unexport_lseg(struct sci_lseg_obj *s, unsigned int adapter,
 static sci_error_t lseg_set_unavailable(sci_local_segment_t segment,
 					unsigned int adapter, unsigned int flags)
 {
-	WITH_LSEG(segment, s, unexport_lseg(s, adapter, flags));
+	WITH_LSEG(segment, s, lseg_unexport(s, adapter, flags));
 }
 
 void SCISetSegmentUnavailable(sci_local_segment_t segment,
@@ -403,7 +403,7 @@ void SCISetSegmentUnavailable(sci_local_segment_t segment,
 }
 SISCI_EXPORT(SCISetSegmentUnavailable);
 
-static sci_error_t share_lseg(struct sci_lseg_obj *s)
+static sci_error_t lseg_share(struct sci_lseg_obj *s)
 {
 	if (s->is_private || s->attached)
 		return SCI_ERR_ILLEGAL_OPERATION;
@@ -412,7 +412,7 @@ static sci_error_t share_lseg(struct sci_lseg_obj *s)
 
 static sci_error_t segment_share(sci_local_segment_t segment)
 {
-	WITH_LSEG(segment, s, share_lseg(s));
+	WITH_LSEG(segment, s, lseg_share(s));
 }
 
 void SCIShareSegment(sci_local_segment_t segment, unsigned int flags,
@@ -443,8 +443,8 @@ static sci_error_t lseg_check_register(struct sci_lseg_obj *s, void *addr,
  * Memory that no other process reaches need be neither whole pages nor anonymous.
  * It stays the caller's, and DMA transfers and maps use it in place.
  */
-static sci_error_t register_plain(struct sci_lseg_obj *s, void *addr,
-				  size_t size)
+static sci_error_t memory_register_plain(struct sci_lseg_obj *s, void *addr,
+					 size_t size)
 {
 	if (sci_check_mapped((uintptr_t)addr, size))
 		return SCI_ERR_ILLEGAL_ADDRESS;
@@ -452,18 +452,18 @@ static sci_error_t register_plain(struct sci_lseg_obj *s, void *addr,
 	return SCI_ERR_OK;
 }
 
-static sci_error_t register_pages(struct sci_lseg_obj *s, void *addr,
-				  size_t size)
+static sci_error_t memory_register_pages(struct sci_lseg_obj *s, void *addr,
+					 size_t size)
 {
 	sci_error_t err = SCI_ERR_ILLEGAL_ADDRESS;
 
 	if (!(((uintptr_t)addr | size) & (sci_page_size() - 1)))
 		err = sci_err(sci_lseg_register(sci_lib.fabric, s->seg, addr,
 						size), SCI_CTX_REGISTER);
-	return err && s->is_private ? register_plain(s, addr, size) : err;
+	return err && s->is_private ? memory_register_plain(s, addr, size) : err;
 }
 
-static sci_error_t register_lseg(struct sci_lseg_obj *s, void *addr,
+static sci_error_t lseg_register(struct sci_lseg_obj *s, void *addr,
 				 size_t size, unsigned int flags)
 {
 	bool lock = flags & SCI_FLAG_LOCK_USER_MEM;
@@ -475,7 +475,7 @@ static sci_error_t register_lseg(struct sci_lseg_obj *s, void *addr,
 	if (!err && lock && mlock(addr, size))
 		err = SCI_ERR_NOSPC;
 	if (!err) {
-		err = register_pages(s, addr, size);
+		err = memory_register_pages(s, addr, size);
 		if (lock && (err || mlock(addr, size)))
 			munlock(addr, size);
 	}
@@ -485,10 +485,10 @@ static sci_error_t register_lseg(struct sci_lseg_obj *s, void *addr,
 	return err;
 }
 
-static sci_error_t register_memory(sci_local_segment_t segment, void *addr,
+static sci_error_t memory_register(sci_local_segment_t segment, void *addr,
 				   size_t size, unsigned int flags)
 {
-	WITH_LSEG(segment, s, register_lseg(s, addr, size, flags));
+	WITH_LSEG(segment, s, lseg_register(s, addr, size, flags));
 }
 
 void SCIRegisterSegmentMemory(void *address, size_t size,
@@ -496,20 +496,20 @@ void SCIRegisterSegmentMemory(void *address, size_t size,
 			      sci_error_t *error)
 {
 	SCI_CALL(error, flags, SCI_FLAG_LOCK_USER_MEM,
-		 register_memory(segment, address, size, flags));
+		 memory_register(segment, address, size, flags));
 }
 SISCI_EXPORT(SCIRegisterSegmentMemory);
 
-static sci_error_t attach_physical_lseg(struct sci_lseg_obj *s)
+static sci_error_t lseg_attach_physical(struct sci_lseg_obj *s)
 {
 	if (!s->empty)
 		return SCI_ERR_ILLEGAL_OPERATION;
 	return geteuid() ? SCI_ERR_ACCESS : SCI_ERR_NOT_SUPPORTED;
 }
 
-static sci_error_t attach_physical(sci_local_segment_t segment)
+static sci_error_t physical_attach(sci_local_segment_t segment)
 {
-	WITH_LSEG(segment, s, attach_physical_lseg(s));
+	WITH_LSEG(segment, s, lseg_attach_physical(s));
 }
 
 void SCIAttachPhysicalMemory(sci_ioaddr_t ioaddress, void *address,
@@ -521,7 +521,7 @@ void SCIAttachPhysicalMemory(sci_ioaddr_t ioaddress, void *address,
 	(void)address;
 	(void)busNo;
 	(void)size;
-	SCI_CALL(error, flags, SCI_FLAG_CUDA_BUFFER, attach_physical(segment));
+	SCI_CALL(error, flags, SCI_FLAG_CUDA_BUFFER, physical_attach(segment));
 }
 SISCI_EXPORT(SCIAttachPhysicalMemory);
 
@@ -555,8 +555,8 @@ SCIWaitForLocalSegmentEvent(sci_local_segment_t segment,
 }
 SISCI_EXPORT(SCIWaitForLocalSegmentEvent);
 
-static sci_error_t id_and_size(sci_local_segment_t segment, unsigned int *id,
-			       size_t *size)
+static sci_error_t lseg_get_id_and_size(sci_local_segment_t segment, unsigned int *id,
+					size_t *size)
 {
 	struct sci_lseg_obj *s = sci_get(segment, SCI_TYPE_LSEG);
 
@@ -574,7 +574,7 @@ unsigned int SCIGetLocalSegmentId(sci_local_segment_t segment)
 	size_t size;
 	sci_error_t err;
 
-	SCI_RUN(err, 0, 0, id_and_size(segment, &id, &size));
+	SCI_RUN(err, 0, 0, lseg_get_id_and_size(segment, &id, &size));
 	return id;
 }
 SISCI_EXPORT(SCIGetLocalSegmentId);
@@ -585,7 +585,7 @@ size_t SCIGetLocalSegmentSize(sci_local_segment_t segment)
 	size_t size = 0;
 	sci_error_t err;
 
-	SCI_RUN(err, 0, 0, id_and_size(segment, &id, &size));
+	SCI_RUN(err, 0, 0, lseg_get_id_and_size(segment, &id, &size));
 	return size;
 }
 SISCI_EXPORT(SCIGetLocalSegmentSize);

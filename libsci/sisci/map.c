@@ -63,7 +63,7 @@ static sci_error_t map_publish(struct sci_map_obj *m, const struct range *want,
 	return SCI_ERR_OK;
 }
 
-static sci_error_t new_map(void *segment, struct sci_map_obj **m)
+static sci_error_t map_new(void *segment, struct sci_map_obj **m)
 {
 	sci_error_t err;
 
@@ -97,7 +97,7 @@ static sci_error_t map_lseg(struct sci_lseg_obj *s, sci_map_t *map,
 	err = s->empty ? SCI_ERR_ILLEGAL_OPERATION :
 	      map_check_range(want, sci_lib.ops->lseg.size(s->seg));
 	pthread_mutex_unlock(&s->obj.lock);
-	err = err ? err : new_map(s, &m);
+	err = err ? err : map_new(s, &m);
 	if (err)
 		return err;
 	m->lseg = s;
@@ -152,7 +152,7 @@ static sci_error_t map_rseg(struct sci_rseg_obj *r, struct sci_rseg *seg,
 	struct sci_map_obj *m;
 	sci_error_t err = map_check_range(want, sci_lib.ops->rseg.size(seg));
 
-	err = err ? err : new_map(r, &m);
+	err = err ? err : map_new(r, &m);
 	if (err)
 		return err;
 	m->rseg = r;

@@ -50,7 +50,7 @@ int SCIProbeNode(sci_desc_t sd, unsigned int localAdapterNo,
 }
 SISCI_EXPORT(SCIProbeNode);
 
-static sci_error_t local_node(unsigned int adapter, unsigned int *node)
+static sci_error_t node_get_local(unsigned int adapter, unsigned int *node)
 {
 	struct sci_adapter_info info;
 	sci_error_t err;
@@ -66,7 +66,7 @@ static sci_error_t local_node(unsigned int adapter, unsigned int *node)
 void SCIGetLocalNodeId(unsigned int adapterNo, unsigned int *nodeId,
 		       unsigned int flags, sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, local_node(adapterNo, nodeId));
+	SCI_CALL(error, flags, 0, node_get_local(adapterNo, nodeId));
 }
 SISCI_EXPORT(SCIGetLocalNodeId);
 
@@ -90,7 +90,7 @@ static unsigned int node_id(const char *word)
 	return id > SCI_NODE_MAX || id % SCI_NODE_STEP ? 0 : (unsigned int)id;
 }
 
-static void add_id(struct lookup *l, unsigned int id)
+static void id_add(struct lookup *l, unsigned int id)
 {
 	unsigned int i;
 
@@ -101,14 +101,14 @@ static void add_id(struct lookup *l, unsigned int id)
 		l->ids[l->count++] = id;
 }
 
-static void read_host(struct lookup *l, char *words)
+static void host_read(struct lookup *l, char *words)
 {
 	char *save, *name = strtok_r(words, BLANKS, &save);
 
 	l->host = name && !strcasecmp(name, l->name);
 }
 
-static void read_adapter(struct lookup *l, char *words)
+static void adapter_read(struct lookup *l, char *words)
 {
 	char *save, *word = strtok_r(words, BLANKS, &save);
 	struct lookup found = *l;
@@ -120,24 +120,24 @@ static void read_adapter(struct lookup *l, char *words)
 		id = node_id(word);
 		if (!id)
 			return;
-		add_id(&found, id);
+		id_add(&found, id);
 	}
 	*l = found;
 }
 
-static void read_line(struct lookup *l, char *line)
+static void dishosts_read_line(struct lookup *l, char *line)
 {
 	static const char host[] = "HOSTNAME:", adapter[] = "ADAPTER:";
 
 	line += strspn(line, BLANKS);
 	if (!strncasecmp(line, host, sizeof(host) - 1))
-		read_host(l, line + sizeof(host) - 1);
+		host_read(l, line + sizeof(host) - 1);
 	else if (!strncasecmp(line, adapter, sizeof(adapter) - 1))
-		read_adapter(l, line + sizeof(adapter) - 1);
+		adapter_read(l, line + sizeof(adapter) - 1);
 }
 
 /* Read the dishosts file. Without a file there are no names. */
-static sci_error_t read_dishosts(struct lookup *l)
+static sci_error_t dishosts_read(struct lookup *l)
 {
 	const char *path = getenv("SCI_DISHOSTS");
 	FILE *file = fopen(path ? path : DISHOSTS, "re");
@@ -149,7 +149,7 @@ static sci_error_t read_dishosts(struct lookup *l)
 		return errno == ENOENT ? SCI_ERR_OK :
 					 sci_err(-errno, SCI_CTX_NODE);
 	while (getline(&line, &room, file) >= 0)
-		read_line(l, line);
+		dishosts_read_line(l, line);
 	ret = feof(file) ? 0 : -errno;
 	free(line);
 	fclose(file);
@@ -159,7 +159,7 @@ static sci_error_t read_dishosts(struct lookup *l)
 static sci_error_t node_look_up(struct lookup *l)
 {
 	static const char prefix[] = "node";
-	sci_error_t err = read_dishosts(l);
+	sci_error_t err = dishosts_read(l);
 	unsigned int id;
 
 	if (err || l->count)
@@ -169,7 +169,7 @@ static sci_error_t node_look_up(struct lookup *l)
 	id = node_id(l->name + sizeof(prefix) - 1);
 	if (!id)
 		return SCI_ERR_NO_SUCH_NODEID;
-	add_id(l, id);
+	id_add(l, id);
 	return SCI_ERR_OK;
 }
 
@@ -218,9 +218,9 @@ void SCIGetNodeIdByAdapterName(char *adaptername,
 SISCI_EXPORT(SCIGetNodeIdByAdapterName);
 
 /* Adapter 0 reaches every node. */
-static sci_error_t resolve_info(const char *name, unsigned int *adapters,
-				dis_nodeId_list_t *ids,
-				dis_virt_adapter_t *type)
+static sci_error_t node_resolve_info(const char *name, unsigned int *adapters,
+				     dis_nodeId_list_t *ids,
+				     dis_virt_adapter_t *type)
 {
 	sci_error_t err;
 
@@ -242,6 +242,6 @@ void SCIGetNodeInfoByAdapterName(char *adaptername, unsigned int *adapterNo,
 				 sci_error_t *error)
 {
 	SCI_CALL(error, flags, 0,
-		 resolve_info(adaptername, adapterNo, nodeIdlist, type));
+		 node_resolve_info(adaptername, adapterNo, nodeIdlist, type));
 }
 SISCI_EXPORT(SCIGetNodeInfoByAdapterName);

@@ -11,7 +11,7 @@
 
 #define NOT_HERE	SCI_ERR_NOT_IMPLEMENTED
 
-static sci_error_t check_handle(const void *handle, enum sci_type type)
+static sci_error_t handle_check(const void *handle, enum sci_type type)
 {
 	void *obj = sci_get(handle, type);
 
@@ -21,18 +21,18 @@ static sci_error_t check_handle(const void *handle, enum sci_type type)
 	return SCI_ERR_OK;
 }
 
-static sci_error_t check_desc(sci_desc_t sd, unsigned int adapter)
+static sci_error_t desc_check(sci_desc_t sd, unsigned int adapter)
 {
-	return check_handle(sd, SCI_TYPE_DESC) ?: sci_check_adapter(adapter);
+	return handle_check(sd, SCI_TYPE_DESC) ?: sci_check_adapter(adapter);
 }
 
 /* Check an output pointer, or a handle whose kind has no objects. */
-static sci_error_t check_ptr(const void *p)
+static sci_error_t pointer_check(const void *p)
 {
 	return p ? SCI_ERR_OK : SCI_ERR_ILLEGAL_PARAMETER;
 }
 
-static sci_error_t check_dma_type(sci_dma_type_t type)
+static sci_error_t dma_type_check(sci_dma_type_t type)
 {
 	unsigned int n = type;
 
@@ -46,8 +46,8 @@ void SCIConnectSCISpace(sci_desc_t sd, unsigned int localAdapterNo,
 			sci_remote_segment_t *segment, sci_address_t address,
 			size_t size, unsigned int flags, sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, check_desc(sd, localAdapterNo) ?:
-		 check_ptr(segment) ?: NOT_HERE);
+	SCI_CALL(error, flags, 0, desc_check(sd, localAdapterNo) ?:
+		 pointer_check(segment) ?: NOT_HERE);
 }
 SISCI_EXPORT(SCIConnectSCISpace);
 
@@ -58,7 +58,7 @@ void SCIphDmaEnqueue(sci_dma_queue_t queue, unsigned int size,
 		     sci_error_t *error)
 {
 	SCI_CALL(error, flags, SCI_FLAG_DMA_READ,
-		 check_handle(queue, SCI_TYPE_DMA) ?:
+		 handle_check(queue, SCI_TYPE_DMA) ?:
 		 sci_check_node(&remoteNodeId) ?: NOT_HERE);
 }
 SISCI_EXPORT(SCIphDmaEnqueue);
@@ -69,7 +69,7 @@ sci_dma_queue_state_t SCIphDmaStart(sci_dma_queue_t queue,
 {
 	SCI_CALL(error, flags,
 		 SCI_FLAG_DMA_WAIT | SCI_FLAG_DMA_RESET | SCI_FLAG_USE_CALLBACK,
-		 check_handle(queue, SCI_TYPE_DMA) ?: NOT_HERE);
+		 handle_check(queue, SCI_TYPE_DMA) ?: NOT_HERE);
 	return SCIDMAQueueState(queue);
 }
 SISCI_EXPORT(SCIphDmaStart);
@@ -83,9 +83,9 @@ void SCIRegisterInterruptFlag(unsigned int localAdapterNo,
 			      unsigned int flags, sci_error_t *error)
 {
 	SCI_CALL(error, flags, SCI_FLAG_CONDITIONAL_INTERRUPT,
-		 check_handle(segment, SCI_TYPE_LSEG) ?:
+		 handle_check(segment, SCI_TYPE_LSEG) ?:
 		 sci_check_adapter(localAdapterNo) ?:
-		 check_ptr(interrupt) ?: NOT_HERE);
+		 pointer_check(interrupt) ?: NOT_HERE);
 }
 SISCI_EXPORT(SCIRegisterInterruptFlag);
 
@@ -93,7 +93,7 @@ void SCIEnableConditionalInterrupt(sci_local_interrupt_t interrupt,
 				   unsigned int flags, sci_error_t *error)
 {
 	SCI_CALL(error, flags, 0,
-		 check_handle(interrupt, SCI_TYPE_LINTR) ?: NOT_HERE);
+		 handle_check(interrupt, SCI_TYPE_LINTR) ?: NOT_HERE);
 }
 SISCI_EXPORT(SCIEnableConditionalInterrupt);
 
@@ -101,7 +101,7 @@ void SCIDisableConditionalInterrupt(sci_local_interrupt_t interrupt,
 				    unsigned int flags, sci_error_t *error)
 {
 	SCI_CALL(error, flags, 0,
-		 check_handle(interrupt, SCI_TYPE_LINTR) ?: NOT_HERE);
+		 handle_check(interrupt, SCI_TYPE_LINTR) ?: NOT_HERE);
 }
 SISCI_EXPORT(SCIDisableConditionalInterrupt);
 
@@ -110,8 +110,8 @@ void SCIGetConditionalInterruptTrigCounter(sci_local_interrupt_t interrupt,
 					   unsigned int flags,
 					   sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, check_handle(interrupt, SCI_TYPE_LINTR) ?:
-		 check_ptr(interruptTrigCounter) ?: NOT_HERE);
+	SCI_CALL(error, flags, 0, handle_check(interrupt, SCI_TYPE_LINTR) ?:
+		 pointer_check(interruptTrigCounter) ?: NOT_HERE);
 }
 SISCI_EXPORT(SCIGetConditionalInterruptTrigCounter);
 
@@ -123,8 +123,8 @@ void SCICreateNamedInterrupt(sci_desc_t sd, sci_local_interrupt_t *interrupt,
 	SCI_CALL(error, flags,
 		 SCI_FLAG_USE_CALLBACK | SCI_FLAG_FIXED_INTNO |
 		 SCI_FLAG_SHARED_INT | SCI_FLAG_COUNTING_INT,
-		 check_desc(sd, localAdapterNo) ?: check_ptr(interrupt) ?:
-		 check_ptr(name) ?: NOT_HERE);
+		 desc_check(sd, localAdapterNo) ?: pointer_check(interrupt) ?:
+		 pointer_check(name) ?: NOT_HERE);
 }
 SISCI_EXPORT(SCICreateNamedInterrupt);
 
@@ -134,7 +134,7 @@ unsigned int SCIGetCSRRegister(sci_desc_t sd, unsigned int localAdapterNo,
 			       unsigned int SCINodeId, unsigned int CSROffset,
 			       unsigned int flags, sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, check_desc(sd, localAdapterNo) ?:
+	SCI_CALL(error, flags, 0, desc_check(sd, localAdapterNo) ?:
 		 sci_check_node(&SCINodeId) ?: NOT_HERE);
 	return 0;
 }
@@ -145,7 +145,7 @@ void SCISetCSRRegister(sci_desc_t sd, unsigned int localAdapterNo,
 		       unsigned int CSRValue, unsigned int flags,
 		       sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, check_desc(sd, localAdapterNo) ?:
+	SCI_CALL(error, flags, 0, desc_check(sd, localAdapterNo) ?:
 		 sci_check_node(&SCINodeId) ?: NOT_HERE);
 }
 SISCI_EXPORT(SCISetCSRRegister);
@@ -154,7 +154,7 @@ unsigned int SCIGetLocalCSR(sci_desc_t sd, unsigned int localAdapterNo,
 			    unsigned int CSROffset, unsigned int flags,
 			    sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, check_desc(sd, localAdapterNo) ?: NOT_HERE);
+	SCI_CALL(error, flags, 0, desc_check(sd, localAdapterNo) ?: NOT_HERE);
 	return 0;
 }
 SISCI_EXPORT(SCIGetLocalCSR);
@@ -163,7 +163,7 @@ void SCISetLocalCSR(sci_desc_t sd, unsigned int localAdapterNo,
 		    unsigned int CSROffset, unsigned int CSRValue,
 		    unsigned int flags, sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, check_desc(sd, localAdapterNo) ?: NOT_HERE);
+	SCI_CALL(error, flags, 0, desc_check(sd, localAdapterNo) ?: NOT_HERE);
 }
 SISCI_EXPORT(SCISetLocalCSR);
 
@@ -174,7 +174,7 @@ void SCIRegisterPCIeRequester(sci_desc_t sd, unsigned int localAdapterNo,
 			      unsigned int flags, sci_error_t *error)
 {
 	SCI_CALL(error, flags, SCI_FLAG_PCIE_REQUESTER_GLOBAL,
-		 check_desc(sd, localAdapterNo) ?: NOT_HERE);
+		 desc_check(sd, localAdapterNo) ?: NOT_HERE);
 }
 SISCI_EXPORT(SCIRegisterPCIeRequester);
 
@@ -183,7 +183,7 @@ void SCIUnregisterPCIeRequester(sci_desc_t sd, unsigned int localAdapterNo,
 				unsigned int flags, sci_error_t *error)
 {
 	SCI_CALL(error, flags, SCI_FLAG_PCIE_REQUESTER_GLOBAL,
-		 check_desc(sd, localAdapterNo) ?: NOT_HERE);
+		 desc_check(sd, localAdapterNo) ?: NOT_HERE);
 }
 SISCI_EXPORT(SCIUnregisterPCIeRequester);
 
@@ -191,22 +191,22 @@ void SCIRequestDMAChannel(sci_desc_t sd, sci_dma_channel_t *channel,
 			  sci_dma_type_t type, unsigned int localAdapterNo,
 			  unsigned int flags, sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, check_desc(sd, localAdapterNo) ?:
-		 check_ptr(channel) ?: check_dma_type(type) ?: NOT_HERE);
+	SCI_CALL(error, flags, 0, desc_check(sd, localAdapterNo) ?:
+		 pointer_check(channel) ?: dma_type_check(type) ?: NOT_HERE);
 }
 SISCI_EXPORT(SCIRequestDMAChannel);
 
 void SCIReturnDMAChannel(sci_dma_channel_t channel, sci_error_t *error)
 {
-	SCI_CALL(error, 0, 0, check_ptr(channel) ?: NOT_HERE);
+	SCI_CALL(error, 0, 0, pointer_check(channel) ?: NOT_HERE);
 }
 SISCI_EXPORT(SCIReturnDMAChannel);
 
 void SCIAssignDMAChannel(sci_dma_channel_t channel, sci_dma_queue_t queue,
 			 unsigned int flags, sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, check_ptr(channel) ?:
-		 check_handle(queue, SCI_TYPE_DMA) ?: NOT_HERE);
+	SCI_CALL(error, flags, 0, pointer_check(channel) ?:
+		 handle_check(queue, SCI_TYPE_DMA) ?: NOT_HERE);
 }
 SISCI_EXPORT(SCIAssignDMAChannel);
 
@@ -216,7 +216,7 @@ void SCIBorrowDevice(sci_desc_t sd, sci_smartio_device_t *device,
 		     uint64_t fdid, unsigned int flags, sci_error_t *error)
 {
 	SCI_CALL(error, flags, SCI_FLAG_EXCLUSIVE | SCI_FLAG_SHARED,
-		 check_handle(sd, SCI_TYPE_DESC) ?: check_ptr(device) ?:
+		 handle_check(sd, SCI_TYPE_DESC) ?: pointer_check(device) ?:
 		 NOT_HERE);
 }
 SISCI_EXPORT(SCIBorrowDevice);
@@ -224,14 +224,14 @@ SISCI_EXPORT(SCIBorrowDevice);
 void SCIReturnDevice(sci_smartio_device_t device, unsigned int flags,
 		     sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, check_ptr(device) ?: NOT_HERE);
+	SCI_CALL(error, flags, 0, pointer_check(device) ?: NOT_HERE);
 }
 SISCI_EXPORT(SCIReturnDevice);
 
 void SCIReleaseExclusiveBorrow(sci_smartio_device_t device,
 			       unsigned int flags, sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, check_ptr(device) ?: NOT_HERE);
+	SCI_CALL(error, flags, 0, pointer_check(device) ?: NOT_HERE);
 }
 SISCI_EXPORT(SCIReleaseExclusiveBorrow);
 
@@ -243,7 +243,7 @@ void SCIConnectDeviceSegment(sci_smartio_device_t device,
 			     sci_error_t *error)
 {
 	SCI_CALL(error, flags, SCI_FLAG_USE_CALLBACK,
-		 check_ptr(device) ?: check_ptr(segment) ?: NOT_HERE);
+		 pointer_check(device) ?: pointer_check(segment) ?: NOT_HERE);
 }
 SISCI_EXPORT(SCIConnectDeviceSegment);
 
@@ -256,8 +256,8 @@ void SCIConnectDeviceSegmentPath(sci_smartio_device_t device,
 				 sci_error_t *error)
 {
 	SCI_CALL(error, flags, SCI_FLAG_USE_CALLBACK,
-		 check_ptr(device) ?: sci_check_adapter(localAdapterNo) ?:
-		 check_ptr(segment) ?: NOT_HERE);
+		 pointer_check(device) ?: sci_check_adapter(localAdapterNo) ?:
+		 pointer_check(segment) ?: NOT_HERE);
 }
 SISCI_EXPORT(SCIConnectDeviceSegmentPath);
 
@@ -266,7 +266,7 @@ void SCICreateDeviceSegment(sci_smartio_device_t device,
 			    unsigned int memType, unsigned int accessHints,
 			    unsigned int flags, sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, check_ptr(device) ?: NOT_HERE);
+	SCI_CALL(error, flags, 0, pointer_check(device) ?: NOT_HERE);
 }
 SISCI_EXPORT(SCICreateDeviceSegment);
 
@@ -276,9 +276,9 @@ void SCIMapLocalSegmentForDevice(sci_local_segment_t segment,
 				 sci_ioaddr_t *ioaddr, unsigned int flags,
 				 sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, check_handle(segment, SCI_TYPE_LSEG) ?:
-		 sci_check_adapter(localAdapterNo) ?: check_ptr(device) ?:
-		 check_ptr(ioaddr) ?: NOT_HERE);
+	SCI_CALL(error, flags, 0, handle_check(segment, SCI_TYPE_LSEG) ?:
+		 sci_check_adapter(localAdapterNo) ?: pointer_check(device) ?:
+		 pointer_check(ioaddr) ?: NOT_HERE);
 }
 SISCI_EXPORT(SCIMapLocalSegmentForDevice);
 
@@ -287,8 +287,8 @@ void SCIUnmapLocalSegmentForDevice(sci_local_segment_t segment,
 				   sci_smartio_device_t device,
 				   unsigned int flags, sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, check_handle(segment, SCI_TYPE_LSEG) ?:
-		 sci_check_adapter(localAdapterNo) ?: check_ptr(device) ?:
+	SCI_CALL(error, flags, 0, handle_check(segment, SCI_TYPE_LSEG) ?:
+		 sci_check_adapter(localAdapterNo) ?: pointer_check(device) ?:
 		 NOT_HERE);
 }
 SISCI_EXPORT(SCIUnmapLocalSegmentForDevice);
@@ -298,8 +298,8 @@ void SCIMapRemoteSegmentForDevice(sci_remote_segment_t segment,
 				  sci_ioaddr_t *ioaddr, unsigned int flags,
 				  sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, check_handle(segment, SCI_TYPE_RSEG) ?:
-		 check_ptr(device) ?: check_ptr(ioaddr) ?: NOT_HERE);
+	SCI_CALL(error, flags, 0, handle_check(segment, SCI_TYPE_RSEG) ?:
+		 pointer_check(device) ?: pointer_check(ioaddr) ?: NOT_HERE);
 }
 SISCI_EXPORT(SCIMapRemoteSegmentForDevice);
 
@@ -307,8 +307,8 @@ void SCIUnmapRemoteSegmentForDevice(sci_remote_segment_t segment,
 				    sci_smartio_device_t device,
 				    unsigned int flags, sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, check_handle(segment, SCI_TYPE_RSEG) ?:
-		 check_ptr(device) ?: NOT_HERE);
+	SCI_CALL(error, flags, 0, handle_check(segment, SCI_TYPE_RSEG) ?:
+		 pointer_check(device) ?: NOT_HERE);
 }
 SISCI_EXPORT(SCIUnmapRemoteSegmentForDevice);
 
@@ -316,16 +316,16 @@ void SCIGetDeviceList(sci_desc_t sd, uint64_t *list, size_t *count,
 		      const void *filter, unsigned int flags,
 		      sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, check_handle(sd, SCI_TYPE_DESC) ?:
-		 check_ptr(list) ?: check_ptr(count) ?: NOT_HERE);
+	SCI_CALL(error, flags, 0, handle_check(sd, SCI_TYPE_DESC) ?:
+		 pointer_check(list) ?: pointer_check(count) ?: NOT_HERE);
 }
 SISCI_EXPORT(SCIGetDeviceList);
 
 void SCIGetFabricDeviceId(sci_desc_t sd, const char *name, uint64_t *fdid,
 			  unsigned int flags, sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, check_handle(sd, SCI_TYPE_DESC) ?:
-		 check_ptr(name) ?: check_ptr(fdid) ?: NOT_HERE);
+	SCI_CALL(error, flags, 0, handle_check(sd, SCI_TYPE_DESC) ?:
+		 pointer_check(name) ?: pointer_check(fdid) ?: NOT_HERE);
 }
 SISCI_EXPORT(SCIGetFabricDeviceId);
 
@@ -334,8 +334,8 @@ void SCIConnectDeviceMemory(sci_device_t device,
 			    unsigned int localAdapterNo, unsigned int nodeId,
 			    unsigned int flags, sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, check_ptr(device) ?:
+	SCI_CALL(error, flags, 0, pointer_check(device) ?:
 		 sci_check_adapter(localAdapterNo) ?:
-		 sci_check_node(&nodeId) ?: check_ptr(segment) ?: NOT_HERE);
+		 sci_check_node(&nodeId) ?: pointer_check(segment) ?: NOT_HERE);
 }
 SISCI_EXPORT(SCIConnectDeviceMemory);

@@ -180,7 +180,7 @@ struct sci_notifier {
 	bool dead;
 };
 
-static void drop_first(struct sci_notifier *n)
+static void event_drop_first(struct sci_notifier *n)
 {
 	struct item *item = n->first;
 
@@ -192,7 +192,7 @@ static void drop_first(struct sci_notifier *n)
 }
 
 /* Unlock and drop a reference; the last one frees the notifier. */
-static void unlock_unref(struct sci_notifier *n)
+static void notifier_unlock_unref(struct sci_notifier *n)
 {
 	bool last = !--n->refs;
 
@@ -201,7 +201,7 @@ static void unlock_unref(struct sci_notifier *n)
 	if (!last)
 		return;
 	while (n->first)
-		drop_first(n);
+		event_drop_first(n);
 	pthread_cond_destroy(&n->changed);
 	pthread_mutex_destroy(&n->lock);
 	free(n);
@@ -222,7 +222,7 @@ static void notifier_run(struct sci_job *job)
 			note.count = 1;
 			n->first->note.count--;
 		} else {
-			drop_first(n);
+			event_drop_first(n);
 		}
 		to = n->to;
 		n->running = true;
@@ -241,7 +241,7 @@ static void notifier_run(struct sci_job *job)
 		}
 	}
 	n->busy = false;
-	unlock_unref(n);
+	notifier_unlock_unref(n);
 }
 
 struct sci_notifier *sci_notifier_new(const struct sci_listener *to)
@@ -293,7 +293,7 @@ void sci_notify(struct sci_notifier *n, const struct sci_note *note,
 		goto out;
 	/* Drop events of a peer that connects and disconnects for ever: memory is bounded. */
 	if (n->n == MAX_NOTES)
-		drop_first(n);
+		event_drop_first(n);
 	item->note = *note;
 	item->next = NULL;
 	if (n->last)
@@ -326,7 +326,7 @@ sci_error_t sci_notifier_wait(struct sci_notifier *n, struct sci_note *note,
 		err = SCI_ERR_CANCELLED;
 	} else if (n->first) {
 		*note = n->first->note;
-		drop_first(n);
+		event_drop_first(n);
 	} else {
 		err = SCI_ERR_TIMEOUT;
 	}
@@ -339,7 +339,7 @@ void sci_notifier_cancel(struct sci_notifier *n)
 	pthread_mutex_lock(&n->lock);
 	n->dead = true;
 	while (n->first)
-		drop_first(n);
+		event_drop_first(n);
 	pthread_cond_broadcast(&n->changed);
 	pthread_mutex_unlock(&n->lock);
 }
@@ -361,5 +361,5 @@ void sci_notifier_free(struct sci_notifier *n)
 	sci_notifier_cancel(n);
 	sci_notifier_quiesce(n);
 	pthread_mutex_lock(&n->lock);
-	unlock_unref(n);
+	notifier_unlock_unref(n);
 }

@@ -37,7 +37,7 @@ static bool type_is_peeked(enum sci_type type)
 	return type == SCI_TYPE_MAP || type == SCI_TYPE_SEQUENCE;
 }
 
-static struct sci_slot *take_slot(uint32_t *index)
+static struct sci_slot *slot_take(uint32_t *index)
 {
 	struct sci_slot *chunk, *slot;
 
@@ -60,7 +60,7 @@ static struct sci_slot *take_slot(uint32_t *index)
 	return slot_at(*index);
 }
 
-static struct sci_obj *take_memory(enum sci_type type, size_t size)
+static struct sci_obj *memory_take(enum sci_type type, size_t size)
 {
 	struct sci_obj *obj = free_objs[type];
 
@@ -71,7 +71,7 @@ static struct sci_obj *take_memory(enum sci_type type, size_t size)
 	return obj;
 }
 
-static void fill_slot(struct sci_slot *slot, uint32_t index, struct sci_obj *obj)
+static void slot_fill(struct sci_slot *slot, uint32_t index, struct sci_obj *obj)
 {
 	uint64_t gen = state_gen(atomic_load(&slot->state)) + 1;
 
@@ -92,13 +92,13 @@ static struct sci_obj *object_take(enum sci_type type, size_t size)
 	uint32_t index;
 
 	pthread_mutex_lock(&table_lock);
-	slot = take_slot(&index);
+	slot = slot_take(&index);
 	if (slot)
-		obj = take_memory(type, size);
+		obj = memory_take(type, size);
 	if (obj) {
 		obj->type = type;
 		pthread_mutex_init(&obj->lock, NULL);
-		fill_slot(slot, index, obj);
+		slot_fill(slot, index, obj);
 	} else if (slot) {
 		slot->next_free = free_slots;
 		free_slots = index + 1;
@@ -241,7 +241,7 @@ bool sci_legacy(const void *handle, enum sci_type type, uint32_t words[2])
 	return ok;
 }
 
-static void free_obj(struct sci_slot *slot, struct sci_obj *obj)
+static void object_free(struct sci_slot *slot, struct sci_obj *obj)
 {
 	uint32_t index = handle_index(obj->handle);
 
@@ -267,7 +267,7 @@ void sci_put(void *obj)
 	if (!(state & SCI_RETIRED))
 		return;
 	if (!(state & SCI_REFS)) {
-		free_obj(slot, obj);
+		object_free(slot, obj);
 		return;
 	}
 	/* a thread may wait in sci_drain() */
@@ -290,7 +290,7 @@ bool sci_use(void *p)
 }
 
 /* Drop a user; return whether it was the last user of a removed object. */
-static bool drop_user(struct sci_obj *obj)
+static bool object_drop_user(struct sci_obj *obj)
 {
 	bool last;
 
@@ -300,21 +300,21 @@ static bool drop_user(struct sci_obj *obj)
 	return last;
 }
 
-static void drop_creator(struct sci_obj *obj)
+static void object_drop_creator(struct sci_obj *obj)
 {
 	struct sci_obj *desc = obj->desc;
 
 	obj->desc = NULL;
 	sci_put(obj);
 	/* devices have no desc */
-	if (desc && drop_user(desc))
+	if (desc && object_drop_user(desc))
 		sci_put(desc);
 }
 
 void sci_unuse(void *obj)
 {
-	if (drop_user(obj))
-		drop_creator(obj);
+	if (object_drop_user(obj))
+		object_drop_creator(obj);
 }
 
 sci_error_t sci_close_obj(void *p, bool force)
@@ -362,7 +362,7 @@ void sci_release(void *p)
 	last = !obj->users;
 	pthread_mutex_unlock(&obj->lock);
 	if (last)
-		drop_creator(obj);
+		object_drop_creator(obj);
 }
 
 void sci_for_each(enum sci_type type, void (*fn)(void *obj, void *arg),

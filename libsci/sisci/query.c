@@ -182,7 +182,7 @@ static sci_error_t query_remote_segment(void *data)
 }
 
 /* Return whether a map of a remote segment leads back to the own node. */
-static bool loops_back(const struct sci_map_obj *map)
+static bool map_loops_back(const struct sci_map_obj *map)
 {
 	struct sci_adapter_info info;
 
@@ -197,7 +197,7 @@ static sci_error_t query_target(const sci_query_map_t *q)
 
 	if (!map)
 		return SCI_ERR_ILLEGAL_PARAMETER;
-	local = loops_back(map) ||
+	local = map_loops_back(map) ||
 		(map->lseg &&
 		 q->subcommand == SCI_Q_MAP_MAPPED_TO_LOCAL_TARGET);
 	sci_put(map);

@@ -26,7 +26,7 @@ static bool remote_deliver(const struct sci_listener *to, const struct sci_note 
 
 /* ---- connect ---- */
 
-static sci_error_t new_rseg(sci_desc_t sd, sci_cb_remote_segment_t callback,
+static sci_error_t rseg_new(sci_desc_t sd, sci_cb_remote_segment_t callback,
 			    void *arg, unsigned int flags,
 			    struct sci_rseg_obj **out)
 {
@@ -118,18 +118,18 @@ static sci_error_t rseg_check_connect(const sci_remote_segment_t *segment,
 					    SCI_ERR_ILLEGAL_NODEID;
 }
 
-static sci_error_t connect_segment(sci_desc_t sd,
-				   sci_remote_segment_t *segment,
-				   unsigned int node, unsigned int id,
-				   unsigned int adapter,
-				   sci_cb_remote_segment_t callback, void *arg,
-				   unsigned int timeout, unsigned int flags)
+static sci_error_t rseg_connect(sci_desc_t sd,
+				sci_remote_segment_t *segment,
+				unsigned int node, unsigned int id,
+				unsigned int adapter,
+				sci_cb_remote_segment_t callback, void *arg,
+				unsigned int timeout, unsigned int flags)
 {
 	struct sci_rseg_obj *r;
 	sci_error_t err;
 
 	err = rseg_check_connect(segment, &node, adapter, callback, flags);
-	err = err ? err : new_rseg(sd, callback, arg, flags, &r);
+	err = err ? err : rseg_new(sd, callback, arg, flags, &r);
 	if (err)
 		return err;
 	r->adapter = adapter;
@@ -162,9 +162,9 @@ void SCIConnectSegment(sci_desc_t sd, sci_remote_segment_t *segment,
 		       sci_error_t *error)
 {
 	SCI_CALL(error, flags, CONNECT_FLAGS,
-		 sci_throttle(connect_segment(sd, segment, nodeId, segmentId,
-					      localAdapterNo, callback,
-					      callbackArg, timeout, flags)));
+		 sci_throttle(rseg_connect(sd, segment, nodeId, segmentId,
+					   localAdapterNo, callback,
+					   callbackArg, timeout, flags)));
 }
 SISCI_EXPORT(SCIConnectSegment);
 
@@ -275,7 +275,7 @@ struct answers {
 	size_t size;
 };
 
-static sci_error_t segment_ask(sci_remote_segment_t segment, struct answers *a)
+static sci_error_t rseg_get_values(sci_remote_segment_t segment, struct answers *a)
 {
 	struct sci_rseg_obj *r = sci_get(segment, SCI_TYPE_RSEG);
 	uint32_t words[2];
@@ -302,7 +302,7 @@ size_t SCIGetRemoteSegmentSize(sci_remote_segment_t segment)
 	struct answers a = { .size = 0 };
 	sci_error_t err;
 
-	SCI_RUN(err, 0, 0, segment_ask(segment, &a));
+	SCI_RUN(err, 0, 0, rseg_get_values(segment, &a));
 	return a.size;
 }
 SISCI_EXPORT(SCIGetRemoteSegmentSize);
@@ -312,7 +312,7 @@ unsigned int SCIGetRemoteSegmentId(sci_remote_segment_t segment)
 	struct answers a = { .id = 0 };
 	sci_error_t err;
 
-	SCI_RUN(err, 0, 0, segment_ask(segment, &a));
+	SCI_RUN(err, 0, 0, rseg_get_values(segment, &a));
 	return a.id;
 }
 SISCI_EXPORT(SCIGetRemoteSegmentId);
@@ -322,7 +322,7 @@ unsigned int SCIGetRemoteSegmentNodeId(sci_remote_segment_t segment)
 	struct answers a = { .node = 0 };
 	sci_error_t err;
 
-	SCI_RUN(err, 0, 0, segment_ask(segment, &a));
+	SCI_RUN(err, 0, 0, rseg_get_values(segment, &a));
 	return a.node;
 }
 SISCI_EXPORT(SCIGetRemoteSegmentNodeId);

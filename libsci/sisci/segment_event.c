@@ -4,7 +4,7 @@
 
 #include "libsci/sisci/object.h"
 
-static int reason_of(enum sci_event_type type)
+static int event_get_reason(enum sci_event_type type)
 {
 	switch (type) {
 	case SCI_EVENT_CONNECT:
@@ -23,7 +23,7 @@ static int reason_of(enum sci_event_type type)
 void sci_segment_event(void *owner, const struct sci_event *ev)
 {
 	const struct sci_note note = {
-		.reason = reason_of(ev->type), .node = ev->node,
+		.reason = event_get_reason(ev->type), .node = ev->node,
 		.adapter = ev->adapter, .count = 1,
 	};
 

@@ -45,7 +45,7 @@ static sci_error_t transfer_check(struct sci_map_obj *m, uint32_t before)
 	       SCI_ERR_TRANSFER_FAILED : SCI_ERR_OK;
 }
 
-static uint32_t errors_now(struct sci_map_obj *m)
+static uint32_t link_errors_now(struct sci_map_obj *m)
 {
 	return m->status ? sci_link_errors(m->status->link) : 0;
 }
@@ -79,7 +79,7 @@ transfer_copy(sci_sequence_t sequence, void *mem, sci_map_t map, size_t off,
 	if (!transfer_in_range(m, off, size))
 		return SCI_ERR_OUT_OF_RANGE;
 	if (flags & SCI_FLAG_ERROR_CHECK)
-		before = errors_now(m);
+		before = link_errors_now(m);
 	if (flags & SCI_FLAG_BLOCK_READ)
 		transfer_read(m, off, mem, size);
 	else if (m->readonly)
@@ -181,7 +181,7 @@ static void transfer_copy_piece(const struct sci_transfer *t, size_t off, size_t
 sci_error_t sci_transfer_run(const struct sci_transfer *t, size_t from,
 			     size_t to)
 {
-	uint32_t before = errors_now(t->dst);
+	uint32_t before = link_errors_now(t->dst);
 	bool same = t->src->lseg == t->dst->lseg &&
 		    t->src->rseg == t->dst->rseg;
 	size_t off, n;

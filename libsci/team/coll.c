@@ -194,7 +194,7 @@ static int coll_init(struct sci_coll *c, struct sci_team *t, enum coll_kind kind
 	return world_usable(t->world);
 }
 
-static int set_buffers(struct sci_coll *c, const void *src, void *dst, size_t len)
+static int buffers_set(struct sci_coll *c, const void *src, void *dst, size_t len)
 {
 	c->src = src;
 	c->dst = dst;
@@ -203,30 +203,30 @@ static int set_buffers(struct sci_coll *c, const void *src, void *dst, size_t le
 	       -EINVAL : 0;
 }
 
-static int set_op(struct sci_coll *c, const void *src, void *dst, size_t n,
+static int op_set(struct sci_coll *c, const void *src, void *dst, size_t n,
 		  const struct sci_op *op)
 {
 	if (!op || !op->fn || !op->size || op->size > 4096 || n > SIZE_MAX / 2 / op->size)
 		return -EINVAL;
 	c->op = op;
 	c->n = n;
-	return set_buffers(c, src, dst, n * op->size);
+	return buffers_set(c, src, dst, n * op->size);
 }
 
-static int set_barrier(struct sci_coll *c, struct sci_team *t)
+static int barrier_set(struct sci_coll *c, struct sci_team *t)
 {
 	return coll_init(c, t, COLL_BARRIER, 0);
 }
 
-static int set_bcast(struct sci_coll *c, struct sci_team *t, int root, void *buf,
+static int bcast_set(struct sci_coll *c, struct sci_team *t, int root, void *buf,
 		     size_t len)
 {
 	int ret = coll_init(c, t, COLL_BCAST, root);
 
-	return ret ? ret : set_buffers(c, buf, buf, len);
+	return ret ? ret : buffers_set(c, buf, buf, len);
 }
 
-static int set_reduce(struct sci_coll *c, struct sci_team *t, int root, const void *src,
+static int reduce_set(struct sci_coll *c, struct sci_team *t, int root, const void *src,
 		      void *dst, size_t n, const struct sci_op *op)
 {
 	int ret = coll_init(c, t, COLL_REDUCE, root);
@@ -234,19 +234,19 @@ static int set_reduce(struct sci_coll *c, struct sci_team *t, int root, const vo
 	/* only the root uses the address */
 	if (!ret && t->rank != root)
 		dst = (void *)src;
-	return ret ? ret : set_op(c, src, dst, n, op);
+	return ret ? ret : op_set(c, src, dst, n, op);
 }
 
-static int set_allreduce(struct sci_coll *c, struct sci_team *t, const void *src,
+static int allreduce_set(struct sci_coll *c, struct sci_team *t, const void *src,
 			 void *dst, size_t n, const struct sci_op *op)
 {
 	int ret = coll_init(c, t, COLL_ALLREDUCE, 0);
 
-	return ret ? ret : set_op(c, src, dst, n, op);
+	return ret ? ret : op_set(c, src, dst, n, op);
 }
 
 /* Set the arguments. The caller's part begins at element c->longest. */
-static int set_reduce_scatterv(struct sci_coll *c, struct sci_team *t, const void *src,
+static int reduce_scatterv_set(struct sci_coll *c, struct sci_team *t, const void *src,
 			       void *dst, const size_t *counts, const struct sci_op *op)
 {
 	int ret = coll_init(c, t, COLL_REDUCE_SCATTER, 0);
@@ -259,56 +259,56 @@ static int set_reduce_scatterv(struct sci_coll *c, struct sci_team *t, const voi
 			c->longest = n * op->size;
 		n += counts[i];
 	}
-	ret = set_op(c, src, (void *)src, n, op);
+	ret = op_set(c, src, (void *)src, n, op);
 	c->lens = counts;
 	c->dst = dst;
 	c->len = counts[t->rank] * op->size;
 	return ret || (c->len && !dst) ? -EINVAL : 0;
 }
 
-static int set_reduce_scatter(struct sci_coll *c, struct sci_team *t, const void *src,
+static int reduce_scatter_set(struct sci_coll *c, struct sci_team *t, const void *src,
 			      void *dst, size_t n, const struct sci_op *op)
 {
 	int ret = coll_init(c, t, COLL_REDUCE_SCATTER, 0);
 
 	if (ret || !op || n > SIZE_MAX / (size_t)t->size)
 		return ret ? ret : -EINVAL;
-	ret = set_op(c, src, (void *)src, n * (size_t)t->size, op);
+	ret = op_set(c, src, (void *)src, n * (size_t)t->size, op);
 	c->dst = dst;
 	c->len = n * op->size;
 	c->longest = c->len * (size_t)t->rank;
 	return ret || (n && !dst) ? -EINVAL : 0;
 }
 
-static int set_scan(struct sci_coll *c, struct sci_team *t, const void *src, void *dst,
+static int scan_set(struct sci_coll *c, struct sci_team *t, const void *src, void *dst,
 		    size_t n, const struct sci_op *op)
 {
 	int ret = coll_init(c, t, COLL_SCAN, 0);
 
-	return ret ? ret : set_op(c, src, dst, n, op);
+	return ret ? ret : op_set(c, src, dst, n, op);
 }
 
-static int set_exscan(struct sci_coll *c, struct sci_team *t, const void *src, void *dst,
+static int exscan_set(struct sci_coll *c, struct sci_team *t, const void *src, void *dst,
 		      size_t n, const struct sci_op *op)
 {
 	int ret = coll_init(c, t, COLL_EXSCAN, 0);
 
 	if (!ret && !t->rank && !dst)
 		dst = (void *)src;
-	return ret ? ret : set_op(c, src, dst, n, op);
+	return ret ? ret : op_set(c, src, dst, n, op);
 }
 
-static int set_gather(struct sci_coll *c, struct sci_team *t, int root, const void *src,
+static int gather_set(struct sci_coll *c, struct sci_team *t, int root, const void *src,
 		      size_t len, void *dst)
 {
 	int ret = coll_init(c, t, COLL_GATHER, root);
 
 	if (!ret && t->rank != root)
 		dst = (void *)src;
-	return ret ? ret : set_buffers(c, src, dst, len);
+	return ret ? ret : buffers_set(c, src, dst, len);
 }
 
-static int set_gatherv(struct sci_coll *c, struct sci_team *t, int root, const void *src,
+static int gatherv_set(struct sci_coll *c, struct sci_team *t, int root, const void *src,
 		       size_t len, void *dst, const size_t *lens, const size_t *offsets)
 {
 	int ret = coll_init(c, t, COLL_GATHERV, root);
@@ -316,23 +316,23 @@ static int set_gatherv(struct sci_coll *c, struct sci_team *t, int root, const v
 	if (ret)
 		return ret;
 	if (t->rank != root)
-		return set_buffers(c, src, (void *)src, len);
+		return buffers_set(c, src, (void *)src, len);
 	c->lens = lens;
 	c->offsets = offsets;
 	if (!lens || lens[t->rank] != len)
 		return -EINVAL;
-	return set_buffers(c, src, dst, len);
+	return buffers_set(c, src, dst, len);
 }
 
-static int set_allgather(struct sci_coll *c, struct sci_team *t, const void *src,
+static int allgather_set(struct sci_coll *c, struct sci_team *t, const void *src,
 			 size_t len, void *dst)
 {
 	int ret = coll_init(c, t, COLL_ALLGATHER, 0);
 
-	return ret ? ret : set_buffers(c, src, dst, len);
+	return ret ? ret : buffers_set(c, src, dst, len);
 }
 
-static int set_allgatherv(struct sci_coll *c, struct sci_team *t, const void *src,
+static int allgatherv_set(struct sci_coll *c, struct sci_team *t, const void *src,
 			  void *dst, const size_t *lens, const size_t *offsets)
 {
 	int ret = coll_init(c, t, COLL_ALLGATHER, 0);
@@ -341,20 +341,20 @@ static int set_allgatherv(struct sci_coll *c, struct sci_team *t, const void *sr
 		return ret ? ret : -EINVAL;
 	c->lens = lens;
 	c->offsets = offsets;
-	return set_buffers(c, src, dst, lens[t->rank]);
+	return buffers_set(c, src, dst, lens[t->rank]);
 }
 
-static int set_scatter(struct sci_coll *c, struct sci_team *t, int root, const void *src,
+static int scatter_set(struct sci_coll *c, struct sci_team *t, int root, const void *src,
 		       void *dst, size_t len)
 {
 	int ret = coll_init(c, t, COLL_SCATTER, root);
 
 	if (!ret && t->rank != root)
 		src = dst;
-	return ret ? ret : set_buffers(c, src, dst, len);
+	return ret ? ret : buffers_set(c, src, dst, len);
 }
 
-static int set_scatterv(struct sci_coll *c, struct sci_team *t, int root, const void *src,
+static int scatterv_set(struct sci_coll *c, struct sci_team *t, int root, const void *src,
 			const size_t *lens, const size_t *offsets, void *dst, size_t len)
 {
 	int ret = coll_init(c, t, COLL_SCATTERV, root);
@@ -362,23 +362,23 @@ static int set_scatterv(struct sci_coll *c, struct sci_team *t, int root, const 
 	if (ret)
 		return ret;
 	if (t->rank != root)
-		return set_buffers(c, dst, dst, len);
+		return buffers_set(c, dst, dst, len);
 	c->lens = lens;
 	c->offsets = offsets;
 	if (!lens || lens[t->rank] != len)
 		return -EINVAL;
-	return set_buffers(c, src, dst, len);
+	return buffers_set(c, src, dst, len);
 }
 
-static int set_alltoall(struct sci_coll *c, struct sci_team *t, const void *src,
+static int alltoall_set(struct sci_coll *c, struct sci_team *t, const void *src,
 			void *dst, size_t len)
 {
 	int ret = coll_init(c, t, COLL_ALLTOALL, 0);
 
-	return ret ? ret : set_buffers(c, src, dst, len);
+	return ret ? ret : buffers_set(c, src, dst, len);
 }
 
-static int set_alltoallv(struct sci_coll *c, struct sci_team *t, const void *src,
+static int alltoallv_set(struct sci_coll *c, struct sci_team *t, const void *src,
 			 const size_t *src_lens, const size_t *src_offsets, void *dst,
 			 const size_t *dst_lens, const size_t *dst_offsets)
 {
@@ -404,14 +404,14 @@ static int set_alltoallv(struct sci_coll *c, struct sci_team *t, const void *src
 	int sci_team_##name(params)					\
 	{								\
 		struct sci_coll c;					\
-		int ret = set_##name(&c, args);				\
+		int ret = name##_set(&c, args);				\
 									\
 		return ret ? ret : coll_run(&c);			\
 	}								\
 	int sci_team_i##name(params, struct sci_coll **coll)		\
 	{								\
 		struct sci_coll c;					\
-		int ret = set_##name(&c, args);				\
+		int ret = name##_set(&c, args);				\
 									\
 		return ret ? ret : coll_launch(&c, coll);		\
 	}

@@ -33,7 +33,7 @@ static size_t range_overlap(size_t a, size_t n, size_t from, size_t len, size_t 
 	return hi > lo ? hi - lo : 0;
 }
 
-static size_t whole_elements(const struct sci_coll *c, size_t bytes)
+static size_t elements_round(const struct sci_coll *c, size_t bytes)
 {
 	return bytes - bytes % c->op->size;
 }
@@ -69,7 +69,7 @@ static void slot_write(struct flat_slot *s, uint32_t epoch, uint32_t len, uint32
 }
 
 /* Publish @len bytes: @data goes to the slot unless it is in the chunk. */
-static void put_slot(struct sci_coll *c, const void *data, size_t len)
+static void slot_put(struct sci_coll *c, const void *data, size_t len)
 {
 	struct sci_team *t = c->team;
 
@@ -77,13 +77,13 @@ static void put_slot(struct sci_coll *c, const void *data, size_t len)
 		   data);
 }
 
-static void put_word(struct sci_coll *c, uint64_t word)
+static void word_put(struct sci_coll *c, uint64_t word)
 {
-	put_slot(c, &word, sizeof(word));
+	slot_put(c, &word, sizeof(word));
 }
 
 /* Publish the position of @len bytes at @src. Return false if @src is not in the heap. */
-static bool put_direct(struct sci_coll *c, const uint8_t *src, size_t len)
+static bool direct_put(struct sci_coll *c, const uint8_t *src, size_t len)
 {
 	struct sci_team *t = c->team;
 	uint64_t at = (size_t)src - t->view.base;
@@ -93,20 +93,20 @@ static bool put_direct(struct sci_coll *c, const uint8_t *src, size_t len)
 		return false;
 	c->direct = t->epoch;
 	c->stay = true;
-	put_slot(c, &at, len | DIRECT);
+	slot_put(c, &at, len | DIRECT);
 	return true;
 }
 
 /* Publish @len bytes at @src. @stay: this call does not change them. */
-static void fill_from(struct sci_coll *c, const uint8_t *src, size_t len, bool stay)
+static void slot_fill_from(struct sci_coll *c, const uint8_t *src, size_t len, bool stay)
 {
 	struct sci_team *t = c->team;
 
-	if (stay && put_direct(c, src, len))
+	if (stay && direct_put(c, src, len))
 		return;
 	if (len > SHORT_MAX)
 		memcpy(chunk_of(t, t->rank, t->epoch), src, len);
-	put_slot(c, src, len);
+	slot_put(c, src, len);
 }
 
 /* Publish bytes of the source. They stay unless the call writes its result there. */
@@ -114,15 +114,15 @@ static void flat_fill(struct sci_coll *c, const uint8_t *src, size_t len)
 {
 	bool writes = c->op && (c->kind != COLL_REDUCE || c->team->rank == c->root);
 
-	fill_from(c, src, len, !writes || c->src != c->dst);
+	slot_fill_from(c, src, len, !writes || c->src != c->dst);
 }
 
-static void publish_nothing(struct sci_coll *c)
+static void nothing_publish(struct sci_coll *c)
 {
-	put_slot(c, NULL, 0);
+	slot_put(c, NULL, 0);
 }
 
-static void publish_piece(struct sci_coll *c)
+static void piece_publish(struct sci_coll *c)
 {
 	size_t at, n = piece_at(c->k, c->len, c->team->chunk, &at);
 
@@ -153,28 +153,28 @@ static void flat_take_gather(struct sci_coll *c, int rank, const uint8_t *data)
  */
 #define FIRST_PART	(SHORT_MAX - 8)
 
-static size_t first_part(size_t len)
+static size_t gatherv_first_part(size_t len)
 {
 	return len < FIRST_PART ? len : FIRST_PART;
 }
 
-static void publish_gatherv(struct sci_coll *c)
+static void gatherv_publish(struct sci_coll *c)
 {
-	size_t at, n = first_part(c->len);
+	size_t at, n = gatherv_first_part(c->len);
 	uint8_t first[SHORT_MAX];
 
 	if (!c->k) {
 		memcpy(first, &c->len, 8);
 		if (n)
 			memcpy(first + 8, c->src, n);
-		put_slot(c, first, 8 + n);
+		slot_put(c, first, 8 + n);
 		return;
 	}
 	n = piece_at(c->k - 1, c->len - n, c->team->chunk, &at);
 	flat_fill(c, c->src + FIRST_PART + at, n);
 }
 
-static void learn_longest(struct sci_coll *c, const uint8_t *data, size_t piece)
+static void gatherv_learn_longest(struct sci_coll *c, const uint8_t *data, size_t piece)
 {
 	uint64_t len;
 
@@ -186,17 +186,17 @@ static void learn_longest(struct sci_coll *c, const uint8_t *data, size_t piece)
 
 static uint64_t gatherv_epochs(const struct sci_coll *c)
 {
-	return flat_pieces(c->longest - first_part(c->longest), c->team->chunk);
+	return flat_pieces(c->longest - gatherv_first_part(c->longest), c->team->chunk);
 }
 
 static void flat_take_gatherv(struct sci_coll *c, int rank, const uint8_t *data)
 {
 	bool root = c->team->rank == c->root;
-	size_t at = 0, n, first = root ? first_part(c->lens[rank]) : 0;
+	size_t at = 0, n, first = root ? gatherv_first_part(c->lens[rank]) : 0;
 	uint8_t *to = root ? c->dst + coll_offset(c->lens, c->offsets, rank) : NULL;
 
 	if (!c->k) {
-		learn_longest(c, data, c->team->chunk);
+		gatherv_learn_longest(c, data, c->team->chunk);
 		c->epochs = 1 + gatherv_epochs(c);
 		data += 8;
 		n = first;
@@ -209,7 +209,7 @@ static void flat_take_gatherv(struct sci_coll *c, int rank, const uint8_t *data)
 }
 
 /* Publish the root's next piece: all parts are one stream. */
-static void publish_scatter(struct sci_coll *c)
+static void scatter_publish(struct sci_coll *c)
 {
 	struct sci_team *t = c->team;
 	size_t at, n = piece_at(c->k, c->len * (size_t)t->size, t->chunk, &at);
@@ -244,7 +244,7 @@ static size_t scatterv_piece(struct sci_coll *c, int *to, size_t *at)
 	return *to < t->size ? piece_at(k, c->lens[*to], t->chunk, at) : 0;
 }
 
-static void publish_scatterv(struct sci_coll *c)
+static void scatterv_publish(struct sci_coll *c)
 {
 	struct sci_team *t = c->team;
 	uint64_t epochs = 0;
@@ -255,7 +255,7 @@ static void publish_scatterv(struct sci_coll *c)
 		for (int i = 0; i < t->size; i++)
 			epochs += flat_pieces(c->lens[i], t->chunk);
 		c->epochs = 1 + epochs;
-		put_word(c, epochs);
+		word_put(c, epochs);
 		return;
 	}
 	n = scatterv_piece(c, &to, &at);
@@ -283,7 +283,7 @@ static void flat_take_scatterv(struct sci_coll *c, int rank, const uint8_t *data
  * Return whether all parts together fit a slot. Otherwise each chunk has a piece for
  * each member.
  */
-static bool parts_short(const struct sci_coll *c)
+static bool parts_are_short(const struct sci_coll *c)
 {
 	return !c->lens && c->len * (size_t)c->team->size <= SHORT_MAX;
 }
@@ -293,7 +293,7 @@ static size_t all_piece(const struct sci_team *t)
 	return (t->chunk / (size_t)t->size) & ~(size_t)15;
 }
 
-static void publish_alltoall(struct sci_coll *c)
+static void alltoall_publish(struct sci_coll *c)
 {
 	struct sci_team *t = c->team;
 	uint8_t *chunk = chunk_of(t, t->rank, t->epoch);
@@ -301,15 +301,15 @@ static void publish_alltoall(struct sci_coll *c)
 	size_t piece = all_piece(t), at, n, from = 0;
 
 	if (c->src_lens && !c->k) {
-		put_word(c, c->longest);
+		word_put(c, c->longest);
 		return;
 	}
-	if (parts_short(c)) {
-		put_slot(c, c->src, c->len * (size_t)t->size);
+	if (parts_are_short(c)) {
+		slot_put(c, c->src, c->len * (size_t)t->size);
 		return;
 	}
 	if (!c->src_lens && c->src != c->dst &&
-	    put_direct(c, c->src, c->len * (size_t)t->size))
+	    direct_put(c, c->src, c->len * (size_t)t->size))
 		return;
 	for (int i = 0; i < t->size; i++) {
 		size_t len = c->src_lens ? c->src_lens[i] : c->len;
@@ -322,7 +322,7 @@ static void publish_alltoall(struct sci_coll *c)
 		if (n)
 			memcpy(chunk + (size_t)i * piece, c->src + start + at, n);
 	}
-	put_slot(c, NULL, t->chunk);
+	slot_put(c, NULL, t->chunk);
 }
 
 static void flat_take_alltoall(struct sci_coll *c, int rank, const uint8_t *data)
@@ -334,14 +334,14 @@ static void flat_take_alltoall(struct sci_coll *c, int rank, const uint8_t *data
 	size_t me = (size_t)t->rank;
 
 	if (c->lens && !c->k) {
-		learn_longest(c, data, piece);
+		gatherv_learn_longest(c, data, piece);
 		return;
 	}
 	n = piece_at(k, len, piece, &at);
 	if (slot_of(t, rank, t->epoch)->len & DIRECT)
 		data += me * len + at;
 	else
-		data += me * (parts_short(c) ? len : piece);
+		data += me * (parts_are_short(c) ? len : piece);
 	if (n)
 		memcpy(c->dst + to + at, data, n);
 }
@@ -350,10 +350,10 @@ static void flat_take_alltoall(struct sci_coll *c, int rank, const uint8_t *data
 
 static size_t fold_piece(const struct sci_coll *c, size_t *at)
 {
-	return piece_at(c->k, c->n * c->op->size, whole_elements(c, c->team->chunk), at);
+	return piece_at(c->k, c->n * c->op->size, elements_round(c, c->team->chunk), at);
 }
 
-static void publish_fold(struct sci_coll *c)
+static void fold_publish(struct sci_coll *c)
 {
 	size_t at, n = fold_piece(c, &at);
 
@@ -392,7 +392,7 @@ static size_t part_piece(const struct sci_coll *c)
 {
 	const struct sci_team *t = c->team;
 
-	return c->n * c->op->size <= t->chunk ? 0 : whole_elements(c, all_piece(t));
+	return c->n * c->op->size <= t->chunk ? 0 : elements_round(c, all_piece(t));
 }
 
 static size_t part_bytes(const struct sci_coll *c, int rank)
@@ -400,17 +400,17 @@ static size_t part_bytes(const struct sci_coll *c, int rank)
 	return c->lens ? c->lens[rank] * c->op->size : c->len;
 }
 
-static void publish_reduce_scatter(struct sci_coll *c)
+static void reduce_scatter_publish(struct sci_coll *c)
 {
 	struct sci_team *t = c->team;
 	uint8_t *chunk = chunk_of(t, t->rank, t->epoch);
 	size_t piece = part_piece(c), at, n, from = 0;
 
 	if (!piece) {
-		publish_fold(c);
+		fold_publish(c);
 		return;
 	}
-	if (c->src != c->dst && put_direct(c, c->src, c->n * c->op->size))
+	if (c->src != c->dst && direct_put(c, c->src, c->n * c->op->size))
 		return;
 	for (int i = 0; i < t->size; i++) {
 		n = piece_at(c->k, part_bytes(c, i), piece, &at);
@@ -418,7 +418,7 @@ static void publish_reduce_scatter(struct sci_coll *c)
 			memcpy(chunk + (size_t)i * piece, c->src + from + at, n);
 		from += part_bytes(c, i);
 	}
-	put_slot(c, NULL, t->chunk);
+	slot_put(c, NULL, t->chunk);
 }
 
 static void flat_take_reduce_scatter(struct sci_coll *c, int rank, const uint8_t *data)
@@ -456,10 +456,10 @@ static size_t flat_share(const struct sci_coll *c, int rank, size_t chunk, size_
 
 static size_t long_piece(const struct sci_coll *c, size_t *at)
 {
-	return piece_at(c->k / 2, c->n * c->op->size, whole_elements(c, c->team->chunk), at);
+	return piece_at(c->k / 2, c->n * c->op->size, elements_round(c, c->team->chunk), at);
 }
 
-static void publish_long(struct sci_coll *c)
+static void long_publish(struct sci_coll *c)
 {
 	size_t at, from, n = long_piece(c, &at);
 
@@ -469,7 +469,7 @@ static void publish_long(struct sci_coll *c)
 	}
 	n = flat_share(c, c->team->rank, n, &from);
 	/* do not copy the results: they do not change any more */
-	fill_from(c, c->dst + at + from, n, true);
+	slot_fill_from(c, c->dst + at + from, n, true);
 }
 
 static void flat_take_long(struct sci_coll *c, int rank, const uint8_t *data)
@@ -490,25 +490,25 @@ static void flat_take_long(struct sci_coll *c, int rank, const uint8_t *data)
 /* ---- all kinds ---- */
 
 static const struct flat_kind kinds[COLL_KINDS] = {
-	[COLL_BARRIER] = { publish_nothing, NULL, FROM_ALL, ALL, ALL },
-	[COLL_BCAST] = { publish_piece, flat_take_piece, FROM_ROOT, ROOT, OTHERS },
-	[COLL_REDUCE] = { publish_fold, flat_take_reduce, FROM_DOWN, ALL, ROOT },
-	[COLL_ALLREDUCE] = { publish_fold, flat_take_reduce, FROM_DOWN, ALL, ALL },
-	[COLL_REDUCE_SCATTER] = { publish_reduce_scatter, flat_take_reduce_scatter, FROM_DOWN, ALL,
+	[COLL_BARRIER] = { nothing_publish, NULL, FROM_ALL, ALL, ALL },
+	[COLL_BCAST] = { piece_publish, flat_take_piece, FROM_ROOT, ROOT, OTHERS },
+	[COLL_REDUCE] = { fold_publish, flat_take_reduce, FROM_DOWN, ALL, ROOT },
+	[COLL_ALLREDUCE] = { fold_publish, flat_take_reduce, FROM_DOWN, ALL, ALL },
+	[COLL_REDUCE_SCATTER] = { reduce_scatter_publish, flat_take_reduce_scatter, FROM_DOWN, ALL,
 				  ALL },
-	[COLL_SCAN] = { publish_fold, flat_take_scan, FROM_BELOW, ALL, ALL },
-	[COLL_EXSCAN] = { publish_fold, flat_take_exscan, FROM_BELOW, ALL, ALL },
-	[COLL_GATHER] = { publish_piece, flat_take_gather, FROM_ALL, OTHERS, ROOT },
-	[COLL_GATHERV] = { publish_gatherv, flat_take_gatherv, FROM_ALL, ALL, ALL },
-	[COLL_ALLGATHER] = { publish_piece, flat_take_gather, FROM_ALL, ALL, ALL },
-	[COLL_SCATTER] = { publish_scatter, flat_take_scatter, FROM_ROOT, ROOT, OTHERS },
-	[COLL_SCATTERV] = { publish_scatterv, flat_take_scatterv, FROM_ROOT, ROOT, OTHERS },
-	[COLL_ALLTOALL] = { publish_alltoall, flat_take_alltoall, FROM_ALL, ALL, ALL },
-	[COLL_ALLTOALLV] = { publish_alltoall, flat_take_alltoall, FROM_ALL, ALL, ALL },
+	[COLL_SCAN] = { fold_publish, flat_take_scan, FROM_BELOW, ALL, ALL },
+	[COLL_EXSCAN] = { fold_publish, flat_take_exscan, FROM_BELOW, ALL, ALL },
+	[COLL_GATHER] = { piece_publish, flat_take_gather, FROM_ALL, OTHERS, ROOT },
+	[COLL_GATHERV] = { gatherv_publish, flat_take_gatherv, FROM_ALL, ALL, ALL },
+	[COLL_ALLGATHER] = { piece_publish, flat_take_gather, FROM_ALL, ALL, ALL },
+	[COLL_SCATTER] = { scatter_publish, flat_take_scatter, FROM_ROOT, ROOT, OTHERS },
+	[COLL_SCATTERV] = { scatterv_publish, flat_take_scatterv, FROM_ROOT, ROOT, OTHERS },
+	[COLL_ALLTOALL] = { alltoall_publish, flat_take_alltoall, FROM_ALL, ALL, ALL },
+	[COLL_ALLTOALLV] = { alltoall_publish, flat_take_alltoall, FROM_ALL, ALL, ALL },
 };
 
 static const struct flat_kind long_allreduce = {
-	publish_long, flat_take_long, FROM_DOWN, ALL, ALL
+	long_publish, flat_take_long, FROM_DOWN, ALL, ALL
 };
 
 static bool flat_is_long(const struct sci_coll *c)
@@ -516,7 +516,7 @@ static bool flat_is_long(const struct sci_coll *c)
 	return c->kind == COLL_ALLREDUCE && c->n * c->op->size > SMALL_FOLD;
 }
 
-static bool takes_part(const struct sci_coll *c, int who)
+static bool member_takes_part(const struct sci_coll *c, int who)
 {
 	return who == ALL || (who == ROOT) == (c->team->rank == c->root);
 }
@@ -528,7 +528,7 @@ const struct flat_kind *flat_kind(const struct sci_coll *c)
 
 bool flat_gives(const struct sci_coll *c, const struct flat_kind *kind)
 {
-	return takes_part(c, kind->giver);
+	return member_takes_part(c, kind->giver);
 }
 
 /* In all epochs but the first, only the root of a gather with lengths takes. */
@@ -536,11 +536,11 @@ bool flat_takes(const struct sci_coll *c, const struct flat_kind *kind)
 {
 	if (c->kind == COLL_GATHERV && c->k)
 		return c->team->rank == c->root;
-	return takes_part(c, kind->taker);
+	return member_takes_part(c, kind->taker);
 }
 
 /* Copy the caller's own part, unless it goes through the caller's slot. */
-static void copy_own(struct sci_coll *c)
+static void part_copy_own(struct sci_coll *c)
 {
 	struct sci_team *t = c->team;
 	size_t me = (size_t)t->rank, to = 0, from = 0, len = c->len;
@@ -575,7 +575,7 @@ static void copy_own(struct sci_coll *c)
 		memcpy(c->dst + to, c->src + from, len);
 }
 
-static uint64_t count_epochs(struct sci_coll *c)
+static uint64_t epochs_count(struct sci_coll *c)
 {
 	const struct sci_team *t = c->team;
 	size_t longest = 0;
@@ -604,7 +604,7 @@ static uint64_t count_epochs(struct sci_coll *c)
 			return flat_pieces(longest, part_piece(c));
 		/* fallthrough */
 	default:
-		return flat_pieces(c->n * c->op->size, whole_elements(c, t->chunk)) *
+		return flat_pieces(c->n * c->op->size, elements_round(c, t->chunk)) *
 		       (flat_is_long(c) ? 2 : 1);
 	}
 }
@@ -620,12 +620,12 @@ int flat_start(struct sci_coll *c)
 				c->longest = c->src_lens[i];
 	if (c->kind == COLL_GATHERV)
 		c->longest = c->len;
-	c->epochs = count_epochs(c);
+	c->epochs = epochs_count(c);
 	if (c->kind == COLL_ALLTOALLV)
 		c->epochs += flat_pieces(c->longest, all_piece(t));
 	if (c->kind == COLL_GATHERV)
 		c->epochs += gatherv_epochs(c);
-	copy_own(c);
+	part_copy_own(c);
 	if (t->size == 1 && c->kind < COLL_GATHER) {
 		if (c->kind >= COLL_REDUCE && c->kind != COLL_EXSCAN && c->src != c->dst)
 			memcpy(c->dst, c->src, c->n * c->op->size);
@@ -652,7 +652,7 @@ bool flat_is_short(const struct sci_coll *c)
 	case COLL_SCATTER:
 		return c->len * (size_t)c->team->size <= SHORT_MAX;
 	case COLL_ALLTOALL:
-		return parts_short(c);
+		return parts_are_short(c);
 	default:
 		return c->n * c->op->size <= SHORT_MAX;
 	}

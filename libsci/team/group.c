@@ -36,7 +36,7 @@ void team_free(struct sci_team *t)
 }
 
 /* Number the nodes in the order in which they appear. */
-static void number_nodes(struct sci_team *t)
+static void nodes_number(struct sci_team *t)
 {
 	const struct team_rank *ranks = t->world->ranks;
 
@@ -59,7 +59,7 @@ static uint32_t member_group(const struct sci_team *t, int rank)
 }
 
 /* Number the groups of near members, and find their leaders. */
-static void number_groups(struct sci_team *t)
+static void groups_number(struct sci_team *t)
 {
 	for (int i = 0; i < t->size; i++) {
 		int g;
@@ -117,8 +117,8 @@ int team_new(struct team_world *w, const int *world_ranks, int n, struct sci_tea
 	ret = -EINVAL;
 	if (t->rank < 0)
 		goto err;
-	number_nodes(t);
-	number_groups(t);
+	nodes_number(t);
+	groups_number(t);
 	flat_open(t);
 	symmetric_view(t);
 	ret = t->flat ? 0 : near_team(t);
@@ -451,8 +451,8 @@ static int rank_recv(struct team_world *w, int rank, uint32_t context, uint64_t 
  * the exchange. @all: receives the hellos; NULL: the caller only asks for errors, or has no
  * memory and says so in its hello. A member needs no memory for the exchange.
  */
-static int create_exchange(struct sci_team *t, const int *ranks, int n, uint64_t tag,
-			   struct team_hello mine, struct team_hello *all)
+static int hellos_create_exchange(struct sci_team *t, const int *ranks, int n, uint64_t tag,
+				  struct team_hello mine, struct team_hello *all)
 {
 	struct team_world *w = t->world;
 	int lead = t->members[ranks[0]].world, ret;
@@ -485,7 +485,7 @@ static int create_exchange(struct sci_team *t, const int *ranks, int n, uint64_t
 	return mine.error;
 }
 
-static int create_ok(const struct sci_team *t, const int *ranks, int n)
+static int ranks_check(const struct sci_team *t, const int *ranks, int n)
 {
 	for (int i = 0; i < n; i++) {
 		if (!rank_ok(t, ranks[i]))
@@ -504,7 +504,7 @@ int sci_team_create(struct sci_team *team, const int *ranks, int n, struct sci_t
 	uint64_t tag;
 	int *world, ret;
 
-	if (!team || !ranks || !out || n < 1 || n > team->size || create_ok(team, ranks, n))
+	if (!team || !ranks || !out || n < 1 || n > team->size || ranks_check(team, ranks, n))
 		return -EINVAL;
 	ret = world_usable(team->world);
 	if (ret)
@@ -521,11 +521,11 @@ int sci_team_create(struct sci_team *team, const int *ranks, int n, struct sci_t
 		ret = -EINVAL;		/* the caller is not in the list */
 	if (new)
 		mine.error = team_hello(new, &mine);
-	ret = ret ? ret : create_exchange(team, ranks, n, tag, mine, all);
+	ret = ret ? ret : hellos_create_exchange(team, ranks, n, tag, mine, all);
 	if (!ret) {
 		assert(new && all);	/* else the own hello had an error */
 		mine.error = team_map(new, all, new);
-		ret = create_exchange(team, ranks, n, tag, mine, NULL);
+		ret = hellos_create_exchange(team, ranks, n, tag, mine, NULL);
 	}
 	if (ret) {
 		team_free(new);

@@ -91,7 +91,7 @@ int far_quiet(struct team_world *w)
 /* ---- calls of the program ---- */
 
 /* Copy. Words of 1, 2, 4 and 8 bytes are copied by one store. */
-static inline void near_copy(void *dst, const void *src, size_t len)
+static inline void memory_copy_near(void *dst, const void *src, size_t len)
 {
 	switch (len) {
 	case 8:
@@ -129,7 +129,7 @@ static inline int rma_put(struct sci_team *t, void *dst, const void *src, size_t
 		return ret;
 	if (!ptr)
 		return far_transfer(t, rank, key, offset, (void *)src, len, true, wait);
-	near_copy(ptr, src, len);
+	memory_copy_near(ptr, src, len);
 	world_wake(t->world, t->members[rank].world);
 	return 0;
 }
@@ -150,7 +150,7 @@ static inline int rma_get(struct sci_team *t, void *dst, const void *src, size_t
 		return ret;
 	if (!ptr)
 		return far_transfer(t, rank, key, offset, dst, len, false, wait);
-	near_copy(dst, ptr, len);
+	memory_copy_near(dst, ptr, len);
 	return 0;
 }
 
@@ -227,7 +227,7 @@ int sci_team_quiet(struct sci_team *team)
 	return far_quiet(team->world);
 }
 
-static int put_signal(struct sci_team *t, void *dst, const void *src, size_t len,
+static int signal_put(struct sci_team *t, void *dst, const void *src, size_t len,
 		      uint64_t *signal, uint64_t value, enum sci_signal how, int rank)
 {
 	uint64_t *word;
@@ -255,12 +255,12 @@ static int put_signal(struct sci_team *t, void *dst, const void *src, size_t len
 int sci_team_put_signal(struct sci_team *team, void *dst, const void *src, size_t len,
 			uint64_t *signal, uint64_t value, enum sci_signal how, int rank)
 {
-	return put_signal(team, dst, src, len, signal, value, how, rank);
+	return signal_put(team, dst, src, len, signal, value, how, rank);
 }
 
 int sci_team_put_signal_nbi(struct sci_team *team, void *dst, const void *src, size_t len,
 			    uint64_t *signal, uint64_t value, enum sci_signal how,
 			    int rank)
 {
-	return put_signal(team, dst, src, len, signal, value, how, rank);
+	return signal_put(team, dst, src, len, signal, value, how, rank);
 }

@@ -58,7 +58,7 @@ static int value_get(struct sci_team *t, int world_rank, char kind, void *value,
 }
 
 /* Find whether a member takes part. All members get the same answer. */
-static int get_part(struct sci_team *t, int i, uint8_t *part)
+static int part_get(struct sci_team *t, int i, uint8_t *part)
 {
 	int ret = value_get(t, t->members[i].world, 'a', part, 1);
 
@@ -68,31 +68,31 @@ static int get_part(struct sci_team *t, int i, uint8_t *part)
 }
 
 /* Make the list of participants. */
-static int make_list(struct sci_team *t)
+static int list_make(struct sci_team *t)
 {
 	int ret = 0;
 
 	for (int i = 0; !ret && i < t->size; i++)
 		if (t->part[i])
-			ret = get_part(t, i, &t->part[i]);
+			ret = part_get(t, i, &t->part[i]);
 	if (ret)
 		return ret;
 	/* without the launcher, no member takes part */
 	return t->part[t->rank] ? value_put(t, 'l', t->part, (size_t)t->size) : -ECONNRESET;
 }
 
-static int agree_list(struct sci_team *t)
+static int list_agree(struct sci_team *t)
 {
 	for (int i = 0; i < t->rank; i++) {
 		uint8_t part = 0;
-		int ret = t->part[i] ? get_part(t, i, &part) : 0;
+		int ret = t->part[i] ? part_get(t, i, &part) : 0;
 
 		if (!ret && part)
 			ret = value_get(t, t->members[i].world, 'l', t->part, (size_t)t->size);
 		if ((!ret && part) || (ret && ret != -ECONNRESET))
 			return ret;
 	}
-	return make_list(t);
+	return list_make(t);
 }
 
 /*
@@ -109,7 +109,7 @@ static int living_exchange(struct sci_team *t, char kind, const int *living, int
 	return ret ? ret : team_hellos_error(all, n);
 }
 
-static int join_living(struct sci_team *t, const int *living, int n, struct team_hello *all,
+static int living_join(struct sci_team *t, const int *living, int n, struct team_hello *all,
 		       struct sci_team **out)
 {
 	struct team_hello mine;
@@ -152,7 +152,7 @@ static int shrink_attempt(struct shrink *s)
 
 	t->shrinks++;
 	ret = value_put(t, 'a', &part, 1);
-	ret = ret ? -EIO : agree_list(t);
+	ret = ret ? -EIO : list_agree(t);
 	if (ret)
 		return ret == -ECONNRESET ? -EIO : ret;
 	for (int i = 0; i < t->size; i++)
@@ -160,7 +160,7 @@ static int shrink_attempt(struct shrink *s)
 			s->living[n++] = t->members[i].world;
 	if (!t->part[t->rank])
 		return -EIO;
-	return join_living(t, s->living, n, s->all, &s->new);
+	return living_join(t, s->living, n, s->all, &s->new);
 }
 
 static void *shrink_run(void *arg)
@@ -191,7 +191,7 @@ static int shrink_start(struct shrink *s, pthread_t *thread)
 }
 
 /* Tell the members, which go on without this one. */
-static void take_no_part(struct sci_team *t)
+static void part_refuse(struct sci_team *t)
 {
 	const uint8_t part = 0;
 
@@ -226,7 +226,7 @@ int sci_team_shrink(struct sci_team *team, struct sci_team **out)
 	team_break(team, -ECONNRESET);
 	ret = shrink_start(&s, &thread);
 	if (ret) {
-		take_no_part(team);
+		part_refuse(team);
 	} else {
 		shrink_wait(&s, thread);
 		ret = s.ret;

@@ -28,7 +28,7 @@ static void region_free(struct team_world *w, struct team_region *r)
 }
 
 /* Replace private memory of another kind by anonymous memory with the same contents, at once. */
-static int make_anonymous(void *addr, size_t len)
+static int pages_make_anonymous(void *addr, size_t len)
 {
 	void *copy = mmap(NULL, len, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -43,13 +43,13 @@ static int make_anonymous(void *addr, size_t len)
 	return 0;
 }
 
-static int register_memory(struct team_world *w, void *addr, size_t len)
+static int memory_register(struct team_world *w, void *addr, size_t len)
 {
 	int ret = sci_buf_register(w->ep, addr, len);
 
 	if (ret != -EFAULT)
 		return ret;
-	ret = make_anonymous(addr, len);
+	ret = pages_make_anonymous(addr, len);
 	return ret ? ret : sci_buf_register(w->ep, addr, len);
 }
 
@@ -73,7 +73,7 @@ static int region_new(struct team_world *w, void *addr, size_t len,
 		return ret;
 	r->heap = !addr;
 	r->registered = addr;
-	ret = addr ? register_memory(w, addr, len) : sci_buf_alloc(w->ep, len, &base);
+	ret = addr ? memory_register(w, addr, len) : sci_buf_alloc(w->ep, len, &base);
 	if (ret)
 		return ret;
 	r->base = base;
@@ -177,7 +177,7 @@ void symmetric_view(struct sci_team *t)
 	}
 }
 
-static size_t whole_pages(uint64_t len)
+static size_t pages_are_whole(uint64_t len)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
@@ -186,7 +186,7 @@ static size_t whole_pages(uint64_t len)
 
 int symmetric_open(struct sci_team *all, uint64_t size)
 {
-	int ret = region_add(all, NULL, whole_pages(size));
+	int ret = region_add(all, NULL, pages_are_whole(size));
 
 	if (!ret)
 		symmetric_view(all);
@@ -218,7 +218,7 @@ void *sci_team_ptr_any(const struct sci_team *team, const void *addr, int rank)
 enum { ALLOC_LEN, ALLOC_ALIGN, ALLOC_REGION, ALLOC_OFFSET, ALLOC_ERRNO, ALLOC_WORDS };
 
 /* Allocate in the first region with room. */
-static int alloc_here(struct team_world *w, uint64_t *words, void **addr)
+static int region_alloc(struct team_world *w, uint64_t *words, void **addr)
 {
 	size_t at = 0;
 
@@ -248,7 +248,7 @@ static struct team_region *region_block_find(struct team_world *w, const void *a
 	return *at ? w->regions[i] : NULL;
 }
 
-static int free_here(struct team_world *w, const void *addr)
+static int region_free_block(struct team_world *w, const void *addr)
 {
 	size_t at;
 	struct team_region *r = region_block_find(w, addr, &at);
@@ -257,7 +257,7 @@ static int free_here(struct team_world *w, const void *addr)
 }
 
 /* A word is the same on all members if its maximum is also its minimum. */
-static bool word_same(const uint64_t *all, int i)
+static bool word_is_same(const uint64_t *all, int i)
 {
 	return all[i] == ~all[ALLOC_WORDS + i];
 }
@@ -266,20 +266,20 @@ static bool word_same(const uint64_t *all, int i)
 static int alloc_once(struct sci_team *t, size_t len, size_t align, void **addr)
 {
 	uint64_t all[2 * ALLOC_WORDS] = { len, align };
-	int mine = alloc_here(t->world, all, addr), ret;
+	int mine = region_alloc(t->world, all, addr), ret;
 
 	all[ALLOC_ERRNO] = (uint64_t)-mine;
 	for (int i = 0; i < ALLOC_WORDS; i++)
 		all[ALLOC_WORDS + i] = ~all[i];
 	ret = sci_team_allreduce(t, all, all, 2 * ALLOC_WORDS,
 				 sci_op(SCI_OP_MAX, SCI_TYPE_UINT64));
-	if (!ret && !(word_same(all, ALLOC_LEN) && word_same(all, ALLOC_ALIGN)))
+	if (!ret && !(word_is_same(all, ALLOC_LEN) && word_is_same(all, ALLOC_ALIGN)))
 		ret = -EINVAL;
 	ret = ret ? ret : -(int)all[ALLOC_ERRNO];
-	if (!ret && !(word_same(all, ALLOC_REGION) && word_same(all, ALLOC_OFFSET)))
+	if (!ret && !(word_is_same(all, ALLOC_REGION) && word_is_same(all, ALLOC_OFFSET)))
 		ret = -EINVAL;
 	if (ret && !mine)
-		free_here(t->world, *addr);
+		region_free_block(t->world, *addr);
 	return ret;
 }
 
@@ -297,7 +297,7 @@ int sci_team_alloc(struct sci_team *team, size_t len, size_t align, void **addr)
 	ret = alloc_once(team, len, align, addr);
 	if (ret == -ENOSPC) {
 		more = team->world->regions[0]->len;
-		ret = region_add(team, NULL, whole_pages(len + 4096 > more ? len + 4096 : more));
+		ret = region_add(team, NULL, pages_are_whole(len + 4096 > more ? len + 4096 : more));
 		ret = ret ? ret : alloc_once(team, len, align, addr);
 	}
 	if (ret)
@@ -314,7 +314,7 @@ int sci_team_free(struct sci_team *team, void *addr)
 	ret = sci_team_barrier(team);
 	if (ret)
 		return ret;
-	return free_here(team->world, addr);
+	return region_free_block(team->world, addr);
 }
 
 size_t sci_team_alloc_size(struct sci_team *team, const void *addr)
@@ -331,7 +331,7 @@ size_t sci_team_alloc_size(struct sci_team *team, const void *addr)
 int sci_team_register(struct sci_team *team, void *addr, size_t len)
 {
 	if (!team || !team->all || !addr || !len ||
-	    len != whole_pages(len) || (size_t)addr != whole_pages((size_t)addr))
+	    len != pages_are_whole(len) || (size_t)addr != pages_are_whole((size_t)addr))
 		return -EINVAL;
 	if (world_usable(team->world))
 		return -ENOTCONN;

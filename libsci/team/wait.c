@@ -85,7 +85,7 @@ static void endpoint_sleep(struct team_world *w, unsigned int us)
 }
 
 /* Announce the sleep in the first call, and sleep in the second: the caller polls in between. */
-static void own_sleep(struct team_world *w, struct team_wait *t, unsigned int us)
+static void page_sleep(struct team_world *w, struct team_wait *t, unsigned int us)
 {
 	if (!t->armed) {
 		t->seen = sci_load_acquire(&w->page->wakes);
@@ -182,7 +182,7 @@ int team_wait_more(struct team_world *w, struct team_wait *t)
 	if (t->word)
 		word_sleep(t, us);
 	else if (t->own && !w->far)
-		own_sleep(w, t, us);
+		page_sleep(w, t, us);
 	else
 		endpoint_sleep(w, us);
 	return 0;

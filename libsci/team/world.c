@@ -26,7 +26,7 @@ static void world_is_forked(void)
 	atomic_fetch_add(&team_fork_gen, 1);
 }
 
-static void watch_forks(void)
+static void forks_watch(void)
 {
 	pthread_atfork(NULL, NULL, world_is_forked);
 }
@@ -443,7 +443,7 @@ static int world_new(struct team_world **out, const char *socket)
 	list_init(&w->chunks);
 	list_init(&w->atomics);
 	list_init(&w->puts);
-	pthread_once(&once, watch_forks);
+	pthread_once(&once, forks_watch);
 	w->fork_gen = atomic_load(&team_fork_gen);
 	w->info = sci_boot_info(w->boot);
 	w->rank = (int)w->info->rank;

@@ -47,7 +47,7 @@ double bench_quantile(const double *sorted, size_t n, double q)
 	return sorted[(size_t)(q * (double)(n - 1) + 0.5)];
 }
 
-static void finish_point(struct bench_point *p, unsigned int rounds)
+static void point_finish(struct bench_point *p, unsigned int rounds)
 {
 	bench_sort(p->t, rounds);
 	p->min = p->t[0];
@@ -74,7 +74,7 @@ static const char *bench_protocol(const struct sci_ep_stats *a,
 }
 
 /* Send a few messages to see which protocol they take. */
-static int find_protocol(struct bench *b, struct bench_point *p)
+static int protocol_find(struct bench *b, struct bench_point *p)
 {
 	enum bench_kind kind = bench_mode_kind(b->res.mode);
 	struct sci_ep_stats before, after;
@@ -100,7 +100,7 @@ static int bench_one_run(struct bench *b, struct bench_point *p, unsigned int ro
 		return TOOL_FAILED;
 	t /= (double)p->count;
 	p->t[round] = kind == BENCH_PING ? t / 2 : t;
-	return round ? TOOL_OK : find_protocol(b, p);
+	return round ? TOOL_OK : protocol_find(b, p);
 }
 
 static int bench_one_round(struct bench *b, unsigned int round)
@@ -126,14 +126,14 @@ static int bench_measure_sizes(struct bench *b)
 		if (bench_one_round(b, i))
 			return TOOL_FAILED;
 	for (i = 0; i < b->res.n; i++)
-		finish_point(&b->res.point[i], b->res.rounds);
+		point_finish(&b->res.point[i], b->res.rounds);
 	return TOOL_OK;
 }
 
 /* ---- histograms ---- */
 
 /* Return 1, 2 or 5 times a power of ten, at least @least. */
-static uint64_t nice_step(double least)
+static uint64_t step_round(double least)
 {
 	uint64_t step = 1;
 	int i;
@@ -158,7 +158,7 @@ uint64_t bench_count_below(const struct bench_samples *s, uint64_t i,
 	return n;
 }
 
-static int measure_one_histogram(struct bench *b, struct bench_samples *s)
+static int histogram_measure(struct bench *b, struct bench_samples *s)
 {
 	double warm;
 
@@ -169,8 +169,8 @@ static int measure_one_histogram(struct bench *b, struct bench_samples *s)
 	    bench_run_each(&b->link, s->size, s->n, s->ns, &b->res.tsc))
 		return TOOL_FAILED;
 	bench_sort(s->ns, s->n);
-	s->step = nice_step((bench_quantile(s->ns, s->n, 0.99) - s->ns[0]) /
-			    HISTOGRAM_STEPS);
+	s->step = step_round((bench_quantile(s->ns, s->n, 0.99) - s->ns[0]) /
+			     HISTOGRAM_STEPS);
 	return TOOL_OK;
 }
 
@@ -184,7 +184,7 @@ static int bench_measure_histograms(struct bench *b)
 	for (i = 0; i < b->res.n; i++) {
 		b->res.samples[i].size = b->size[i];
 		b->res.samples[i].n = b->count;
-		if (measure_one_histogram(b, &b->res.samples[i]))
+		if (histogram_measure(b, &b->res.samples[i]))
 			return TOOL_FAILED;
 	}
 	return TOOL_OK;
@@ -215,14 +215,14 @@ static int bench_measure(struct bench *b)
 	return b->histogram ? bench_measure_histograms(b) : bench_measure_sizes(b);
 }
 
-static bool is_stdout(const char *path)
+static bool path_is_stdout(const char *path)
 {
 	return path && !strcmp(path, "-");
 }
 
 static int bench_report(struct bench *b)
 {
-	if (!is_stdout(b->tsv) && !is_stdout(b->json))
+	if (!path_is_stdout(b->tsv) && !path_is_stdout(b->json))
 		bench_print(stdout, &b->res);
 	if ((b->tsv && bench_file(b->tsv, bench_write_tsv, &b->res)) ||
 	    (b->json && bench_file(b->json, bench_write_json, &b->res)) ||
@@ -242,7 +242,7 @@ static int bench_check(const struct bench *b)
 
 /* ---- the command line ---- */
 
-static bool add_size(struct bench *b, uint64_t size)
+static bool size_add(struct bench *b, uint64_t size)
 {
 	if (b->res.n == BENCH_SIZES)
 		return false;
@@ -251,7 +251,7 @@ static bool add_size(struct bench *b, uint64_t size)
 }
 
 /* Parse "64", or "64..4M": both ends and the powers of two between them. */
-static bool add_sizes(struct bench *b, char *word)
+static bool sizes_add(struct bench *b, char *word)
 {
 	char *dots = strstr(word, "..");
 	uint64_t from, to, power;
@@ -261,17 +261,17 @@ static bool add_sizes(struct bench *b, char *word)
 	if (!tool_parse_size(word, 0, BENCH_SIZE_MAX, &from))
 		return false;
 	if (!dots)
-		return add_size(b, from);
+		return size_add(b, from);
 	if (!tool_parse_size(dots + 2, from, BENCH_SIZE_MAX, &to) ||
-	    !add_size(b, from))
+	    !size_add(b, from))
 		return false;
 	for (power = 1; power < to; power *= 2)
-		if (power > from && !add_size(b, power))
+		if (power > from && !size_add(b, power))
 			return false;
-	return to == from || add_size(b, to);
+	return to == from || size_add(b, to);
 }
 
-static void parse_sizes(const struct tool_command *self, struct bench *b)
+static void sizes_parse(const struct tool_command *self, struct bench *b)
 {
 	char list[512], *word, *rest = list;
 
@@ -279,12 +279,12 @@ static void parse_sizes(const struct tool_command *self, struct bench *b)
 		tool_usage(self, "--size: the list is too long");
 	memcpy(list, b->sizes, strlen(b->sizes) + 1);
 	while ((word = strsep(&rest, ",")))
-		if (!add_sizes(b, word))
+		if (!sizes_add(b, word))
 			tool_usage(self, "--size wants up to %u sizes, 'A..B' or 'A,B,C', each up to 1G, not '%s'",
 				   BENCH_SIZES, b->sizes);
 }
 
-static void parse_mode(const struct tool_command *self, struct bench *b)
+static void mode_parse(const struct tool_command *self, struct bench *b)
 {
 	if (b->stream + b->both + b->rate + b->histogram + b->memory +
 	    b->serve > 1)
@@ -296,12 +296,12 @@ static void parse_mode(const struct tool_command *self, struct bench *b)
 		tool_usage(self, "--serve or --peer?");
 	if (b->memory && b->picture)
 		tool_usage(self, "--memory draws no picture");
-	if (is_stdout(b->tsv) && is_stdout(b->json))
+	if (path_is_stdout(b->tsv) && path_is_stdout(b->json))
 		tool_usage(self, "--tsv or --json to standard output?");
 	if (!b->sizes)
 		b->sizes = b->rate || b->histogram ? SHORT_SIZES :
 			   b->stream || b->both ? STREAM_SIZES : PING_SIZES;
-	parse_sizes(self, b);
+	sizes_parse(self, b);
 	if (b->picture && !b->histogram && !bench_largest(b))
 		tool_usage(self, "--picture wants a size above 0");
 }
@@ -355,11 +355,11 @@ static void bench_parse(struct bench *b, const struct tool_command *self, int ar
 
 	if (tool_parse(self, argc, argv, options, true) != argc)
 		tool_usage(self, "it takes options only");
-	parse_mode(self, b);
+	mode_parse(self, b);
 	b->link.id = (uint32_t)b->id;
 }
 
-static void free_result(struct bench_result *r)
+static void result_free(struct bench_result *r)
 {
 	unsigned int i;
 
@@ -382,6 +382,6 @@ int tool_bench(const struct tool_command *self, int argc, char **argv)
 	b.res.rounds = (unsigned int)b.rounds;
 	ret = bench_check(&b) || bench_measure(&b) || bench_report(&b) ? TOOL_FAILED : TOOL_OK;
 	bench_link_close(&b.link);
-	free_result(&b.res);
+	result_free(&b.res);
 	return ret;
 }

@@ -21,8 +21,8 @@ static bool cpu_has_tsc(void)
 }
 
 /* Read both clocks several times. Return the pair that took the least time. */
-static void read_both(const struct bench_clock *c, uint64_t *ticks,
-		      uint64_t *ns)
+static void clocks_read(const struct bench_clock *c, uint64_t *ticks,
+			uint64_t *ns)
 {
 	uint64_t before, after, now, least = UINT64_MAX;
 	int i;
@@ -46,10 +46,10 @@ struct bench_clock bench_clock(void)
 
 	if (!c.tsc)
 		return c;
-	read_both(&c, &t0, &n0);
+	clocks_read(&c, &t0, &n0);
 	while (tool_now_ns() < n0 + COMPARE_NS)
 		;
-	read_both(&c, &t1, &n1);
+	clocks_read(&c, &t1, &n1);
 	if (t1 <= t0)
 		return (struct bench_clock){ .tsc = false, .ns_per_tick = 1 };
 	c.ns_per_tick = (double)(n1 - n0) / (double)(t1 - t0);

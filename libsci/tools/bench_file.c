@@ -54,7 +54,7 @@ int bench_file_check(const char *path)
 	return TOOL_OK;
 }
 
-static int write_text(const char *path, const char *text, size_t len)
+static int text_write(const char *path, const char *text, size_t len)
 {
 	struct outfile o;
 	int ret;
@@ -84,7 +84,7 @@ int bench_file(const char *path, void (*write)(FILE *out, const void *arg),
 		return tool_error("out of memory");
 	write(out, arg);
 	ret = fclose(out) ? tool_error("out of memory") :
-			    write_text(path, text, len);
+			    text_write(path, text, len);
 	free(text);
 	return ret;
 }

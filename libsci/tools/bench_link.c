@@ -257,7 +257,7 @@ static unsigned int ep_flags(const struct bench_link *l)
 	       (l->crc ? SCI_EP_CRC : 0u);
 }
 
-static int open_error(int err, uint32_t id)
+static int ep_open_error(int err, uint32_t id)
 {
 	if (err == -EEXIST)
 		return tool_error("endpoint %u of this node is taken: is there another `sci bench --serve`? (--id)",
@@ -265,11 +265,11 @@ static int open_error(int err, uint32_t id)
 	return tool_fabric_error(err);
 }
 
-static int open_ep(struct bench_link *l, uint32_t id)
+static int ep_open(struct bench_link *l, uint32_t id)
 {
 	int ret = sci_ep_open(&l->ep, id, ep_flags(l));
 
-	return ret ? open_error(ret, id) : TOOL_OK;
+	return ret ? ep_open_error(ret, id) : TOOL_OK;
 }
 
 int bench_serve(struct bench_link *l, bool verbose)
@@ -277,7 +277,7 @@ int bench_serve(struct bench_link *l, bool verbose)
 	struct sci_addr from;
 	int ret;
 
-	if (open_ep(l, l->id))
+	if (ep_open(l, l->id))
 		return TOOL_FAILED;
 	for (;;) {
 		ret = sci_accept(l->ep, -1, &l->peer);
@@ -319,7 +319,7 @@ static void simulated_node_set(unsigned int node)
 	setenv("SCI_NODE", value, 1);
 }
 
-static noreturn void be_server(struct bench_link *l, int fd, pid_t parent)
+static noreturn void server_run(struct bench_link *l, int fd, pid_t parent)
 {
 	int ret = 0;
 
@@ -327,7 +327,7 @@ static noreturn void be_server(struct bench_link *l, int fd, pid_t parent)
 	if (getppid() != parent)
 		_exit(TOOL_FAILED);
 	simulated_node_set(SERVER_NODE);
-	if (open_ep(l, 0) || sci_ep_addr(l->ep, &l->addr) ||
+	if (ep_open(l, 0) || sci_ep_addr(l->ep, &l->addr) ||
 	    write(fd, &l->addr, sizeof(l->addr)) != sizeof(l->addr))
 		_exit(TOOL_FAILED);
 	while (ret != -ESHUTDOWN) {
@@ -352,7 +352,7 @@ static int link_no_server(struct bench_link *l)
 }
 
 /* Fork the server, before the first call of the library. */
-static int fork_server(struct bench_link *l)
+static int server_fork(struct bench_link *l)
 {
 	pid_t parent = getpid();
 	cpu_set_t all;
@@ -372,7 +372,7 @@ static int fork_server(struct bench_link *l)
 	if (l->child < 0)
 		return tool_error("cannot fork: %s", strerror(errno));
 	if (!l->child)
-		be_server(l, fd[1], parent);
+		server_run(l, fd[1], parent);
 	l->cpu[1] = cpu;
 	l->cpu[0] = link_pin(&all, 0);
 	close(fd[1]);
@@ -384,7 +384,7 @@ static int fork_server(struct bench_link *l)
 
 /* ---- the client ---- */
 
-static int parse_to(struct bench_link *l)
+static int target_parse(struct bench_link *l)
 {
 	const char *colon = strchr(l->to, ':');
 	char node[256];
@@ -406,7 +406,7 @@ static int parse_to(struct bench_link *l)
 	return tool_resolve_node(node, &l->addr.node);
 }
 
-static int connect_error(const struct bench_link *l, int err)
+static int link_connect_error(const struct bench_link *l, int err)
 {
 	if (err == -ETIMEDOUT || err == -ECONNREFUSED || err == -EHOSTUNREACH)
 		return tool_error("no endpoint %u answers on node %u (%s): does `sci bench --serve` run there?",
@@ -429,7 +429,7 @@ static int link_connect(struct bench_link *l)
 	int ret = sci_connect(l->ep, &l->addr, CONNECT_MS, &l->peer);
 
 	if (ret)
-		return connect_error(l, ret);
+		return link_connect_error(l, ret);
 	ret = bench_ask(l, o, NULL);
 	return ret ? hello_error(l, ret) : TOOL_OK;
 }
@@ -438,9 +438,9 @@ int bench_link_open(struct bench_link *l)
 {
 	l->cpu[0] = -1;
 	l->cpu[1] = -1;
-	if (l->to ? parse_to(l) : fork_server(l))
+	if (l->to ? target_parse(l) : server_fork(l))
 		return TOOL_FAILED;
-	if (open_ep(l, 0))
+	if (ep_open(l, 0))
 		return TOOL_FAILED;
 	return link_connect(l);
 }
@@ -456,7 +456,7 @@ int bench_link_again(struct bench_link *l)
 }
 
 /* End the child. It ends by itself if it was asked to, unless an error has prevented that. */
-static void end_child(struct bench_link *l, bool asked)
+static void child_end(struct bench_link *l, bool asked)
 {
 	uint64_t end = tool_now_ns() + (asked ? GOODBYE_NS : 0);
 
@@ -481,5 +481,5 @@ void bench_link_close(struct bench_link *l)
 	l->ep = NULL;
 	l->peer = NULL;
 	if (l->child)
-		end_child(l, asked);
+		child_end(l, asked);
 }

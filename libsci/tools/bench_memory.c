@@ -152,8 +152,8 @@ static void memory_note(const struct bench_link *l, struct bench_memory *m,
 			     m->peers;
 }
 
-static int connect_all(struct bench_link *l, unsigned int n,
-		       struct sci_peer **peer)
+static int crowd_connect(struct bench_link *l, unsigned int n,
+			 struct sci_peer **peer)
 {
 	struct bench_order o = { .op = BENCH_WHERE };
 	struct bench_answer a;
@@ -202,7 +202,7 @@ static int memory_stages(struct bench_link *l, struct bench_memory *m,
 {
 	struct usage before = memory_usage(l);
 	uint64_t begin = tool_now_ns();
-	int ret = connect_all(l, m->peers, peer);
+	int ret = crowd_connect(l, m->peers, peer);
 
 	if (ret)
 		return crowd_error(ret, "connecting to many peers");

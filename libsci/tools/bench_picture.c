@@ -28,7 +28,7 @@ static const char size_axis[] =
 
 /* ---- is it there? ---- */
 
-static bool find_program(const char *name)
+static bool program_find(const char *name)
 {
 	const char *path = getenv("PATH");
 	char file[4096];
@@ -56,7 +56,7 @@ int bench_picture_check(const char *path)
 	if (strcmp(file_suffix(path), ".svg") && strcmp(file_suffix(path), ".png"))
 		return tool_error("--picture wants a name that ends in .svg or .png, not '%s'",
 				  path);
-	if (!find_program("gnuplot"))
+	if (!program_find("gnuplot"))
 		return tool_error("--picture needs gnuplot, which is not in PATH (Debian: gnuplot-nox)");
 	return bench_file_check(path);
 }
@@ -107,7 +107,7 @@ static void picture_panel(FILE *f, const char *title, const char *unit,
 		column + 1, column + 2, column);
 }
 
-static void draw_points(FILE *f, const char *path, const struct bench_result *r)
+static void points_draw(FILE *f, const char *path, const struct bench_result *r)
 {
 	static const char *const titles[] = {
 		[MODE_PING] = "Bandwidth of the ping-pong",
@@ -147,7 +147,7 @@ static void sample_data(FILE *f, const struct bench_samples *s, unsigned int i)
 	fputs("END\n", f);
 }
 
-static void draw_histograms(FILE *f, const char *path,
+static void histograms_draw(FILE *f, const char *path,
 			    const struct bench_result *r)
 {
 	double high = 0, low = r->samples[0].ns[0];
@@ -181,7 +181,7 @@ static void draw_histograms(FILE *f, const char *path,
 
 /* ---- gnuplot ---- */
 
-static noreturn void be_gnuplot(int in, int out)
+static noreturn void gnuplot_exec(int in, int out)
 {
 	if (dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0)
 		execlp("gnuplot", "gnuplot", "-", (char *)NULL);
@@ -189,7 +189,7 @@ static noreturn void be_gnuplot(int in, int out)
 	_exit(127);
 }
 
-static int run_gnuplot(int in, int out)
+static int gnuplot_run(int in, int out)
 {
 	int status = -1;
 	pid_t pid;
@@ -197,7 +197,7 @@ static int run_gnuplot(int in, int out)
 	fflush(NULL);
 	pid = fork();
 	if (!pid)
-		be_gnuplot(in, out);
+		gnuplot_exec(in, out);
 	if (pid < 0 || waitpid(pid, &status, 0) != pid)
 		return tool_error("cannot run gnuplot: %s", strerror(errno));
 	return status ? tool_error("gnuplot has failed") : TOOL_OK;
@@ -212,16 +212,16 @@ int bench_picture(const char *path, const struct bench_result *r)
 	if (!script)
 		return tool_error("no temporary file: %s", strerror(errno));
 	if (r->mode == MODE_HISTOGRAM)
-		draw_histograms(script, path, r);
+		histograms_draw(script, path, r);
 	else
-		draw_points(script, path, r);
+		points_draw(script, path, r);
 	if (fflush(script) || lseek(fileno(script), 0, SEEK_SET)) {
 		fclose(script);
 		return tool_error("cannot write a temporary file: %s",
 				  strerror(errno));
 	}
 	if (!bench_file_open(&o, path)) {
-		ret = run_gnuplot(fileno(script), o.fd);
+		ret = gnuplot_run(fileno(script), o.fd);
 		ret = ret ? ret : bench_file_commit(&o, path);
 		outfile_close(&o);
 	}

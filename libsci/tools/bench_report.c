@@ -61,7 +61,7 @@ struct bench_value bench_rate(const struct bench_result *r,
 
 /* ---- for people ---- */
 
-static void print_title(FILE *out, const struct bench_result *r)
+static void title_print(FILE *out, const struct bench_result *r)
 {
 	const struct bench_link *l = r->link;
 	struct sci_addr me = { 0, 0 };
@@ -82,7 +82,7 @@ static void print_title(FILE *out, const struct bench_result *r)
 	fputs("\n\n", out);
 }
 
-static void print_range(FILE *out, struct bench_value v)
+static void range_print(FILE *out, struct bench_value v)
 {
 	char range[40];
 	int digits = v.median < 100 ? 3 : v.median < 10000 ? 1 : 0;
@@ -106,13 +106,13 @@ static void report_points(FILE *out, const struct bench_result *r)
 		const struct bench_point *p = &r->point[i];
 
 		fprintf(out, "%10zu", p->size);
-		print_range(out, bench_us(r, p));
-		print_range(out, bench_rate(r, p));
+		range_print(out, bench_us(r, p));
+		range_print(out, bench_rate(r, p));
 		fprintf(out, " %s\n", p->how);
 	}
 }
 
-static void print_bar(FILE *out, uint64_t n, uint64_t most)
+static void bar_print(FILE *out, uint64_t n, uint64_t most)
 {
 	int len = (int)((double)n / (double)most * BAR + 0.5);
 
@@ -121,7 +121,7 @@ static void print_bar(FILE *out, uint64_t n, uint64_t most)
 }
 
 /* Print the histogram up to the 99th percentile, and the rest in one line. */
-static void print_histogram(FILE *out, const struct bench_samples *s)
+static void histogram_print(FILE *out, const struct bench_samples *s)
 {
 	uint64_t begin = bench_bin(s, s->ns[0]);
 	uint64_t end = bench_bin(s, bench_quantile(s->ns, s->n, 0.99));
@@ -136,14 +136,14 @@ static void print_histogram(FILE *out, const struct bench_samples *s)
 	for (at = begin; at <= end; at += s->step, done += n) {
 		n = bench_count_below(s, done, at + s->step);
 		fprintf(out, "%10" PRIu64, at);
-		print_bar(out, n, most);
+		bar_print(out, n, most);
 	}
 	if (done < s->n)
 		fprintf(out, "    higher %9" PRIu64 " up to %.0f\n",
 			s->n - done, s->ns[s->n - 1]);
 }
 
-static void print_histograms(FILE *out, const struct bench_result *r)
+static void histograms_print(FILE *out, const struct bench_result *r)
 {
 	unsigned int i, q;
 
@@ -163,10 +163,10 @@ static void print_histograms(FILE *out, const struct bench_result *r)
 		fprintf(out, " %9.0f %9" PRIu64 "\n", s->ns[s->n - 1], s->n);
 	}
 	for (i = 0; i < r->n; i++)
-		print_histogram(out, &r->samples[i]);
+		histogram_print(out, &r->samples[i]);
 }
 
-static void print_memory(FILE *out, const struct bench_result *r)
+static void memory_print(FILE *out, const struct bench_result *r)
 {
 	static const char *const words[] = {
 		"connected", "after 8 bytes there and back",
@@ -185,11 +185,11 @@ static void print_memory(FILE *out, const struct bench_result *r)
 
 void bench_print(FILE *out, const struct bench_result *r)
 {
-	print_title(out, r);
+	title_print(out, r);
 	if (r->mode == MODE_MEMORY)
-		print_memory(out, r);
+		memory_print(out, r);
 	else if (r->mode == MODE_HISTOGRAM)
-		print_histograms(out, r);
+		histograms_print(out, r);
 	else
 		report_points(out, r);
 }

@@ -34,14 +34,14 @@ static inline int bench_recv(struct bench_link *l, size_t n)
 	return sci_recv(l->ep, l->peer, l->in, n, NULL);
 }
 
-static int start_send(struct bench_link *l, size_t n, struct sci_req **req)
+static int send_start(struct bench_link *l, size_t n, struct sci_req **req)
 {
 	if (l->tagged)
 		return sci_itsend(l->peer, CONTEXT, TAG, l->out, n, req);
 	return sci_isend(l->peer, l->out, n, req);
 }
 
-static int start_recv(struct bench_link *l, size_t n, struct sci_req **req)
+static int recv_start(struct bench_link *l, size_t n, struct sci_req **req)
 {
 	if (l->tagged)
 		return sci_itrecv(l->ep, l->peer, CONTEXT, TAG, 0, l->in, n,
@@ -77,7 +77,7 @@ static int window_end(struct window *w, int ret)
 
 /* ---- runs ---- */
 
-static int run_ping_pong(struct bench_link *l, size_t n, uint64_t count)
+static int ping_pong_run(struct bench_link *l, size_t n, uint64_t count)
 {
 	int ret = 0;
 
@@ -88,7 +88,7 @@ static int run_ping_pong(struct bench_link *l, size_t n, uint64_t count)
 	return ret;
 }
 
-static int run_pong(struct bench_link *l, size_t n, uint64_t count)
+static int pong_run(struct bench_link *l, size_t n, uint64_t count)
 {
 	int ret = 0;
 
@@ -101,7 +101,7 @@ static int run_pong(struct bench_link *l, size_t n, uint64_t count)
 
 static int stream_out(struct bench_link *l, size_t n, uint64_t count)
 {
-	struct window w = { .start = start_send };
+	struct window w = { .start = send_start };
 	uint64_t i;
 	int ret = 0;
 
@@ -117,7 +117,7 @@ static int stream_out(struct bench_link *l, size_t n, uint64_t count)
 
 static int stream_in(struct bench_link *l, size_t n, uint64_t count)
 {
-	struct window w = { .start = start_recv };
+	struct window w = { .start = recv_start };
 	uint64_t i;
 	int ret = 0;
 
@@ -126,10 +126,10 @@ static int stream_in(struct bench_link *l, size_t n, uint64_t count)
 	return window_end(&w, ret);
 }
 
-static int both_ways(struct bench_link *l, size_t n, uint64_t count)
+static int stream_both_ways(struct bench_link *l, size_t n, uint64_t count)
 {
-	struct window out = { .start = start_send };
-	struct window in = { .start = start_recv };
+	struct window out = { .start = send_start };
+	struct window in = { .start = recv_start };
 	uint64_t i;
 	int ret = 0;
 
@@ -151,15 +151,15 @@ int bench_serve_run(struct bench_link *l, const struct bench_order *o)
 	if (ret)
 		return ret;
 	if (o->param == BENCH_PING)
-		ret = run_pong(l, o->size, o->count);
+		ret = pong_run(l, o->size, o->count);
 	else if (o->param == BENCH_STREAM)
 		ret = stream_in(l, o->size, o->count);
 	else
-		ret = both_ways(l, o->size, o->count);
+		ret = stream_both_ways(l, o->size, o->count);
 	return ret ? ret : bench_answer(l, 0, 0, 0);
 }
 
-static int begin_run(struct bench_link *l, enum bench_kind kind, size_t size,
+static int run_begin(struct bench_link *l, enum bench_kind kind, size_t size,
 		     uint64_t count)
 {
 	struct bench_order o = { .op = BENCH_RUN, .param = (uint16_t)kind,
@@ -175,14 +175,14 @@ int bench_run(struct bench_link *l, enum bench_kind kind, size_t size,
 	uint64_t begin, end;
 	int ret;
 
-	ret = begin_run(l, kind, size, count);
+	ret = run_begin(l, kind, size, count);
 	begin = tool_now_ns();
 	if (!ret && kind == BENCH_PING)
-		ret = run_ping_pong(l, size, count);
+		ret = ping_pong_run(l, size, count);
 	else if (!ret && kind == BENCH_STREAM)
 		ret = stream_out(l, size, count);
 	else if (!ret)
-		ret = both_ways(l, size, count);
+		ret = stream_both_ways(l, size, count);
 	end = tool_now_ns();
 	ret = ret ? ret : bench_await_answer(l, -1, &a);
 	if (kind == BENCH_STREAM)
@@ -215,7 +215,7 @@ int bench_run_each(struct bench_link *l, size_t size, uint64_t count,
 	struct bench_clock c = bench_clock();
 	struct bench_answer a;
 	uint64_t i, now, last;
-	int ret = begin_run(l, BENCH_PING, size, count);
+	int ret = run_begin(l, BENCH_PING, size, count);
 
 	*tsc = c.tsc;
 	for (i = 0; i < count && !ret; i++) {

@@ -51,7 +51,7 @@ static const char *sysfs_root(void)
 
 /* ---- reading ---- */
 
-static bool read_number(const char *path, uint64_t *value)
+static bool counter_read(const char *path, uint64_t *value)
 {
 	FILE *f = fopen(path, "re");
 	int n;
@@ -63,7 +63,7 @@ static bool read_number(const char *path, uint64_t *value)
 	return n == 1;
 }
 
-static struct counter *counter_of(struct adapter *a, const char *name)
+static struct counter *counter_find(struct adapter *a, const char *name)
 {
 	size_t i, len;
 
@@ -99,11 +99,11 @@ static bool counters_look(struct adapter *a, void (*changed)(const struct adapte
 	if (n < 0)
 		return false;
 	for (i = 0; i < n; i++) {
-		struct counter *c = counter_of(a, names[i]->d_name);
+		struct counter *c = counter_find(a, names[i]->d_name);
 		uint64_t value;
 
 		snprintf(path, sizeof(path), "%s/%s", dir, names[i]->d_name);
-		if (c && read_number(path, &value)) {
+		if (c && counter_read(path, &value)) {
 			uint64_t before = c->value;
 
 			c->value = value;
@@ -123,7 +123,7 @@ static int adapters_compare(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static bool is_name_of(const char *arg, unsigned int number)
+static bool name_is_adapter(const char *arg, unsigned int number)
 {
 	char name[16];
 
@@ -136,7 +136,7 @@ static bool counter_wanted(unsigned int number, char **args)
 {
 	if (!*args)
 		return true;
-	while (*args && !is_name_of(*args, number))
+	while (*args && !name_is_adapter(*args, number))
 		args++;
 	return *args;
 }
@@ -147,7 +147,7 @@ static const char *counters_missing(const struct counters *c, char **args)
 	for (; *args; args++) {
 		size_t i = 0;
 
-		while (i < c->n && !is_name_of(*args, c->adapters[i].number))
+		while (i < c->n && !name_is_adapter(*args, c->adapters[i].number))
 			i++;
 		if (i == c->n)
 			return *args;
@@ -173,7 +173,7 @@ static int adapters_find(struct counters *c, char **args)
 			continue;
 		snprintf(path, sizeof(path), "%s/sci%u/node_id", sysfs_root(),
 			 a->number);
-		if (read_number(path, &a->node) && counters_look(a, NULL))
+		if (counter_read(path, &a->node) && counters_look(a, NULL))
 			c->n++;
 	}
 	closedir(dir);
@@ -207,7 +207,7 @@ static void counters_print_json(const struct counters *c)
 	json_close(&j, ']');
 }
 
-static void print_table(const struct counters *c)
+static void counters_print_table(const struct counters *c)
 {
 	size_t i, k;
 
@@ -229,13 +229,13 @@ static int counters_print_once(const struct counters *c)
 	if (c->as_json)
 		counters_print_json(c);
 	else
-		print_table(c);
+		counters_print_table(c);
 	return tool_finish();
 }
 
 /* ---- watching ---- */
 
-static void print_change(const struct adapter *a, const struct counter *c,
+static void change_print(const struct adapter *a, const struct counter *c,
 			 uint64_t before)
 {
 	char when[16];
@@ -256,7 +256,7 @@ static size_t adapters_look(struct counters *c)
 	for (i = 0; i < c->n; i++) {
 		struct adapter *a = &c->adapters[i];
 
-		if (counters_look(a, print_change)) {
+		if (counters_look(a, change_print)) {
 			a->gone = false;
 			left++;
 		} else if (!a->gone) {

@@ -19,7 +19,7 @@ struct info {
 	unsigned int devices;
 };
 
-static void print_fact(struct info *in, const char *key, const char *value)
+static void fact_print(struct info *in, const char *key, const char *value)
 {
 	if (in->as_json)
 		json_string(&in->json, key, value);
@@ -35,7 +35,7 @@ static void fact_number(struct info *in, const char *key, uint64_t value)
 		printf("%-16s %" PRIu64 "\n", key, value);
 }
 
-static const char *env_or(const char *name, const char *otherwise)
+static const char *env_get(const char *name, const char *otherwise)
 {
 	const char *s = getenv(name);
 
@@ -49,11 +49,11 @@ static void library_version(struct info *in)
 	sci_error_t err;
 
 	SCIQuery(SCI_Q_API, &q, 0, &err);
-	print_fact(in, "library", err == SCI_ERR_OK ? text : "unknown");
+	fact_print(in, "library", err == SCI_ERR_OK ? text : "unknown");
 }
 
 /* Read the first line of a file in sysfs, without its newline; "" if there is none. */
-static void read_line(const char *path, char *line, int room)
+static void line_read(const char *path, char *line, int room)
 {
 	FILE *f = fopen(path, "re");
 
@@ -64,40 +64,40 @@ static void read_line(const char *path, char *line, int room)
 		fclose(f);
 }
 
-static void huge_pages(struct info *in)
+static void huge_pages_describe(struct info *in)
 {
-	const char *asked = env_or("SCI_HUGEPAGES", "0");
+	const char *asked = env_get("SCI_HUGEPAGES", "0");
 	char free_pages[32], total[32], text[128];
 
-	read_line("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages",
+	line_read("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages",
 		  free_pages, sizeof(free_pages));
-	read_line("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+	line_read("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
 		  total, sizeof(total));
 	snprintf(text, sizeof(text), "%s (2 MiB pages: %s of %s free)",
 		 strcmp(asked, "0") ? asked : "off",
 		 *free_pages ? free_pages : "0", *total ? total : "0");
-	print_fact(in, "huge_pages", text);
+	fact_print(in, "huge_pages", text);
 }
 
 /* Print the variables. @shm: the fabric has virtual clusters */
-static void print_environment(struct info *in, bool shm)
+static void environment_print(struct info *in, bool shm)
 {
-	const char *spec = env_or("SCI_FABRIC", "auto");
+	const char *spec = env_get("SCI_FABRIC", "auto");
 	const char *colon = strchr(spec, ':');
 	char own[32], nodes[64];
 
 	snprintf(own, sizeof(own), "default-%u", geteuid());
-	print_fact(in, "fabric_asked", spec);
+	fact_print(in, "fabric_asked", spec);
 	if (shm)
-		print_fact(in, "cluster", colon && colon[1] ? colon + 1 : own);
-	print_fact(in, "segment_mode", env_or("SCI_MODE", "0600"));
-	huge_pages(in);
+		fact_print(in, "cluster", colon && colon[1] ? colon + 1 : own);
+	fact_print(in, "segment_mode", env_get("SCI_MODE", "0600"));
+	huge_pages_describe(in);
 	if (shm)
-		print_fact(in, "rundir",
-			   env_or("SCI_RUNDIR", "none (abstract sockets)"));
-	print_fact(in, "faults", env_or("SCI_FAULT", "none"));
-	read_line("/sys/devices/system/node/online", nodes, sizeof(nodes));
-	print_fact(in, "numa_nodes", *nodes ? nodes : "0");
+		fact_print(in, "rundir",
+			   env_get("SCI_RUNDIR", "none (abstract sockets)"));
+	fact_print(in, "faults", env_get("SCI_FAULT", "none"));
+	line_read("/sys/devices/system/node/online", nodes, sizeof(nodes));
+	fact_print(in, "numa_nodes", *nodes ? nodes : "0");
 }
 
 static void adapter_json(struct tool_json *j, unsigned int no,
@@ -142,7 +142,7 @@ static void adapter_text(unsigned int no, const struct sci_adapter_info *a)
 	       tool_size_str(dma, (double)a->min_dma_size));
 }
 
-static void print_adapters(struct info *in, struct sci_fabric *f)
+static void adapters_print(struct info *in, struct sci_fabric *f)
 {
 	struct sci_adapter_info a;
 	unsigned int i;
@@ -244,7 +244,7 @@ static void device_text(const struct tool_pci_device *d)
 	printf("%s\n", *sep ? "" : "no BARs");
 }
 
-static void print_device(void *arg, const struct tool_pci_device *d)
+static void device_print(void *arg, const struct tool_pci_device *d)
 {
 	struct info *in = arg;
 
@@ -260,14 +260,14 @@ static void pci_devices(struct info *in)
 {
 	if (in->as_json)
 		json_open(&in->json, "pci", '[');
-	tool_pci_scan(print_device, in);
+	tool_pci_scan(device_print, in);
 	if (in->as_json)
 		json_close(&in->json, ']');
 	else if (!in->devices)
 		printf("%-16s no PCI-SCI adapter on this machine\n", "pci");
 }
 
-static int print_info(struct info *in)
+static int info_print(struct info *in)
 {
 	struct sci_adapter_info a;
 	struct sci_fabric *f;
@@ -278,12 +278,12 @@ static int print_info(struct info *in)
 	if (in->as_json)
 		json_open(&in->json, NULL, '{');
 	library_version(in);
-	print_fact(in, "fabric", f->ops->name);
+	fact_print(in, "fabric", f->ops->name);
 	if (!f->ops->query.adapter(f, 0, &a))
 		fact_number(in, "node", a.node);
-	print_fact(in, "store_engine", sci_pio_name());
-	print_environment(in, !strcmp(f->ops->name, "shm"));
-	print_adapters(in, f);
+	fact_print(in, "store_engine", sci_pio_name());
+	environment_print(in, !strcmp(f->ops->name, "shm"));
+	adapters_print(in, f);
 	pci_devices(in);
 	if (in->as_json)
 		json_close(&in->json, '}');
@@ -307,7 +307,7 @@ int tool_info(const struct tool_command *self, int argc, char **argv)
 	SCIInitialize(0, &err);
 	if (err != SCI_ERR_OK)
 		return tool_join_error(err);
-	ret = print_info(&in);
+	ret = info_print(&in);
 	SCITerminate();
 	return ret;
 }

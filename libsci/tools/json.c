@@ -6,7 +6,7 @@
 
 #include "tool.h"
 
-static void print_string(FILE *out, const char *s)
+static void string_print(FILE *out, const char *s)
 {
 	fputc('"', out);
 	for (; *s; s++) {
@@ -30,7 +30,7 @@ static void json_begin(struct tool_json *j, const char *key)
 		fprintf(j->out, "\n%*s", 2 * (int)j->depth, "");
 	j->first = false;
 	if (key) {
-		print_string(j->out, key);
+		string_print(j->out, key);
 		fputs(": ", j->out);
 	}
 }
@@ -57,7 +57,7 @@ void json_close(struct tool_json *j, char bracket)
 void json_string(struct tool_json *j, const char *key, const char *value)
 {
 	json_begin(j, key);
-	print_string(j->out, value);
+	string_print(j->out, value);
 }
 
 void json_number(struct tool_json *j, const char *key, uint64_t value)

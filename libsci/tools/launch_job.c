@@ -8,18 +8,18 @@
 
 #include "launch.h"
 
-static void pack_number(FILE *f, uint32_t n)
+static void number_pack(FILE *f, uint32_t n)
 {
 	fwrite(&n, sizeof(n), 1, f);
 }
 
-static void pack_strings(FILE *f, char *const *s)
+static void strings_pack(FILE *f, char *const *s)
 {
 	uint32_t n = 0;
 
 	while (s && s[n])
 		n++;
-	pack_number(f, n);
+	number_pack(f, n);
 	for (uint32_t i = 0; i < n; i++)
 		fwrite(s[i], strlen(s[i]) + 1, 1, f);
 }
@@ -31,17 +31,17 @@ int job_pack(const struct agent_job *job, char **data, size_t *len)
 
 	if (!f)
 		return -ENOMEM;
-	pack_number(f, job->size);
-	pack_number(f, job->nranks);
-	pack_number(f, job->bind);
-	pack_number(f, job->interactive);
-	pack_number(f, job->keep);
-	pack_number(f, job->pmix);
+	number_pack(f, job->size);
+	number_pack(f, job->nranks);
+	number_pack(f, job->bind);
+	number_pack(f, job->interactive);
+	number_pack(f, job->keep);
+	number_pack(f, job->pmix);
 	fwrite(job->ranks, sizeof(*job->ranks), job->nranks, f);
-	pack_strings(f, cwd);
-	pack_strings(f, job->argv);
-	pack_strings(f, job->env);
-	pack_strings(f, job->gateways);
+	strings_pack(f, cwd);
+	strings_pack(f, job->argv);
+	strings_pack(f, job->env);
+	strings_pack(f, job->gateways);
 	return fclose(f) ? -ENOMEM : 0;
 }
 
@@ -50,7 +50,7 @@ struct cursor {
 	int error;
 };
 
-static const void *unpack_bytes(struct cursor *c, size_t n)
+static const void *bytes_unpack(struct cursor *c, size_t n)
 {
 	const char *p = c->at;
 
@@ -62,9 +62,9 @@ static const void *unpack_bytes(struct cursor *c, size_t n)
 	return p;
 }
 
-static uint32_t unpack_number(struct cursor *c)
+static uint32_t number_unpack(struct cursor *c)
 {
-	const void *p = unpack_bytes(c, sizeof(uint32_t));
+	const void *p = bytes_unpack(c, sizeof(uint32_t));
 	uint32_t n = 0;
 
 	if (p)
@@ -72,10 +72,10 @@ static uint32_t unpack_number(struct cursor *c)
 	return n;
 }
 
-static char *unpack_string(struct cursor *c)
+static char *string_unpack(struct cursor *c)
 {
 	size_t n = strnlen(c->at, (size_t)(c->end - c->at));
-	const char *p = unpack_bytes(c, n + 1);
+	const char *p = bytes_unpack(c, n + 1);
 	char *s = p ? strdup(p) : NULL;
 
 	if (p && !s)
@@ -83,9 +83,9 @@ static char *unpack_string(struct cursor *c)
 	return s;
 }
 
-static char **unpack_strings(struct cursor *c)
+static char **strings_unpack(struct cursor *c)
 {
-	uint32_t n = unpack_number(c);
+	uint32_t n = number_unpack(c);
 	char **s;
 
 	if (n > (size_t)(c->end - c->at)) {
@@ -96,7 +96,7 @@ static char **unpack_strings(struct cursor *c)
 	if (!s)
 		c->error = -ENOMEM;
 	for (uint32_t i = 0; s && i < n && !c->error; i++)
-		s[i] = unpack_string(c);
+		s[i] = string_unpack(c);
 	return s;
 }
 
@@ -106,24 +106,24 @@ int job_unpack(struct agent_job *job, const void *data, size_t len)
 	const void *ranks;
 	char **cwd;
 
-	*job = (struct agent_job){ .size = unpack_number(&c) };
-	job->nranks = unpack_number(&c);
-	job->bind = unpack_number(&c);
-	job->interactive = unpack_number(&c);
-	job->keep = unpack_number(&c);
-	job->pmix = unpack_number(&c);
+	*job = (struct agent_job){ .size = number_unpack(&c) };
+	job->nranks = number_unpack(&c);
+	job->bind = number_unpack(&c);
+	job->interactive = number_unpack(&c);
+	job->keep = number_unpack(&c);
+	job->pmix = number_unpack(&c);
 	ranks = job->nranks > SCI_BOOT_RANKS_MAX ? NULL :
-		unpack_bytes(&c, job->nranks * sizeof(*job->ranks));
+		bytes_unpack(&c, job->nranks * sizeof(*job->ranks));
 	if (!ranks)
 		return -EPROTO;
 	job->ranks = malloc(job->nranks * sizeof(*job->ranks) + 1);
 	if (!job->ranks)
 		return -ENOMEM;
 	memcpy(job->ranks, ranks, job->nranks * sizeof(*job->ranks));
-	cwd = unpack_strings(&c);
-	job->argv = unpack_strings(&c);
-	job->env = unpack_strings(&c);
-	job->gateways = unpack_strings(&c);
+	cwd = strings_unpack(&c);
+	job->argv = strings_unpack(&c);
+	job->env = strings_unpack(&c);
+	job->gateways = strings_unpack(&c);
 	job->cwd = cwd ? cwd[0] : NULL;
 	free(cwd);
 	if (!c.error && (!job->cwd || !job->argv[0]))

@@ -73,9 +73,9 @@ static const char *pmix_load(void)
 }
 
 /* Complete a fence: all ranks are on this machine and have called. Give them the data of all. */
-static pmix_status_t fence(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t info[],
-			   size_t ninfo, char *data, size_t len, pmix_modex_cbfunc_t done,
-			   void *arg)
+static pmix_status_t pmix_serve_fence(const pmix_proc_t procs[], size_t nprocs,
+				      const pmix_info_t info[], size_t ninfo, char *data,
+				      size_t len, pmix_modex_cbfunc_t done, void *arg)
 {
 	(void)procs;
 	(void)nprocs;
@@ -86,9 +86,9 @@ static pmix_status_t fence(const pmix_proc_t procs[], size_t nprocs, const pmix_
 }
 
 /* Register files to remove after a rank's end: libpmix does that itself if this function exists. */
-static pmix_status_t job_control(const pmix_proc_t *from, const pmix_proc_t to[], size_t nto,
-				 const pmix_info_t info[], size_t ninfo,
-				 pmix_info_cbfunc_t done, void *arg)
+static pmix_status_t pmix_serve_job_control(const pmix_proc_t *from, const pmix_proc_t to[],
+					    size_t nto, const pmix_info_t info[], size_t ninfo,
+					    pmix_info_cbfunc_t done, void *arg)
 {
 	(void)from;
 	(void)to;
@@ -100,7 +100,9 @@ static pmix_status_t job_control(const pmix_proc_t *from, const pmix_proc_t to[]
 	return PMIX_ERR_NOT_SUPPORTED;
 }
 
-static pmix_server_module_t module = { .fence_nb = fence, .job_control = job_control };
+static pmix_server_module_t module = {
+	.fence_nb = pmix_serve_fence, .job_control = pmix_serve_job_control,
+};
 
 static void info_number(pmix_info_t **at, const char *key, pmix_data_type_t type, uint32_t n)
 {
@@ -192,7 +194,7 @@ static pmix_status_t job_add(const struct agent_job *job, char *dir)
 	return ret;
 }
 
-static bool done(pmix_status_t status)
+static bool pmix_is_done(pmix_status_t status)
 {
 	return status == PMIX_SUCCESS || status == PMIX_OPERATION_SUCCEEDED;
 }
@@ -216,10 +218,10 @@ const char *pmix_start(const struct agent_job *job, char dir[PATH_MAX])
 	setenv("JSM_JSRUN_PORT", "0", 0);
 	info_string(&at, PMIX_SERVER_TMPDIR, dir);
 	info_string(&at, PMIX_SYSTEM_TMPDIR, dir);
-	if (!done(pmix.init(&module, info, 2)))
+	if (!pmix_is_done(pmix.init(&module, info, 2)))
 		return "libpmix cannot start a server";
 	snprintf(nspace, sizeof(nspace), "sci-%d-%s", getpid(), strrchr(dir, '.') + 1);
-	return done(job_add(job, dir)) ? NULL : "libpmix does not take the job";
+	return pmix_is_done(job_add(job, dir)) ? NULL : "libpmix does not take the job";
 }
 
 int pmix_rank_environment(unsigned int rank, char ***env)
@@ -227,8 +229,8 @@ int pmix_rank_environment(unsigned int rank, char ***env)
 	pmix_proc_t proc = { .rank = rank };
 
 	memcpy(proc.nspace, nspace, sizeof(nspace));
-	if (!done(pmix.add_rank(&proc, getuid(), getgid(), NULL, NULL, NULL)) ||
-	    !done(pmix.environment(&proc, env)))
+	if (!pmix_is_done(pmix.add_rank(&proc, getuid(), getgid(), NULL, NULL, NULL)) ||
+	    !pmix_is_done(pmix.environment(&proc, env)))
 		return -EIO;
 	return 0;
 }

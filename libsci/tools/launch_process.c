@@ -104,7 +104,7 @@ static int proc_fds_open(struct proc_fds *f, bool input)
 	return ret;
 }
 
-static void set_number(const char *name, unsigned long n)
+static void env_set_number(const char *name, unsigned long n)
 {
 	char value[24];
 
@@ -128,11 +128,11 @@ static void proc_environment(const struct proc *p, const struct agent_job *job,
 		setenv("SCI_BOOT", value, 1);
 	}
 	if (p->who.node)
-		set_number("SCI_NODE", p->who.node);
-	set_number("SCI_RANK", p->who.rank);
-	set_number("SCI_SIZE", job->size);
-	set_number("SCI_LOCAL_RANK", local);
-	set_number("SCI_LOCAL_SIZE", job->nranks);
+		env_set_number("SCI_NODE", p->who.node);
+	env_set_number("SCI_RANK", p->who.rank);
+	env_set_number("SCI_SIZE", job->size);
+	env_set_number("SCI_LOCAL_RANK", local);
+	env_set_number("SCI_LOCAL_SIZE", job->nranks);
 }
 
 static noreturn void proc_child(const struct proc *p, const struct agent_job *job,

@@ -13,7 +13,7 @@ struct listing {
 	unsigned int count;
 };
 
-static int print_node(void *arg, const struct sci_node_info *n)
+static int node_print(void *arg, const struct sci_node_info *n)
 {
 	struct listing *l = arg;
 
@@ -36,7 +36,7 @@ static int print_node(void *arg, const struct sci_node_info *n)
 	return 0;
 }
 
-static int print_segment(void *arg, const struct sci_segment_info *s)
+static int segment_print(void *arg, const struct sci_segment_info *s)
 {
 	struct listing *l = arg;
 	char size[TOOL_SIZE_STR];
@@ -77,9 +77,9 @@ static int list_walk(struct listing *l, bool segments)
 	if (l->as_json)
 		json_open(&l->json, NULL, '[');
 	if (segments)
-		ret = f->ops->query.segments(f, print_segment, l);
+		ret = f->ops->query.segments(f, segment_print, l);
 	else
-		ret = f->ops->query.nodes(f, print_node, l);
+		ret = f->ops->query.nodes(f, node_print, l);
 	if (l->as_json)
 		json_close(&l->json, ']');
 	sci_fabric_close(f);

@@ -16,7 +16,7 @@
 #define MAX_OPTIONS	24
 #define LONG_ONLY	256		/* getopt's values for options without a letter */
 
-static void print_usage(FILE *out, const struct tool_command *self)
+static void usage_print(FILE *out, const struct tool_command *self)
 {
 	fprintf(out, "usage: sci %s %s\n", self->name, self->args);
 }
@@ -30,7 +30,7 @@ void tool_usage(const struct tool_command *self, const char *fmt, ...)
 	vfprintf(stderr, fmt, ap);
 	va_end(ap);
 	fputc('\n', stderr);
-	print_usage(stderr, self);
+	usage_print(stderr, self);
 	exit(TOOL_USAGE);
 }
 
@@ -39,7 +39,7 @@ static noreturn void options_print_help(const struct tool_command *self,
 {
 	char left[40];
 
-	print_usage(stdout, self);
+	usage_print(stdout, self);
 	printf("\n%s\n\n", self->what);
 	for (; o->name; o++) {
 		snprintf(left, sizeof(left), "%c%c --%s%s%s",
@@ -103,7 +103,7 @@ bool tool_parse_node(const char *s, unsigned int *node)
 	return true;
 }
 
-static bool parse_seconds(const char *s, unsigned int *ms)
+static bool seconds_parse(const char *s, unsigned int *ms)
 {
 	char *end;
 	double v = strtod(s, &end);
@@ -114,7 +114,7 @@ static bool parse_seconds(const char *s, unsigned int *ms)
 	return true;
 }
 
-static void set_option(const struct tool_command *self,
+static void option_set(const struct tool_command *self,
 		       const struct tool_option *o, const char *arg)
 {
 	bool ok = true;
@@ -133,7 +133,7 @@ static void set_option(const struct tool_command *self,
 		ok = tool_parse_size(arg, o->min, o->max, o->value);
 		break;
 	case TOOL_SECONDS:
-		ok = parse_seconds(arg, o->value);
+		ok = seconds_parse(arg, o->value);
 		break;
 	}
 	if (!ok && o->max)
@@ -171,8 +171,8 @@ static size_t getopt_tables(const struct tool_option *o, bool mixed,
 	return n;
 }
 
-static noreturn void bad_option(const struct tool_command *self, int c,
-				char **argv)
+static noreturn void option_report(const struct tool_command *self, int c,
+				   char **argv)
 {
 	const char *word = argv[optind - 1];
 
@@ -198,7 +198,7 @@ int tool_parse(const struct tool_command *self, int argc, char **argv,
 		if (c == 'h')
 			options_print_help(self, options);
 		if (c == '?' || c == ':')
-			bad_option(self, c, argv);
+			option_report(self, c, argv);
 		if (c == 1) {		/* an argument between options */
 			argv[++args] = optarg;
 			continue;
@@ -206,7 +206,7 @@ int tool_parse(const struct tool_command *self, int argc, char **argv,
 		for (i = 0; (size_t)i < n; i++)
 			if (c == LONG_ONLY + i || c == options[i].letter)
 				break;
-		set_option(self, &options[i], optarg);
+		option_set(self, &options[i], optarg);
 	}
 	/* arguments before "--" join those after it, right-aligned */
 	for (i = args; i > 0; i--)

@@ -27,7 +27,7 @@ static struct {
 	char name[40];
 } temporary = { .dir = -1 };
 
-static void remove_temporary(void)
+static void temporary_remove(void)
 {
 	if (temporary.dir >= 0)
 		unlinkat(temporary.dir, temporary.name, 0);
@@ -36,11 +36,11 @@ static void remove_temporary(void)
 
 static void outfile_signal(int sig)
 {
-	remove_temporary();
+	temporary_remove();
 	raise(sig);			/* SA_RESETHAND: now the signal ends the process */
 }
 
-static void catch_signals(void)
+static void signals_catch(void)
 {
 	static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM,
 				       SIGPIPE, SIGXFSZ, SIGXCPU };
@@ -56,12 +56,12 @@ static void catch_signals(void)
 }
 
 /* Call @make with new names until one is free. */
-static int make_temporary(struct outfile *o, int (*make)(struct outfile *o))
+static int temporary_make(struct outfile *o, int (*make)(struct outfile *o))
 {
 	unsigned int i, r;
 	int ret = -EEXIST;
 
-	catch_signals();
+	signals_catch();
 	for (i = 0; i < TRIES && ret == -EEXIST; i++) {
 		if (getrandom(&r, sizeof(r), 0) != sizeof(r))
 			return -EIO;
@@ -84,7 +84,7 @@ static int outfile_create_named(struct outfile *o)
 }
 
 /* Give the open file, which has no name yet, a name. */
-static int link_fd(struct outfile *o, const char *name)
+static int fd_link(struct outfile *o, const char *name)
 {
 	char path[40];
 
@@ -96,13 +96,13 @@ static int link_fd(struct outfile *o, const char *name)
 	return -errno;
 }
 
-static int link_temporary(struct outfile *o)
+static int temporary_link(struct outfile *o)
 {
-	return link_fd(o, temporary.name);
+	return fd_link(o, temporary.name);
 }
 
 /* Refuse to replace devices, directories and links. */
-static int check_target(struct outfile *o)
+static int target_check(struct outfile *o)
 {
 	struct stat st;
 
@@ -129,7 +129,7 @@ int outfile_open(struct outfile *o, const char *dir, const char *name,
 	o->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (o->dir < 0)
 		return -errno;
-	ret = check_target(o);
+	ret = target_check(o);
 	if (ret)
 		return ret;
 	o->fd = openat(o->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -138,7 +138,7 @@ int outfile_open(struct outfile *o, const char *dir, const char *name,
 	if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL &&
 	    errno != ENOENT)
 		return -errno;
-	return make_temporary(o, outfile_create_named);
+	return temporary_make(o, outfile_create_named);
 }
 
 int outfile_reserve(struct outfile *o, uint64_t size)
@@ -169,27 +169,27 @@ int outfile_write(struct outfile *o, const void *data, size_t len)
 	return 0;
 }
 
-static int give_name(struct outfile *o)
+static int outfile_give_name(struct outfile *o)
 {
-	int ret = check_target(o);
+	int ret = target_check(o);
 
 	if (ret)
 		return ret;
 	if (!o->replace && !o->named)
-		return link_fd(o, o->name);
+		return fd_link(o, o->name);
 	if (!o->named) {
-		ret = make_temporary(o, link_temporary);
+		ret = temporary_make(o, temporary_link);
 		if (ret)
 			return ret;
 	}
 	if (!o->replace) {
 		if (!linkat(o->dir, temporary.name, o->dir, o->name, 0)) {
-			remove_temporary();
+			temporary_remove();
 			return 0;
 		}
 		if (errno == EEXIST)
 			return -EEXIST;
-		/* a file system without hard links: rely on the earlier check_target() */
+		/* a file system without hard links: rely on the earlier target_check() */
 	}
 	if (renameat(o->dir, temporary.name, o->dir, o->name))
 		return -errno;
@@ -208,7 +208,7 @@ int outfile_commit(struct outfile *o, mode_t mode)
 	umask(mask);
 	if (fchmod(o->fd, mode & 0777 & ~mask))
 		return -errno;
-	ret = give_name(o);
+	ret = outfile_give_name(o);
 	/* network file systems report errors late: then the file must not get its name */
 	if (!ret && close(o->fd)) {
 		ret = -errno;
@@ -221,7 +221,7 @@ int outfile_commit(struct outfile *o, mode_t mode)
 
 void outfile_close(struct outfile *o)
 {
-	remove_temporary();
+	temporary_remove();
 	if (o->name[0] && o->fd >= 0)
 		close(o->fd);
 	if (o->dir >= 0)

@@ -56,7 +56,7 @@ static const char *id_name(uint16_t vendor, uint16_t device)
 	return NULL;
 }
 
-static void find_driver(struct tool_pci_device *d)
+static void driver_find(struct tool_pci_device *d)
 {
 	char path[96], target[256];
 	const char *base;
@@ -74,7 +74,7 @@ static void find_driver(struct tool_pci_device *d)
 }
 
 /* Find the driver's device of class sci: its folder is in the card's. */
-static void find_adapter(struct tool_pci_device *d)
+static void adapter_find(struct tool_pci_device *d)
 {
 	const struct dirent *e;
 	char path[96];
@@ -133,8 +133,8 @@ static void pci_describe(struct pci_dev *p, const char *name, struct tool_pci_de
 	d->name = name;
 	bars_describe(p, d);
 	msix_describe(p, d);
-	find_driver(d);
-	find_adapter(d);
+	driver_find(d);
+	adapter_find(d);
 }
 
 void tool_pci_scan(void (*fn)(void *arg, const struct tool_pci_device *d),

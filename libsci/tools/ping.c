@@ -40,7 +40,7 @@ struct ping {
 /* ---- the server ---- */
 
 /* Send each ping back until the client goes. */
-static void answer_pings(struct ping *p, size_t size)
+static void pings_answer(struct ping *p, size_t size)
 {
 	uint64_t done = 0, seen;
 	int ret = 0;
@@ -79,7 +79,7 @@ static int ping_serve(struct ping *p)
 			fprintf(stderr, "node %u\n", p->s.node);
 		if (len == sizeof(size) && size <= SIZE_LIMIT &&
 		    p->s.their_size >= SESSION_CTL_SIZE + size)
-			answer_pings(p, size);
+			pings_answer(p, size);
 		session_hangup(&p->s);
 	}
 }
@@ -107,7 +107,7 @@ static int ping_once(struct ping *p, uint64_t n)
 }
 
 /* Leave this CPU to the server, if there is another CPU. */
-static void step_aside(void)
+static void cpu_leave_to_server(void)
 {
 	cpu_set_t set;
 	int cpu = sched_getcpu();
@@ -132,7 +132,7 @@ static int ping_measure(struct ping *p)
 			return tool_error("node %u %s", p->node,
 					  session_strerror(ret));
 		if (n == WARM_UP / 2 && ns > SHARED_NS)
-			step_aside();
+			cpu_leave_to_server();
 		if (!ret && n > WARM_UP)
 			p->us[p->received++] = (double)ns / 1e3;
 	}
@@ -194,7 +194,7 @@ static void ping_print_text(const struct ping *p)
 }
 
 /* Return whether there is a server to measure with. Without one the probe is the answer. */
-static bool server_is_there(struct ping *p)
+static bool server_is_running(struct ping *p)
 {
 	sci_remote_segment_t r;
 	sci_error_t err;
@@ -207,7 +207,7 @@ static bool server_is_there(struct ping *p)
 	return true;
 }
 
-static int round_trips(struct ping *p)
+static int ping_measure_server(struct ping *p)
 {
 	unsigned int timeout = p->timeout;
 
@@ -239,7 +239,7 @@ static int ping_ping_pong(struct ping *p, const char *node)
 		return TOOL_FAILED;
 	if (!SCIProbeNode(p->s.sd, 0, p->node, 0, &err))
 		return tool_sci_error(err, "node %u does not answer", p->node);
-	if (server_is_there(p) && round_trips(p))
+	if (server_is_running(p) && ping_measure_server(p))
 		return TOOL_FAILED;
 	if (p->as_json)
 		ping_print_json(p);

@@ -46,7 +46,7 @@ static int recv_file_error(struct receiver *x, int err, const char *what)
  * Check the name that the sender gave, and remove directories. Return false if it is no file
  * name.
  */
-static bool safe_name(struct transfer_hello *h)
+static bool name_is_safe(struct transfer_hello *h)
 {
 	const char *base;
 	size_t i;
@@ -66,7 +66,7 @@ static bool safe_name(struct transfer_hello *h)
 	return h->name[0] && h->name[0] != '.';
 }
 
-static int refuse_name(struct receiver *x)
+static int name_refuse(struct receiver *x)
 {
 	char shown[TRANSFER_NAME_MAX + 1];
 
@@ -78,13 +78,13 @@ static int refuse_name(struct receiver *x)
 		      shown);
 }
 
-static int open_output(struct receiver *x, bool force)
+static int output_open(struct receiver *x, bool force)
 {
 	int ret;
 
 	if (x->name && !*x->name) {
-		if (!safe_name(&x->hello))
-			return refuse_name(x);
+		if (!name_is_safe(&x->hello))
+			return name_refuse(x);
 		x->name = x->hello.name;
 	}
 	ret = outfile_open(&x->out, x->dir, x->name, force);
@@ -102,7 +102,7 @@ static int recv_nonsense(struct receiver *x)
 		      x->s.node);
 }
 
-static int wait_block(struct receiver *x)
+static int block_wait(struct receiver *x)
 {
 	uint64_t seen;
 	int ret;
@@ -121,7 +121,7 @@ static int wait_block(struct receiver *x)
 	return TOOL_OK;
 }
 
-static int take_data(struct receiver *x, size_t len)
+static int data_take(struct receiver *x, size_t len)
 {
 	const uint8_t *block = (uint8_t *)session_data(&x->s) +
 			       transfer_block_at(x->blocks);
@@ -139,7 +139,7 @@ static int take_data(struct receiver *x, size_t len)
 	return TOOL_OK;
 }
 
-static int take_last(struct receiver *x, const struct transfer_slot *slot)
+static int last_take(struct receiver *x, const struct transfer_slot *slot)
 {
 	int ret;
 
@@ -154,21 +154,21 @@ static int take_last(struct receiver *x, const struct transfer_slot *slot)
 	return ret ? recv_file_error(x, ret, "name") : TOOL_OK;
 }
 
-static int receive_all(struct receiver *x)
+static int blocks_receive(struct receiver *x)
 {
 	struct transfer_slot slot;
 	int ret;
 
 	for (;;) {
-		if (wait_block(x))
+		if (block_wait(x))
 			return TOOL_FAILED;
 		memcpy(&slot, (char *)session_data(&x->s) +
 		       transfer_slot_at(x->blocks), sizeof(slot));
 		if (slot.flags & TRANSFER_LAST)
-			return take_last(x, &slot);
+			return last_take(x, &slot);
 		if (!slot.len || slot.len > TRANSFER_BLOCK || slot.flags)
 			return recv_nonsense(x);
-		if (take_data(x, slot.len))
+		if (data_take(x, slot.len))
 			return TOOL_FAILED;
 		x->blocks++;
 		ret = session_progress(&x->s, x->blocks);
@@ -185,11 +185,11 @@ static int recv_receive(struct receiver *x, bool force)
 	int ret;
 
 	sha256_init(&x->sha);
-	ret = open_output(x, force);
+	ret = output_open(x, force);
 	if (ret)
 		return ret;
 	progress_begin(&x->progress, x->name ? x->name : "-", x->hello.size);
-	ret = receive_all(x);
+	ret = blocks_receive(x);
 	progress_end(&x->progress);
 	if (!ret && session_status(&x->s, SESSION_DONE))
 		tool_error("the file is complete, but the sender is gone");
@@ -220,7 +220,7 @@ static int recv_serve(struct receiver *x, uint32_t id, unsigned int timeout, boo
 }
 
 /* Split -o PATH into directory and name; "-" is standard output. */
-static int set_target(struct receiver *x, const struct tool_command *self,
+static int target_set(struct receiver *x, const struct tool_command *self,
 		      const char *path, const char *dir)
 {
 	const char *slash;
@@ -280,7 +280,7 @@ int tool_recv(const struct tool_command *self, int argc, char **argv)
 	x = calloc(1, sizeof(*x));
 	if (!x)
 		return tool_error("out of memory");
-	ret = set_target(x, self, path, dir);
+	ret = target_set(x, self, path, dir);
 	if (!ret)
 		ret = recv_serve(x, (uint32_t)id, timeout, force, verbose);
 	free(x);

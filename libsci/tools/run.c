@@ -19,7 +19,7 @@
 
 #define THREADS_NODES_MAX	64u
 
-static int write_file(const char *path, const char *text)
+static int file_write(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
 	ssize_t n;
@@ -32,23 +32,23 @@ static int write_file(const char *path, const char *text)
 }
 
 /* Map the user to itself inside the namespace: peers see the same user. */
-static int map_self(uid_t uid, gid_t gid)
+static int user_map_self(uid_t uid, gid_t gid)
 {
 	char line[40];
 	int ret;
 
 	snprintf(line, sizeof(line), "%u %u 1", uid, uid);
-	ret = write_file("/proc/self/uid_map", line);
+	ret = file_write("/proc/self/uid_map", line);
 	if (ret)
 		return ret;
-	ret = write_file("/proc/self/setgroups", "deny");
+	ret = file_write("/proc/self/setgroups", "deny");
 	if (ret && ret != -ENOENT)
 		return ret;
 	snprintf(line, sizeof(line), "%u %u 1", gid, gid);
-	return write_file("/proc/self/gid_map", line);
+	return file_write("/proc/self/gid_map", line);
 }
 
-static int enter_namespace(const char *name)
+static int namespace_enter(const char *name)
 {
 	uid_t uid = geteuid();
 	gid_t gid = getegid();
@@ -60,7 +60,7 @@ static int enter_namespace(const char *name)
 	} else {
 		if (unshare(CLONE_NEWUSER | CLONE_NEWUTS))
 			return -errno;
-		ret = map_self(uid, gid);
+		ret = user_map_self(uid, gid);
 		if (ret)
 			return ret;
 	}
@@ -72,19 +72,19 @@ static int enter_namespace(const char *name)
  * failure half-way cannot be undone: in a user namespace without a map, this process is user
  * nobody. If the system forbids it, the program keeps the machine's name.
  */
-static void take_host_name(const char *name)
+static void host_name_take(const char *name)
 {
 	pid_t pid = fork();
 	int status;
 
 	if (!pid)
-		_exit(enter_namespace(name) ? 1 : 0);
+		_exit(namespace_enter(name) ? 1 : 0);
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
 		return;
-	enter_namespace(name);
+	namespace_enter(name);
 }
 
-static bool cluster_ok(const char *name)
+static bool cluster_is_valid(const char *name)
 {
 	static const char allowed[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
@@ -93,7 +93,7 @@ static bool cluster_ok(const char *name)
 	return n && n <= 32 && strspn(name, allowed) == n;
 }
 
-static void set_environment(unsigned int node, const char *cluster)
+static void environment_set(unsigned int node, const char *cluster)
 {
 	char value[64];
 
@@ -106,15 +106,15 @@ static void set_environment(unsigned int node, const char *cluster)
 }
 
 /* Run @argv as a program of a node; does not return if it succeeds. */
-static int run_node(unsigned int node, const struct run_options *o, char **argv)
+static int node_run(unsigned int node, const struct run_options *o, char **argv)
 {
 	char host[16];
 	int err;
 
-	set_environment(node, o->cluster);
+	environment_set(node, o->cluster);
 	snprintf(host, sizeof(host), "node%u", node);
 	if (!o->keep_name)
-		take_host_name(host);
+		host_name_take(host);
 	execvp(argv[0], argv);
 	err = errno;
 	tool_error("cannot run %s: %s", argv[0], strerror(err));
@@ -141,7 +141,7 @@ static void threads_library(char path[PATH_MAX])
 }
 
 /* Become @argv as threads on several virtual nodes: libsci_threads(7). */
-static int run_threads(uint64_t nodes, char **argv)
+static int threads_run(uint64_t nodes, char **argv)
 {
 	const char *other = getenv("LD_PRELOAD");
 	char path[PATH_MAX], *preload, value[24];
@@ -220,13 +220,13 @@ int tool_run(const struct tool_command *self, int argc, char **argv)
 	}
 	if (i == argc)
 		tool_usage(self, "which command?");
-	if (o.cluster && !cluster_ok(o.cluster))
+	if (o.cluster && !cluster_is_valid(o.cluster))
 		tool_usage(self, "'%s' is no name of a cluster (1 to 32 letters, digits, '_', '-')",
 			   o.cluster);
 	if (o.threads && (!o.ranks || o.ranks > THREADS_NODES_MAX || o.hosts || o.bind || o.tag))
 		tool_usage(self, "--threads wants -n, 1 to %u, and none of --hosts, --bind, --tag-output",
 			   THREADS_NODES_MAX);
 	if (o.threads)
-		return run_threads(o.ranks, argv + i);
-	return o.ranks ? tool_launch(self, &o, argv + i) : run_node(node, &o, argv + i);
+		return threads_run(o.ranks, argv + i);
+	return o.ranks ? tool_launch(self, &o, argv + i) : node_run(node, &o, argv + i);
 }

@@ -43,7 +43,7 @@ static int send_refused(const struct sender *x, enum session_status status)
 }
 
 /* Wait until the receiver has stored @blocks blocks. Return TOOL_FAILED if it never will. */
-static int wait_stored(struct sender *x, uint64_t blocks)
+static int blocks_wait_stored(struct sender *x, uint64_t blocks)
 {
 	enum session_status status;
 	uint64_t stored;
@@ -66,7 +66,7 @@ static int wait_stored(struct sender *x, uint64_t blocks)
 }
 
 /* Wait for input. A pipe may be silent for long, so watch the receiver meanwhile. */
-static int wait_input(struct sender *x)
+static int input_wait(struct sender *x)
 {
 	struct pollfd p = { .fd = x->fd, .events = POLLIN };
 
@@ -80,7 +80,7 @@ static int wait_input(struct sender *x)
 }
 
 /* Read a full block, or the rest of the input. *@len is 0 at the end. */
-static int read_block(struct sender *x, size_t *len)
+static int block_read(struct sender *x, size_t *len)
 {
 	size_t want = TRANSFER_BLOCK;
 	ssize_t n;
@@ -89,7 +89,7 @@ static int read_block(struct sender *x, size_t *len)
 	if (x->size - x->sent < want)
 		want = (size_t)(x->size - x->sent);
 	while (*len < want) {
-		if (wait_input(x))
+		if (input_wait(x))
 			return TOOL_FAILED;
 		n = read(x->fd, x->buf + *len, want - *len);
 		if (n < 0 && errno == EINTR)
@@ -107,12 +107,12 @@ static int read_block(struct sender *x, size_t *len)
 	return TOOL_OK;
 }
 
-static int send_slot(struct sender *x, const struct transfer_slot *slot)
+static int slot_send(struct sender *x, const struct transfer_slot *slot)
 {
 	int ret = 0;
 
 	if (x->blocks >= TRANSFER_SLOTS &&
-	    wait_stored(x, x->blocks - TRANSFER_SLOTS + 1))
+	    blocks_wait_stored(x, x->blocks - TRANSFER_SLOTS + 1))
 		return TOOL_FAILED;
 	if (slot->len)
 		ret = session_write(&x->s, SESSION_CTL_SIZE +
@@ -134,26 +134,26 @@ static int send_slot(struct sender *x, const struct transfer_slot *slot)
 	return TOOL_OK;
 }
 
-static int send_data(struct sender *x)
+static int data_send(struct sender *x)
 {
 	struct transfer_slot slot = { 0 };
 	size_t len;
 
 	for (;;) {
-		if (read_block(x, &len))
+		if (block_read(x, &len))
 			return TOOL_FAILED;
 		if (!len)
 			return TOOL_OK;
 		sha256_update(&x->sha, len, x->buf);
 		slot.len = (uint32_t)len;
-		if (send_slot(x, &slot))
+		if (slot_send(x, &slot))
 			return TOOL_FAILED;
 		x->sent += len;
 		progress_step(&x->progress, x->sent);
 	}
 }
 
-static int send_all(struct sender *x, bool verbose)
+static int blocks_send(struct sender *x, bool verbose)
 {
 	struct transfer_slot last = { .flags = TRANSFER_LAST };
 	enum session_status status;
@@ -161,11 +161,11 @@ static int send_all(struct sender *x, bool verbose)
 
 	sha256_init(&x->sha);
 	progress_begin(&x->progress, *x->name ? x->name : x->path, x->size);
-	if (send_data(x))
+	if (data_send(x))
 		return TOOL_FAILED;
 	last.total = x->sent;
 	transfer_digest(&x->sha, last.digest);
-	if (send_slot(x, &last))
+	if (slot_send(x, &last))
 		return TOOL_FAILED;
 	while ((status = session_seen_status(&x->s)) == SESSION_GO && !ret)
 		ret = session_wait(&x->s, session_seen(&x->s), SILENCE_MS);
@@ -180,9 +180,9 @@ static int send_all(struct sender *x, bool verbose)
 	return tool_finish();
 }
 
-static int connect_and_send(struct sender *x, const char *node_name,
-			    const struct transfer_hello *hello, uint32_t id,
-			    unsigned int timeout, bool verbose)
+static int session_send(struct sender *x, const char *node_name,
+			const struct transfer_hello *hello, uint32_t id,
+			unsigned int timeout, bool verbose)
 {
 	unsigned int node;
 	int ret;
@@ -198,13 +198,13 @@ static int connect_and_send(struct sender *x, const char *node_name,
 		ret = tool_error("segment 0x%x of node %u is no `sci recv`",
 				 id, node);
 	if (!ret)
-		ret = send_all(x, verbose);
+		ret = blocks_send(x, verbose);
 	progress_end(&x->progress);
 	session_close(&x->s);
 	return ret;
 }
 
-static int open_input(struct sender *x, const char *path,
+static int input_open(struct sender *x, const char *path,
 		      struct transfer_hello *hello)
 {
 	struct stat st;
@@ -226,7 +226,7 @@ static int open_input(struct sender *x, const char *path,
 	return TOOL_OK;
 }
 
-static int set_name(struct transfer_hello *hello, const char *path)
+static int name_set(struct transfer_hello *hello, const char *path)
 {
 	const char *base = strrchr(path, '/');
 	size_t len;
@@ -272,12 +272,12 @@ int tool_send(const struct tool_command *self, int argc, char **argv)
 	x = calloc(1, sizeof(*x));
 	if (!x)
 		return tool_error("out of memory");
-	ret = open_input(x, argv[i], &hello);
+	ret = input_open(x, argv[i], &hello);
 	if (!ret)
-		ret = set_name(&hello, name);
+		ret = name_set(&hello, name);
 	if (!ret)
-		ret = connect_and_send(x, argv[i + 1], &hello, (uint32_t)id,
-				       timeout, verbose);
+		ret = session_send(x, argv[i + 1], &hello, (uint32_t)id,
+				   timeout, verbose);
 	free(x);
 	return ret;
 }

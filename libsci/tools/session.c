@@ -39,7 +39,7 @@ static bool peer_gone(struct session *s, unsigned int timeout)
 }
 
 /* Wait until the link is up again and the sequence is started. */
-static int wait_link(struct session *s)
+static int link_wait(struct session *s)
 {
 	uint64_t end = tool_now_ns() + LINK_MS * 1000000ull;
 	sci_sequence_status_t st;
@@ -74,7 +74,7 @@ static int session_settle(struct session *s, unsigned int *tries)
 		s->resent++;
 		return ++*tries > MAX_TRIES ? -EIO : -EAGAIN;
 	case SCI_SEQ_PENDING:
-		ret = wait_link(s);
+		ret = link_wait(s);
 		return ret ? ret : -EAGAIN;
 	case SCI_SEQ_NOT_RETRIABLE:
 		break;
@@ -83,7 +83,7 @@ static int session_settle(struct session *s, unsigned int *tries)
 }
 
 /* Store a word into the peer's ctl. Storing it twice does no harm. */
-static int put_word(struct session *s, uint64_t *word, uint64_t value)
+static int word_put(struct session *s, uint64_t *word, uint64_t value)
 {
 	unsigned int tries = 0;
 	int ret;
@@ -134,7 +134,7 @@ int session_write(struct session *s, size_t off, const void *src, size_t len)
  * `sleeps` and then reads the word. Both execute a barrier in between, so at least one of them
  * sees the other's store.
  */
-static void wake_sleeper(struct session *s)
+static void sleeper_wake(struct session *s)
 {
 	uint64_t sleeps;
 
@@ -149,17 +149,17 @@ static void wake_sleeper(struct session *s)
 
 int session_progress(struct session *s, uint64_t progress)
 {
-	int ret = put_word(s, &s->theirs->progress, progress);
+	int ret = word_put(s, &s->theirs->progress, progress);
 
 	if (!ret)
-		wake_sleeper(s);
+		sleeper_wake(s);
 	return ret;
 }
 
 int session_status(struct session *s, enum session_status status)
 {
 	uint64_t word = (uint64_t)s->lintr_no << 32 | status;
-	int ret = put_word(s, &s->theirs->status, word);
+	int ret = word_put(s, &s->theirs->status, word);
 
 	/* the client does not say that it sleeps before it has seen GO */
 	if (!ret)
@@ -222,7 +222,7 @@ int session_wait(struct session *s, uint64_t seen, unsigned int timeout)
 	if (session_spin(s, seen))
 		return 0;
 	do {
-		ret = put_word(s, &s->theirs->sleeps, ++s->slept);
+		ret = word_put(s, &s->theirs->sleeps, ++s->slept);
 		SCIStoreBarrier(s->seq, 0);
 		sci_full_barrier();
 		if (session_has_news(s, seen))

@@ -37,7 +37,7 @@ static_assert(sizeof(struct session_hello) == 32 + SESSION_HELLO_MAX,
 
 /* ---- our own side ---- */
 
-static int open_segment(struct session *s, uint32_t id, size_t size,
+static int segment_open(struct session *s, uint32_t id, size_t size,
 			unsigned int flags)
 {
 	sci_error_t err;
@@ -62,7 +62,7 @@ static int open_segment(struct session *s, uint32_t id, size_t size,
 	return TOOL_OK;
 }
 
-static int open_side(struct session *s, uint32_t id, size_t size,
+static int side_open(struct session *s, uint32_t id, size_t size,
 		     unsigned int flags)
 {
 	sci_error_t err;
@@ -73,7 +73,7 @@ static int open_side(struct session *s, uint32_t id, size_t size,
 			   &err);
 	if (err != SCI_ERR_OK)
 		return tool_sci_error(err, "cannot create an interrupt");
-	return open_segment(s, id, size, flags);
+	return segment_open(s, id, size, flags);
 }
 
 int session_listen(struct session *s, uint32_t id, size_t size)
@@ -82,7 +82,7 @@ int session_listen(struct session *s, uint32_t id, size_t size)
 	sci_error_t err;
 
 	s->id = id;
-	if (open_side(s, id, size, 0))
+	if (side_open(s, id, size, 0))
 		return TOOL_FAILED;
 	SCICreateDataInterrupt(s->sd, &s->hello, 0, &number, NULL, NULL,
 			       SCI_FLAG_FIXED_INTNO, &err);
@@ -94,7 +94,7 @@ int session_listen(struct session *s, uint32_t id, size_t size)
 
 /* ---- the other side ---- */
 
-static void drop_peer(struct session *s)
+static void peer_drop(struct session *s)
 {
 	if (s->rintr)
 		SCIDisconnectInterrupt(s->rintr, 0, NULL);
@@ -111,7 +111,7 @@ static void drop_peer(struct session *s)
 	s->gone = false;
 }
 
-static sci_error_t map_peer(struct session *s)
+static sci_error_t peer_map(struct session *s)
 {
 	sci_error_t err;
 
@@ -141,13 +141,13 @@ static sci_error_t session_map_peer(struct session *s, unsigned int node,
 		s->rseg = NULL;
 		return err;
 	}
-	err = map_peer(s);
+	err = peer_map(s);
 	if (err != SCI_ERR_OK)
-		drop_peer(s);
+		peer_drop(s);
 	return err;
 }
 
-static sci_error_t connect_interrupt(struct session *s, uint32_t number)
+static sci_error_t interrupt_connect(struct session *s, uint32_t number)
 {
 	sci_error_t err;
 
@@ -160,8 +160,8 @@ static sci_error_t connect_interrupt(struct session *s, uint32_t number)
 
 /* ---- server ---- */
 
-static bool hello_ok(const struct session_hello *h, unsigned int len,
-		     enum session_kind kind)
+static bool hello_is_valid(const struct session_hello *h, unsigned int len,
+			   enum session_kind kind)
 {
 	return len >= HELLO_HEAD && h->magic == MAGIC && h->kind == kind &&
 	       h->len == len - HELLO_HEAD && h->node >= SCI_NODE_STEP &&
@@ -173,7 +173,7 @@ static bool hello_ok(const struct session_hello *h, unsigned int len,
  * segment that the hello names knows its nonce. Without the check a client could make
  * the server write to another program's memory.
  */
-static bool nonce_ok(struct session *s, uint64_t nonce)
+static bool nonce_is_right(struct session *s, uint64_t nonce)
 {
 	return *(volatile uint64_t *)&s->theirs->nonce == nonce;
 }
@@ -185,11 +185,11 @@ static bool session_answer(struct session *s, const struct session_hello *h)
 	s->slept = 0;
 	s->answered = 0;
 	s->chunk = SIZE_MAX;
-	if (nonce_ok(s, h->nonce) &&
-	    connect_interrupt(s, h->interrupt) == SCI_ERR_OK &&
+	if (nonce_is_right(s, h->nonce) &&
+	    interrupt_connect(s, h->interrupt) == SCI_ERR_OK &&
 	    !session_status(s, SESSION_GO))
 		return true;
-	drop_peer(s);
+	peer_drop(s);
 	return false;
 }
 
@@ -209,7 +209,7 @@ int session_accept(struct session *s, enum session_kind kind, void *data,
 					  timeout / 1e3);
 		if (err != SCI_ERR_OK)
 			return tool_sci_error(err, "cannot wait for a peer");
-		if (!hello_ok(&h, n, kind) || h.len > *len)
+		if (!hello_is_valid(&h, n, kind) || h.len > *len)
 			tool_error("ignored a request that makes no sense");
 		else if (session_answer(s, &h))
 			break;
@@ -221,14 +221,14 @@ int session_accept(struct session *s, enum session_kind kind, void *data,
 
 void session_hangup(struct session *s)
 {
-	drop_peer(s);
+	peer_drop(s);
 	memset(&s->mine->progress, 0,
 	       sizeof(*s->mine) - offsetof(struct session_ctl, progress));
 }
 
 /* ---- client ---- */
 
-static sci_error_t send_hello(struct session *s, const void *data, size_t len,
+static sci_error_t hello_send(struct session *s, const void *data, size_t len,
 			      enum session_kind kind)
 {
 	struct session_hello h = {
@@ -257,12 +257,12 @@ static sci_error_t send_hello(struct session *s, const void *data, size_t len,
  * Take the server's GO. If the server has sent something after GO, it may have ended, and its
  * last message counts.
  */
-static sci_error_t take_go(struct session *s, uint64_t word)
+static sci_error_t go_take(struct session *s, uint64_t word)
 {
 	sci_error_t err = SCI_ERR_OK;
 
 	if ((uint32_t)word == SESSION_GO)
-		err = connect_interrupt(s, (uint32_t)(word >> 32));
+		err = interrupt_connect(s, (uint32_t)(word >> 32));
 	if (err != SCI_ERR_OK && session_seen_status(s) > SESSION_GO)
 		err = SCI_ERR_OK;
 	return err;
@@ -277,7 +277,7 @@ static sci_error_t session_wait_go(struct session *s, uint64_t end)
 		SCIWaitForInterrupt(s->lintr, SLICE_MS, 0, NULL);
 		word = sci_load_acquire(&s->mine->status);
 		if ((uint32_t)word >= SESSION_GO)
-			return take_go(s, word);
+			return go_take(s, word);
 		if (session_gone(s) &&
 		    session_seen_status(s) == SESSION_NEW)
 			return SCI_ERR_NO_SUCH_SEGMENT;
@@ -296,11 +296,11 @@ static sci_error_t session_try_connect(struct session *s, unsigned int node,
 	err = session_map_peer(s, node, s->id);
 	if (err != SCI_ERR_OK)
 		return err;
-	err = send_hello(s, data, len, kind);
+	err = hello_send(s, data, len, kind);
 	if (err == SCI_ERR_OK)
 		err = session_wait_go(s, end);
 	if (err != SCI_ERR_OK)
-		drop_peer(s);
+		peer_drop(s);
 	return err;
 }
 
@@ -337,7 +337,7 @@ int session_connect(struct session *s, unsigned int node, uint32_t id,
 
 	s->id = id;
 	s->chunk = SIZE_MAX;
-	if (open_side(s, CLIENT_ID, SESSION_CTL_SIZE + own_size,
+	if (side_open(s, CLIENT_ID, SESSION_CTL_SIZE + own_size,
 		      SCI_FLAG_AUTO_ID))
 		return TOOL_FAILED;
 	for (;;) {

@@ -73,7 +73,7 @@ struct command {
 
 #define VALUE_STR	24
 
-static const char *value_str(char buf[VALUE_STR], uint64_t v)
+static const char *value_print(char buf[VALUE_STR], uint64_t v)
 {
 	if (v == UINT64_MAX)
 		return "never";
@@ -104,7 +104,7 @@ static double tune_percent(double ratio)
 
 /* ---- one parameter ---- */
 
-static size_t above_eager(const struct command *c)
+static size_t size_above_eager(const struct command *c)
 {
 	size_t n = 1;
 
@@ -114,8 +114,8 @@ static size_t above_eager(const struct command *c)
 }
 
 /* Return a setup with @param changed, and the parameters that depend on it. */
-static struct setup setup_with(const struct command *c, enum sci_param param,
-			       uint64_t value)
+static struct setup setup_change(const struct command *c, enum sci_param param,
+				 uint64_t value)
 {
 	struct setup s = c->t.chosen;
 
@@ -126,9 +126,9 @@ static struct setup setup_with(const struct command *c, enum sci_param param,
 	return s;
 }
 
-static void works_of(struct command *c, const struct axis *a)
+static void axis_make_works(struct command *c, const struct axis *a)
 {
-	size_t from = a->size_from ? a->size_from : above_eager(c);
+	size_t from = a->size_from ? a->size_from : size_above_eager(c);
 	size_t to = a->size_to ? a->size_to :
 		    c->t.chosen.value[SCI_PARAM_EAGER_MAX];
 
@@ -140,7 +140,7 @@ static void works_of(struct command *c, const struct axis *a)
  * Measure both protocols at every size. The works are in pairs, one pair for each size.
  * The threshold follows from @gain, the sum over the sizes of one protocol.
  */
-static int search_threshold(struct command *c, const struct axis *a,
+static int threshold_search(struct command *c, const struct axis *a,
 			    uint64_t *best)
 {
 	bool up_to = a->kind == AXIS_UP_TO;
@@ -150,8 +150,8 @@ static int search_threshold(struct command *c, const struct axis *a,
 			a->param == SCI_PARAM_LINES_MAX ? 0 :
 			t->work[0].size / 2;
 	struct setup s[2] = {
-		setup_with(c, a->param, up_to ? last : 1),
-		setup_with(c, a->param, none),
+		setup_change(c, a->param, up_to ? last : 1),
+		setup_change(c, a->param, none),
 	};
 	double gain = 0, most = 0;
 	unsigned int i, w;
@@ -174,7 +174,7 @@ static int search_threshold(struct command *c, const struct axis *a,
 	return TOOL_OK;
 }
 
-static int search_value(struct command *c, const struct axis *a,
+static int value_search(struct command *c, const struct axis *a,
 			uint64_t *best)
 {
 	struct setup s[TUNE_SETUPS] = { c->t.chosen };
@@ -190,7 +190,7 @@ static int search_value(struct command *c, const struct axis *a,
 		    v > c->t.chosen.value[SCI_PARAM_XFER_RING] / RING_PARTS)
 			break;
 		if (v != s[0].value[a->param])
-			s[n++] = setup_with(c, a->param, v);
+			s[n++] = setup_change(c, a->param, v);
 	}
 	if (tune_compare(&c->t, s, n))
 		return TOOL_FAILED;
@@ -206,7 +206,7 @@ static int search_value(struct command *c, const struct axis *a,
 }
 
 /* For a threshold keep only the works whose protocol differs between values @x and @y. */
-static void drop_works(struct command *c, const struct axis *a, uint64_t x,
+static void works_drop(struct command *c, const struct axis *a, uint64_t x,
 		       uint64_t y)
 {
 	uint64_t low = x < y ? x : y, high = x < y ? y : x, size;
@@ -227,7 +227,7 @@ static void axis_keep(struct command *c, const struct axis *a, const char *why)
 	char buf[VALUE_STR];
 
 	tune_say(c, "%s: %s stays: %s", sci_param_name(a->param),
-		 value_str(buf, c->t.chosen.value[a->param]), why);
+		 value_print(buf, c->t.chosen.value[a->param]), why);
 }
 
 /* Measure @best beside the present setup once more. */
@@ -235,12 +235,12 @@ static int tune_confirm(struct command *c, const struct axis *a, uint64_t best)
 {
 	uint64_t was = c->t.chosen.value[a->param];
 	char old_buf[VALUE_STR], new_buf[VALUE_STR], why[100];
-	const char *old = value_str(old_buf, was);
-	const char *new = value_str(new_buf, best);
-	struct setup s[2] = { c->t.chosen, setup_with(c, a->param, best) };
+	const char *old = value_print(old_buf, was);
+	const char *new = value_print(new_buf, best);
+	struct setup s[2] = { c->t.chosen, setup_change(c, a->param, best) };
 	struct tune_ratio r;
 
-	drop_works(c, a, best, was);
+	works_drop(c, a, best, was);
 	if (!c->t.n_works) {
 		axis_keep(c, a, "no size would go another way");
 		return TOOL_OK;
@@ -276,9 +276,9 @@ static int tune_axis(struct command *c, const struct axis *a)
 		axis_keep(c, a, "a process cannot read the other's memory here");
 		return TOOL_OK;
 	}
-	works_of(c, a);
-	if (a->kind == AXIS_VALUE ? search_value(c, a, &best) :
-				    search_threshold(c, a, &best))
+	axis_make_works(c, a);
+	if (a->kind == AXIS_VALUE ? value_search(c, a, &best) :
+				    threshold_search(c, a, &best))
 		return TOOL_FAILED;
 	if (best == c->t.chosen.value[a->param]) {
 		axis_keep(c, a, "the best there is");
@@ -294,7 +294,7 @@ static bool tune_changed(const struct command *c)
 	return memcmp(&c->t.chosen, &c->defaults, sizeof(c->defaults)) != 0;
 }
 
-static int compare_all(struct command *c)
+static int works_compare(struct command *c)
 {
 	struct setup s[2] = { c->defaults, c->t.chosen };
 	struct tune_ratio r;
@@ -346,10 +346,10 @@ static int tune_all(struct command *c)
 		tune_say(c, "the defaults are best here");
 		return TOOL_OK;
 	}
-	return compare_all(c);
+	return works_compare(c);
 }
 
-static void write_table(FILE *out, const void *arg)
+static void table_write(FILE *out, const void *arg)
 {
 	const struct command *c = arg;
 	char buf[VALUE_STR];
@@ -361,11 +361,11 @@ static void write_table(FILE *out, const void *arg)
 		if (c->t.chosen.value[i] != c->defaults.value[i])
 			fprintf(out, "%s %s %s\n", sci_ep_fabric(c->t.link.ep),
 				sci_param_name(i),
-				value_str(buf, c->t.chosen.value[i]));
+				value_print(buf, c->t.chosen.value[i]));
 }
 
 /* Forget the environment, so that defaults are the library's own. */
-static void forget_environment(void)
+static void environment_forget(void)
 {
 	char name[64];
 	int i, k;
@@ -418,11 +418,11 @@ static int tune_run(struct command *c)
 	c->notes = open_memstream(&c->notes_text, &c->notes_len);
 	if (!c->notes)
 		return tool_error("out of memory");
-	forget_environment();
+	environment_forget();
 	if (tune_all(c))
 		return TOOL_FAILED;
 	fflush(c->notes);
-	if (bench_file(c->output ? c->output : "-", write_table, c))
+	if (bench_file(c->output ? c->output : "-", table_write, c))
 		return TOOL_FAILED;
 	return tool_finish();
 }

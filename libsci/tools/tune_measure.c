@@ -16,7 +16,7 @@ static double *measure_at(const struct tune *t, unsigned int round, unsigned int
 			 work];
 }
 
-static void add_work(struct tune *t, enum bench_kind kind, size_t size)
+static void work_add(struct tune *t, enum bench_kind kind, size_t size)
 {
 	if (t->n_works < TUNE_WORKS)
 		t->work[t->n_works++] = (struct work){ kind, size, 0 };
@@ -29,8 +29,8 @@ void tune_works(struct tune *t, size_t from, size_t to, size_t step)
 	t->n_works = 0;
 	t->room = to;
 	for (size = from; size <= to; size *= step) {
-		add_work(t, BENCH_PING, size);
-		add_work(t, BENCH_STREAM, size);
+		work_add(t, BENCH_PING, size);
+		work_add(t, BENCH_STREAM, size);
 	}
 }
 
@@ -47,7 +47,7 @@ static int measure_enter(struct tune *t, const struct setup *s)
 	return TOOL_OK;
 }
 
-static int run_work(struct tune *t, struct work *w, double *log_t)
+static int work_run(struct tune *t, struct work *w, double *log_t)
 {
 	double s;
 
@@ -61,8 +61,8 @@ static int run_work(struct tune *t, struct work *w, double *log_t)
 	return TOOL_OK;
 }
 
-static int measure_one_round(struct tune *t, const struct setup *setups,
-			     unsigned int round)
+static int round_measure(struct tune *t, const struct setup *setups,
+			 unsigned int round)
 {
 	unsigned int i, k, w;
 
@@ -71,7 +71,7 @@ static int measure_one_round(struct tune *t, const struct setup *setups,
 		if (measure_enter(t, &setups[k]))
 			return TOOL_FAILED;
 		for (w = 0; w < t->n_works; w++)
-			if (run_work(t, &t->work[w], measure_at(t, round, k, w)))
+			if (work_run(t, &t->work[w], measure_at(t, round, k, w)))
 				return TOOL_FAILED;
 	}
 	return TOOL_OK;
@@ -88,7 +88,7 @@ int tune_compare(struct tune *t, const struct setup *setups, unsigned int n)
 	if (!t->log_t)
 		return tool_error("out of memory");
 	for (round = 0; round < t->rounds; round++)
-		if (measure_one_round(t, setups, round))
+		if (round_measure(t, setups, round))
 			return TOOL_FAILED;
 	return TOOL_OK;
 }

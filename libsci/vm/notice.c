@@ -150,7 +150,7 @@ size_t vm_serve_notices(struct sci_vm *vm, uint32_t since, struct vm_pages **out
 /* ---- acquire ---- */
 
 /* Drop the copies of pages in [@at, @end) that others have changed. */
-static int drop_copies(struct sci_vm *vm, const uint8_t *at, const uint8_t *end)
+static int copies_drop(struct sci_vm *vm, const uint8_t *at, const uint8_t *end)
 {
 	int ret = 0;
 
@@ -177,7 +177,7 @@ static int drop_copies(struct sci_vm *vm, const uint8_t *at, const uint8_t *end)
 	return ret;
 }
 
-static int take_changes(struct sci_vm *vm, const struct vm_call *c, const uint8_t *addr,
+static int changes_take(struct sci_vm *vm, const struct vm_call *c, const uint8_t *addr,
 			size_t len)
 {
 	const struct vm_pages *runs = c->buf;
@@ -192,14 +192,14 @@ static int take_changes(struct sci_vm *vm, const struct vm_call *c, const uint8_
 			from = from < addr ? addr : from;
 			to = to > addr + len ? addr + len : to;
 		}
-		error = drop_copies(vm, from, to);
+		error = copies_drop(vm, from, to);
 		ret = ret ? ret : error;
 	}
 	return ret;
 }
 
 /* Ask the members that may have changes for them. @sent of the other calls is 1. */
-static void ask_changes(struct sci_vm *vm, struct vm_call *calls, const struct sci_vm_time *time)
+static void changes_ask(struct sci_vm *vm, struct vm_call *calls, const struct sci_vm_time *time)
 {
 	for (int i = 0; i < vm->size; i++) {
 		struct vm_wire w = { .len = vm->seen[i] };
@@ -220,7 +220,7 @@ static int notices_acquire(struct sci_vm *vm, const struct sci_vm_time *time, co
 
 	if (!calls)
 		return -ENOMEM;
-	ask_changes(vm, calls, time);
+	changes_ask(vm, calls, time);
 	for (int i = 0; i < vm->size; i++) {
 		int error = calls[i].sent;
 
@@ -229,7 +229,7 @@ static int notices_acquire(struct sci_vm *vm, const struct sci_vm_time *time, co
 		if (!error)
 			error = vm_call_wait(vm, &calls[i]);
 		if (!error) {
-			error = take_changes(vm, &calls[i], addr, len);
+			error = changes_take(vm, &calls[i], addr, len);
 			/* after an acquire of a part, pages of other parts are still stale */
 			if (!len)
 				vm->seen[i] = (uint32_t)calls[i].w.len;
@@ -241,7 +241,7 @@ static int notices_acquire(struct sci_vm *vm, const struct sci_vm_time *time, co
 	return ret;
 }
 
-static int acquire_part(struct sci_vm *vm, const struct sci_vm_time *time, const void *addr,
+static int part_acquire(struct sci_vm *vm, const struct sci_vm_time *time, const void *addr,
 			size_t len)
 {
 	int ret = vm ? vm_usable(vm) : -EINVAL;
@@ -261,19 +261,19 @@ int sci_vm_acquire(struct sci_vm *vm, const struct sci_vm_time *time)
 {
 	if (vm && time && time->n > (uint32_t)vm->size)
 		return -EINVAL;
-	return acquire_part(vm, time, NULL, 0);
+	return part_acquire(vm, time, NULL, 0);
 }
 
 int sci_vm_acquire_range(struct sci_vm *vm, const void *addr, size_t len)
 {
 	if (!len || (uintptr_t)addr + len < len)
 		return -EINVAL;
-	return acquire_part(vm, NULL, addr, len);
+	return part_acquire(vm, NULL, addr, len);
 }
 
 /* ---- release ---- */
 
-static int release_part(struct sci_vm *vm, const void *addr, size_t len,
+static int part_release(struct sci_vm *vm, const void *addr, size_t len,
 			struct sci_vm_time *time)
 {
 	int ret = vm ? vm_usable(vm) : -EINVAL, error;
@@ -300,12 +300,12 @@ static int release_part(struct sci_vm *vm, const void *addr, size_t len,
 
 int sci_vm_release(struct sci_vm *vm, struct sci_vm_time *time)
 {
-	return release_part(vm, NULL, 0, time);
+	return part_release(vm, NULL, 0, time);
 }
 
 int sci_vm_release_range(struct sci_vm *vm, const void *addr, size_t len)
 {
 	if (!len || (uintptr_t)addr + len < len)
 		return -EINVAL;
-	return release_part(vm, addr, len, NULL);
+	return part_release(vm, addr, len, NULL);
 }

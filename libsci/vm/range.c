@@ -301,7 +301,7 @@ static int range_of_attr(struct sci_vm *vm, const struct sci_vm_range *from, uin
 	return 0;
 }
 
-static int eager_here(struct sci_vm *vm, const void *addr)
+static int range_view_eager(struct sci_vm *vm, const void *addr)
 {
 	struct vm_range *r;
 	int ret = -EFAULT;
@@ -345,7 +345,7 @@ int sci_vm_alloc(struct sci_vm *vm, size_t len, const struct sci_vm_range *range
 	w.addr = rw.addr;
 	ret = vm_call_all(vm, VM_OP_ALLOC, &w, &rw, sizeof(rw));
 	if (!ret && rw.flags & SCI_VM_EAGER) {
-		ret = eager_here(vm, (void *)(uintptr_t)rw.addr);
+		ret = range_view_eager(vm, (void *)(uintptr_t)rw.addr);
 		ret = ret ? ret : vm_call_all(vm, VM_OP_EAGER, &w, NULL, 0);
 	}
 	if (ret) {
@@ -359,7 +359,7 @@ int sci_vm_alloc(struct sci_vm *vm, size_t len, const struct sci_vm_range *range
 }
 
 /* Tell all members but @last to free the range at @w->addr, and then @last. */
-static int free_everywhere(struct sci_vm *vm, const struct vm_wire *w, int last)
+static int range_free_everywhere(struct sci_vm *vm, const struct vm_wire *w, int last)
 {
 	struct vm_call c;
 	int ret = 0;
@@ -402,7 +402,7 @@ int sci_vm_free(struct sci_vm *vm, void *addr)
 	else
 		last = r->creator;
 	pthread_mutex_unlock(&vm->serve_lock);
-	return ret ? ret : free_everywhere(vm, &w, last);
+	return ret ? ret : range_free_everywhere(vm, &w, last);
 }
 
 int sci_vm_place(struct sci_vm *vm, void *addr, size_t len, int rank)
@@ -499,7 +499,7 @@ static bool range_is_private(uintptr_t addr, uint64_t len)
  * Sanitizers are off, because there are gaps between static variables.
  */
 __attribute__((no_sanitize("address", "thread")))
-static void copy_words(void *to, const void *from, size_t len)
+static void words_copy(void *to, const void *from, size_t len)
 {
 	const volatile uint64_t *f = from;
 	volatile uint64_t *t = to;
@@ -508,7 +508,7 @@ static void copy_words(void *to, const void *from, size_t len)
 		t[i] = f[i];
 }
 
-static int adopt_contents(struct sci_vm *vm, struct vm_range *r)
+static int range_adopt_contents(struct sci_vm *vm, struct vm_range *r)
 {
 	void *copy = malloc(vm_page_size(r));
 	int ret = copy ? 0 : -ENOMEM;
@@ -522,13 +522,13 @@ static int adopt_contents(struct sci_vm *vm, struct vm_range *r)
 
 		left = left < page ? left : page;
 		if (r->mode == SCI_VM_CACHE) {
-			copy_words(copy, at, left);
+			words_copy(copy, at, left);
 			ret = vm_copy_put(vm, r, i, copy, left);
 			continue;
 		}
 		ret = home < 0 ? home : vm_page_source(vm, r, i, home, &frame);
 		if (!ret)
-			copy_words(frame, at, left);
+			words_copy(frame, at, left);
 	}
 	pthread_mutex_unlock(&vm->lock);
 	free(copy);
@@ -536,7 +536,7 @@ static int adopt_contents(struct sci_vm *vm, struct vm_range *r)
 }
 
 /* Replace the memory by views. Stores of the program at the same time are lost. */
-static int adopt_views(struct sci_vm *vm, struct vm_range *r)
+static int range_adopt_views(struct sci_vm *vm, struct vm_range *r)
 {
 	int ret = 0;
 
@@ -589,19 +589,19 @@ int sci_vm_adopt(struct sci_vm *vm, void *addr, size_t len, int root,
 	pthread_mutex_lock(&vm->lock);
 	r = vm_range_lookup(vm, addr);
 	pthread_mutex_unlock(&vm->lock);
-	ret = vm_agree(vm, vm->rank == root ? adopt_contents(vm, r) : 0);
+	ret = vm_agree(vm, vm->rank == root ? range_adopt_contents(vm, r) : 0);
 	/* no call of libc before the views exist: the adopted memory may hold malloc()'s data */
-	return ret ? ret : vm_agree(vm, adopt_views(vm, r));
+	return ret ? ret : vm_agree(vm, range_adopt_views(vm, r));
 }
 
-static int return_range(struct vm_range *r)
+static int range_return(struct vm_range *r)
 {
 	void *p = mmap(NULL, r->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 		       -1, 0);
 
 	if (p == MAP_FAILED)
 		return -errno;
-	copy_words(p, r->addr, r->len);
+	words_copy(p, r->addr, r->len);
 	if (mremap(p, r->len, r->len, MREMAP_MAYMOVE | MREMAP_FIXED, r->addr) == MAP_FAILED) {
 		munmap(p, r->len);
 		return -errno;
@@ -617,6 +617,6 @@ void vm_ranges_return(struct sci_vm *vm)
 
 		r = vm_range_lookup(vm, (void *)atomic_load(&vm->adopted[i][0]));
 		if (r)
-			return_range(r);
+			range_return(r);
 	}
 }

@@ -274,7 +274,7 @@ static bool page_lives_here(const struct sci_vm *vm, const struct vm_range *r, s
 }
 
 /* Return how many frames to allocate at once: in an eager range, all of this member's pages. */
-static size_t count_missing(const struct sci_vm *vm, const struct vm_range *r)
+static size_t frames_count_missing(const struct sci_vm *vm, const struct vm_range *r)
 {
 	size_t n = 0;
 
@@ -327,7 +327,7 @@ int vm_serve_frame(struct sci_vm *vm, const void *addr, void **frame)
 		if (!r || !page_lives_here(vm, r, i))
 			ret = -EFAULT;
 		else if (!r->pages[i].frame)
-			n = count_missing(vm, r);
+			n = frames_count_missing(vm, r);
 		if (n && n * page == have) {
 			frames_bind(vm, r, i, spare, n);
 			spare = NULL;

@@ -166,7 +166,7 @@ err_ep:
 	return ret;
 }
 
-static int connect_all(struct sci_vm *vm, const struct hello *all)
+static int peers_connect(struct sci_vm *vm, const struct hello *all)
 {
 	for (int i = 1; i < vm->size; i++) {
 		int rank = (vm->rank + i) % vm->size;
@@ -199,7 +199,7 @@ static int hello_exchange(struct sci_vm *vm, const struct hello *mine)
 	vm->mode = mine->mode == SCI_VM_CACHE || !vm->can_map ? SCI_VM_CACHE : SCI_VM_MAP;
 	/* so far all members have the same result, but connecting may fail for one of them */
 	if (!ret)
-		ret = vm_agree(vm, connect_all(vm, all));
+		ret = vm_agree(vm, peers_connect(vm, all));
 out:
 	free(all);
 	return ret;

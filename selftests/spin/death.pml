@@ -296,7 +296,7 @@ active proctype sender()
 				fi
 			fi
 		:: down[S] ->
-			/* peer_down(): fail_all() */
+			/* peer_down(): reqs_fail() */
 #ifdef NO_FAIL
 			false;
 #endif

@@ -204,7 +204,7 @@ inline tx_post()
 	dirty = true
 }
 
-inline resend_lines()
+inline lines_resend()
 {
 	tries = 0;
 	do
@@ -233,7 +233,7 @@ inline check_writes()
 	};
 	if
 	:: !resend -> checked = pos
-	:: else -> resend_lines()
+	:: else -> lines_resend()
 	fi;
 	dirty = checked != pos;
 #ifdef FORGET_RESEND
@@ -352,7 +352,7 @@ inline status_put()
 	told = rx_pos
 }
 
-/* check_writes(): resend_status() */
+/* check_writes(): status_resend() */
 inline rx_check_writes()
 {
 	rx_barrier();

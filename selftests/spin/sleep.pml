@@ -26,18 +26,18 @@
  *			(message_may_keep() false: SCI_PARAM_UNEXPECTED_MAX is reached)
  *   IDLE		nothing is sent, both wait for messages: they must come to
  *			rest (to be checked for non-progress cycles)
- *   COLD		the peer may be cooled down (cool_down()); then it is not
+ *   COLD		the peer may be cooled down (peer_cool_down()); then it is not
  *			polled, and msg_progress() takes the bell, too
  *   SPURIOUS=n		n bells that nobody has rung
  * Mutations, each of which must fail:
  *   NO_BARRIER		sleep_barrier() has no barrier
- *   NO_FENCE		with FENCE: maybe_ring() has none
+ *   NO_FENCE		with FENCE: bell_ring_sleeper() has none
  *   NO_LOOK		msg_announce_sleep() does not look again
  *   NO_AGAIN		status_write() looks at status->sleeps once
- *   NO_RUNG		still_announced() does not look at status->rung
+ *   NO_RUNG		peer_is_announced() does not look at status->rung
  *   NO_RING		status_write() rings no bell
- *   NO_TELL		maybe_ring() rings without saying for which sleep
- *   NO_FORGET		with LATE: no forget_announcements()
+ *   NO_TELL		bell_ring_sleeper() rings without saying for which sleep
+ *   NO_FORGET		with LATE: no announcements_forget()
  *   NO_COUNT		with COLD: msg_progress() does not count a taken bell
  *   NO_WARM		with COLD: doorbell_handle() polls no peer again
  *   LOUD		with IDLE: status_announce() rings also with nothing to tell
@@ -199,7 +199,7 @@ inline status_write()
 #endif
 }
 
-inline maybe_ring()
+inline bell_ring_sleeper()
 {
 #if defined(FENCE) && !defined(NO_FENCE)
 	flush(me);
@@ -226,7 +226,7 @@ inline tx_post()
 #ifdef LATE
 	dirty = true;
 #endif
-	maybe_ring()
+	bell_ring_sleeper()
 }
 
 /* Nothing was lost, but it may have come late. */
@@ -236,9 +236,9 @@ inline watch_writes()
 	if
 	:: dirty ->
 #ifndef NO_WATCH_RING
-		maybe_ring();
+		bell_ring_sleeper();
 #endif
-		/* known_to_be_there() */
+		/* lines_are_confirmed() */
 		d_step {
 			if
 			:: !status_dirty && st_data[me] == tx -> dirty = false
@@ -262,7 +262,7 @@ inline check_writes()
 		dirty = false;
 		status_dirty = false
 #ifndef NO_LATE_RING
-		; maybe_ring()
+		; bell_ring_sleeper()
 #endif
 	:: else
 	fi
@@ -271,7 +271,7 @@ inline check_writes()
 #endif
 }
 
-inline still_announced()
+inline peer_is_announced()
 {
 	if
 	:: announced ->
@@ -285,12 +285,12 @@ inline still_announced()
 	fi
 }
 
-inline warm_up()
+inline peer_warm_up()
 {
 #ifdef COLD
 	if
 	:: !hot ->
-		still_announced();
+		peer_is_announced();
 		if
 #ifndef NO_WARM
 		:: lines[me] > rx || !announced -> hot = true
@@ -308,9 +308,9 @@ inline warm_up()
 inline doorbell_handle()
 {
 #if defined(LATE) && !defined(NO_FORGET)
-	announced = false;	/* forget_announcements() */
+	announced = false;	/* announcements_forget() */
 #endif
-	warm_up()
+	peer_warm_up()
 }
 
 /* With many peers, now and then. */
@@ -330,7 +330,7 @@ inline cold_peers()
 		announce();
 		sleep_barrier();
 		hot = false;
-		warm_up()
+		peer_warm_up()
 	:: true
 	fi
 #else
@@ -342,7 +342,7 @@ inline cold_peers()
 inline msg_progress()
 {
 	did = 0;
-	/* receive_poll(): poll_ring() */
+	/* receive_poll(): ring_poll() */
 	do
 	:: atomic { hot && lines[me] > rx && MAY_KEEP -> rx++; taken[me] = rx;
 		did = 1 }
@@ -371,7 +371,7 @@ inline msg_progress()
 inline announce()
 {
 	any = false;
-	still_announced();
+	peer_is_announced();
 	if
 	:: !announced ->
 		fresh();	/* p->now.sleeps++ */

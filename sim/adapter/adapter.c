@@ -19,20 +19,20 @@ const struct sim_config sim_config_default = {
 
 /* ---- life ---- */
 
-static bool power_of_two(uint32_t v, uint32_t min, uint32_t max)
+static bool value_is_power_of_two(uint32_t v, uint32_t min, uint32_t max)
 {
 	return v >= min && v <= max && !(v & (v - 1));
 }
 
-static bool config_possible(const struct sim_config *c)
+static bool config_is_possible(const struct sim_config *c)
 {
 	return node_valid(c->node) &&
-	       power_of_two(c->att_entries, 256, 65536) &&
-	       power_of_two(c->att_page_size, 4096, 524288) &&
-	       power_of_two(c->streams, 8, STREAMS_MAX) &&
-	       power_of_two(c->stream_size, 64, PACKET_DATA_MAX) &&
+	       value_is_power_of_two(c->att_entries, 256, 65536) &&
+	       value_is_power_of_two(c->att_page_size, 4096, 524288) &&
+	       value_is_power_of_two(c->streams, 8, STREAMS_MAX) &&
+	       value_is_power_of_two(c->stream_size, 64, PACKET_DATA_MAX) &&
 	       c->outstanding >= 1 && c->outstanding <= SLOTS_MAX &&
-	       power_of_two(c->exports, SCI_PCI_EXPORTS_MIN, 4096) &&
+	       value_is_power_of_two(c->exports, SCI_PCI_EXPORTS_MIN, 4096) &&
 	       c->dma_max >= 4096;
 }
 
@@ -72,7 +72,7 @@ struct sim_adapter *sim_adapter_new(const struct sim_config *config,
 {
 	struct sim_adapter *a;
 
-	if (!config_possible(config))
+	if (!config_is_possible(config))
 		return NULL;
 	a = calloc(1, sizeof(*a));
 	if (!a)

@@ -4,7 +4,7 @@
 #include "sim/adapter/model.h"
 
 /* Return a node id of 16 bits. An invalid id of 32 bits stays invalid. */
-static uint16_t node_of(uint32_t node)
+static uint16_t command_get_node(uint32_t node)
 {
 	return node > UINT16_MAX ? 0 : (uint16_t)node;
 }
@@ -13,7 +13,7 @@ void mailbox_send(struct sim_adapter *a, uint32_t node)
 {
 	struct transaction *t;
 
-	t = transaction_special(a, OWNER_MAILBOX, node_of(node),
+	t = transaction_special(a, OWNER_MAILBOX, command_get_node(node),
 				PACKET_MAILBOX);
 	if (!t)
 		return;
@@ -31,7 +31,7 @@ void command_end(struct sim_adapter *a, enum sci_pci_error error,
 	interrupt_raise(a, SCI_PCI_INT_COMMAND);
 	if (c->kind == SCI_PCI_CMD_INTERRUPT && error != SCI_PCI_ERR_BUSY &&
 	    error)
-		status_error(a, error, node_of(c->busy_node), 0);
+		status_error(a, error, command_get_node(c->busy_node), 0);
 }
 
 static void command_packet(struct sim_adapter *a, enum packet_kind kind)
@@ -39,7 +39,7 @@ static void command_packet(struct sim_adapter *a, enum packet_kind kind)
 	struct command *c = &a->command;
 	struct transaction *t;
 
-	t = transaction_special(a, OWNER_COMMAND, node_of(c->node), kind);
+	t = transaction_special(a, OWNER_COMMAND, command_get_node(c->node), kind);
 	if (!t) {	/* cannot happen while one command runs at a time */
 		command_end(a, SCI_PCI_ERR_BUSY, 0);
 		return;

@@ -74,7 +74,7 @@ static uint32_t card_read(const struct sim_adapter *a, uint32_t offset)
 	}
 }
 
-static uint32_t read_counter(const struct sim_adapter *a, uint32_t offset)
+static uint32_t counter_read(const struct sim_adapter *a, uint32_t offset)
 {
 	uint32_t i = (offset - SCI_PCI_COUNTERS) / 8;
 
@@ -96,13 +96,13 @@ bool csr_public(const struct sim_adapter *a, uint32_t offset, uint32_t *value)
 	else if (offset == SCI_PCI_STATUS)
 		*value = status_bits(a);
 	else if (csr_is_counter(offset))
-		*value = read_counter(a, offset);
+		*value = counter_read(a, offset);
 	else
 		return false;
 	return true;
 }
 
-static uint32_t read_control(const struct sim_adapter *a, uint32_t offset)
+static uint32_t control_read(const struct sim_adapter *a, uint32_t offset)
 {
 	switch (offset) {
 	case SCI_PCI_CONTROL:
@@ -130,7 +130,7 @@ static uint32_t read_control(const struct sim_adapter *a, uint32_t offset)
 	}
 }
 
-static uint32_t read_rings(const struct sim_adapter *a, uint32_t offset)
+static uint32_t rings_read(const struct sim_adapter *a, uint32_t offset)
 {
 	switch (offset) {
 	case SCI_PCI_RX_BASE:
@@ -162,7 +162,7 @@ static uint32_t read_rings(const struct sim_adapter *a, uint32_t offset)
 	case SCI_PCI_DMA_HEAD:
 		return a->dma.ring.head;
 	default:
-		return read_control(a, offset);
+		return control_read(a, offset);
 	}
 }
 
@@ -170,7 +170,7 @@ static uint32_t driver_read(const struct sim_adapter *a, uint32_t offset)
 {
 	uint32_t value;
 
-	return csr_public(a, offset, &value) ? value : read_rings(a, offset);
+	return csr_public(a, offset, &value) ? value : rings_read(a, offset);
 }
 
 static void csr_flush(struct sim_adapter *a)
@@ -180,7 +180,7 @@ static void csr_flush(struct sim_adapter *a)
 	read_forget(a);
 }
 
-static uint32_t read_user(struct sim_adapter *a, uint32_t offset)
+static uint32_t user_read(struct sim_adapter *a, uint32_t offset)
 {
 	uint32_t ticket;
 
@@ -207,7 +207,7 @@ static uint32_t read_user(struct sim_adapter *a, uint32_t offset)
 	}
 }
 
-static uint32_t read_command(const struct sim_adapter *a, uint32_t offset)
+static uint32_t command_read(const struct sim_adapter *a, uint32_t offset)
 {
 	uint32_t word;
 
@@ -243,9 +243,9 @@ uint32_t sim_csr_read(struct sim_adapter *a, uint32_t offset)
 	if (offset & 3 || offset >= SCI_PCI_CSR_SIZE)
 		return UINT32_MAX;
 	if (offset >= SCI_PCI_MBOX_DATA)
-		return read_command(a, offset);
+		return command_read(a, offset);
 	if (offset >= SCI_PCI_USER)
-		return read_user(a, offset);
+		return user_read(a, offset);
 	if (offset == a->latch_offset) {
 		a->latch_offset = NO_LATCH;
 		return a->latch;
@@ -259,7 +259,7 @@ uint32_t sim_csr_read(struct sim_adapter *a, uint32_t offset)
 
 /* ---- writing ---- */
 
-static void write_control(struct sim_adapter *a, uint32_t value)
+static void control_write(struct sim_adapter *a, uint32_t value)
 {
 	if (value & SCI_PCI_CONTROL_RESET)
 		sim_adapter_reset(a, 0);
@@ -267,11 +267,11 @@ static void write_control(struct sim_adapter *a, uint32_t value)
 		adapter_enable(a, value & SCI_PCI_CONTROL_ENABLE);
 }
 
-static void write_engine(struct sim_adapter *a, uint32_t offset, uint32_t value)
+static void engine_write(struct sim_adapter *a, uint32_t offset, uint32_t value)
 {
 	switch (offset) {
 	case SCI_PCI_CONTROL:
-		write_control(a, value);
+		control_write(a, value);
 		break;
 	case SCI_PCI_INT_STATUS:
 		interrupt_clear(a, value);
@@ -293,7 +293,7 @@ static void write_engine(struct sim_adapter *a, uint32_t offset, uint32_t value)
 	}
 }
 
-static void write_exports(struct sim_adapter *a, uint32_t entries)
+static void exports_write(struct sim_adapter *a, uint32_t entries)
 {
 	export_forget(a);
 	ring_set_entries(a, &a->exports, entries, 1, a->config.exports);
@@ -327,7 +327,7 @@ static void driver_write(struct sim_adapter *a, uint32_t offset, uint32_t value)
 		ring_set_base(a, &a->exports, value);
 		break;
 	case SCI_PCI_EXPORT_ENTRIES:
-		write_exports(a, value);
+		exports_write(a, value);
 		break;
 	case SCI_PCI_DMA_BASE:
 		a->dma.ring.base_low = value;
@@ -346,11 +346,11 @@ static void driver_write(struct sim_adapter *a, uint32_t offset, uint32_t value)
 			dma_abort(a);
 		break;
 	default:
-		write_engine(a, offset, value);
+		engine_write(a, offset, value);
 	}
 }
 
-static void write_command(struct sim_adapter *a, uint32_t offset,
+static void command_write(struct sim_adapter *a, uint32_t offset,
 			  uint32_t value)
 {
 	if (offset < SCI_PCI_MBOX_DATA + SCI_PCI_MBOX_SIZE) {
@@ -381,7 +381,7 @@ void sim_csr_write(struct sim_adapter *a, uint32_t offset, uint32_t value)
 	if (offset & 3 || offset >= SCI_PCI_CSR_SIZE)
 		return;
 	if (offset >= SCI_PCI_MBOX_DATA)
-		write_command(a, offset, value);
+		command_write(a, offset, value);
 	else if (offset == SCI_PCI_USER_FLUSH)
 		csr_flush(a);
 	else if (offset < SCI_PCI_USER)

@@ -6,7 +6,7 @@
  */
 #include "sim/adapter/model.h"
 
-static void own_answer(struct sim_adapter *a, struct transaction *t)
+static void request_answer_own(struct sim_adapter *a, struct transaction *t)
 {
 	struct sim_packet lost = {
 		.kind = t->packet.kind | PACKET_RESPONSE,
@@ -29,7 +29,7 @@ bool own_run(struct sim_adapter *a)
 		return false;
 	while (a->budget && !link_empty(&a->own)) {
 		a->budget--;
-		own_answer(a, LINK_OF(a->own.next, struct transaction, queue));
+		request_answer_own(a, LINK_OF(a->own.next, struct transaction, queue));
 	}
 	return true;
 }

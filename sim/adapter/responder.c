@@ -70,8 +70,8 @@ static uint16_t data_len(const struct sim_packet *q)
 }
 
 /* Write the bytes that the mask of a 16-byte packet names, run by run. */
-static bool write_masked(struct sim_adapter *a, const struct sim_packet *q,
-			 uint64_t bus)
+static bool bytes_write_masked(struct sim_adapter *a, const struct sim_packet *q,
+			       uint64_t bus)
 {
 	unsigned int mask = q->mask;
 
@@ -96,7 +96,7 @@ static enum sci_pci_error responder_write(struct sim_adapter *a,
 	if (!export_find(a, q->address, len, SCI_PCI_EXPORT_WRITE, &bus))
 		return SCI_PCI_ERR_PROTECTION;
 	if (len == UNIT)
-		done = write_masked(a, q, bus);
+		done = bytes_write_masked(a, q, bus);
 	else
 		done = a->host->dma_write(a->ctx, bus, q->data, len);
 	if (!done)

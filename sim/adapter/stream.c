@@ -29,14 +29,14 @@ static void stream_fill(struct stream *s, unsigned int at, const void *data,
 		s->filled[1] |= bits >> (64 - at % 64);
 }
 
-static bool half_full(const struct stream *s, unsigned int half)
+static bool stream_is_half_full(const struct stream *s, unsigned int half)
 {
 	return s->filled[half] == UINT64_MAX;
 }
 
 static bool stream_full(const struct sim_adapter *a, const struct stream *s)
 {
-	return half_full(s, 0) && (a->line_mask < 64 || half_full(s, 1));
+	return stream_is_half_full(s, 0) && (a->line_mask < 64 || stream_is_half_full(s, 1));
 }
 
 static uint8_t stream_units(const struct stream *s)
@@ -205,7 +205,7 @@ static struct piece stream_piece(const struct sim_adapter *a,
 	if (s->todo == 0xff && stream_full(a, s) && a->line_mask > 63 &&
 	    !(s->attr & SCI_PCI_ATT_NO_128))
 		return (struct piece){ .len = 128, .units = 0xff };
-	if (unit % 4 == 0 && half_full(s, unit / 4))
+	if (unit % 4 == 0 && stream_is_half_full(s, unit / 4))
 		return (struct piece){ .at = unit * UNIT, .len = 64,
 				       .units = 0xfu << unit };
 	return (struct piece){

@@ -11,7 +11,7 @@
 #define SPECIAL_ALL	((UINT64_C(1) << (SCI_PCI_MBOX_SLOTS + 1)) - 1)
 #define COMMAND_SLOT	(UINT64_C(1) << SCI_PCI_MBOX_SLOTS)
 
-static uint64_t slots_all(const struct sim_adapter *a)
+static uint64_t slots_mask(const struct sim_adapter *a)
 {
 	return UINT64_MAX >> (64 - a->config.outstanding);
 }
@@ -22,24 +22,24 @@ static struct transaction *slot_first(const struct sim_adapter *a,
 	return &a->slot[__builtin_ctzll(bits)];
 }
 
-static struct transaction *special_first(const struct sim_adapter *a,
-					 uint64_t bits)
+static struct transaction *special_get_first(const struct sim_adapter *a,
+					     uint64_t bits)
 {
 	return &a->slot[SLOTS_MAX + (unsigned int)__builtin_ctzll(bits)];
 }
 
 /* Call @fn for all transactions that have begun; it may end them. */
-static void each_begun(struct sim_adapter *a, uint64_t arg,
-		       void (*fn)(struct sim_adapter *a,
-				  struct transaction *t, uint64_t arg))
+static void transactions_each_begun(struct sim_adapter *a, uint64_t arg,
+				    void (*fn)(struct sim_adapter *a,
+					       struct transaction *t, uint64_t arg))
 {
-	uint64_t bits = slots_all(a) & ~a->slots_free;
+	uint64_t bits = slots_mask(a) & ~a->slots_free;
 	uint64_t special = SPECIAL_ALL & ~a->special_free & ~a->special_wait;
 
 	for (; bits; bits &= bits - 1)
 		fn(a, slot_first(a, bits), arg);
 	for (; special; special &= special - 1)
-		fn(a, special_first(a, special), arg);
+		fn(a, special_get_first(a, special), arg);
 }
 
 /* ---- by line and by number ---- */
@@ -171,7 +171,7 @@ struct transaction *transaction_special(struct sim_adapter *a,
 	if (!bits)
 		return NULL;
 	bits &= -bits;
-	t = special_first(a, bits);
+	t = special_get_first(a, bits);
 	a->special_free &= ~bits;
 	a->special_wait |= bits;
 	a->retry = true;
@@ -179,7 +179,7 @@ struct transaction *transaction_special(struct sim_adapter *a,
 	return t;
 }
 
-static uint64_t timeout_of(const struct sim_adapter *a,
+static uint64_t transaction_end_time(const struct sim_adapter *a,
 			   const struct transaction *t)
 {
 	uint64_t us = a->timeout_us ? a->timeout_us : 1;
@@ -189,7 +189,7 @@ static uint64_t timeout_of(const struct sim_adapter *a,
 
 static void transaction_transmit(struct sim_adapter *a, struct transaction *t)
 {
-	t->deadline = timeout_of(a, t);
+	t->deadline = transaction_end_time(a, t);
 	adapter_until(a, t->deadline);
 	a->host->send(a->ctx, &t->packet);
 }
@@ -243,7 +243,7 @@ static void special_begin(struct sim_adapter *a, struct transaction *t)
 static void specials_run(struct sim_adapter *a)
 {
 	for (uint64_t bits = a->special_wait; bits; bits &= bits - 1) {
-		struct transaction *t = special_first(a, bits);
+		struct transaction *t = special_get_first(a, bits);
 		enum sci_pci_error error;
 
 		error = transaction_reach(a, t->packet.target);
@@ -397,8 +397,8 @@ void transaction_no_node(struct sim_adapter *a, const struct sim_packet *p)
 		transaction_give_up(a, t, SCI_PCI_ERR_NODE);
 }
 
-static void fail_one(struct sim_adapter *a, struct transaction *t,
-		     uint64_t own)
+static void transaction_fail_one(struct sim_adapter *a, struct transaction *t,
+				 uint64_t own)
 {
 	if (own || t->packet.target != a->config.node)
 		transaction_give_up(a, t, SCI_PCI_ERR_LINK);
@@ -407,13 +407,13 @@ static void fail_one(struct sim_adapter *a, struct transaction *t,
 /* Fail all transactions: the link is down. @own: also those to the own node. */
 void transaction_fail(struct sim_adapter *a, bool own)
 {
-	each_begun(a, own, fail_one);
+	transactions_each_begun(a, own, transaction_fail_one);
 }
 
 /* ---- time ---- */
 
-static void expire_one(struct sim_adapter *a, struct transaction *t,
-		       uint64_t now)
+static void transaction_expire_one(struct sim_adapter *a, struct transaction *t,
+				   uint64_t now)
 {
 	if (t->deadline > now || t->deadline == SIM_NEVER)
 		return;
@@ -428,12 +428,12 @@ static void expire_one(struct sim_adapter *a, struct transaction *t,
 
 void transaction_expire(struct sim_adapter *a, uint64_t now)
 {
-	each_begun(a, now, expire_one);
+	transactions_each_begun(a, now, transaction_expire_one);
 }
 
 uint64_t transaction_deadline(const struct sim_adapter *a)
 {
-	uint64_t bits = slots_all(a) & ~a->slots_free;
+	uint64_t bits = slots_mask(a) & ~a->slots_free;
 	uint64_t special = SPECIAL_ALL & ~a->special_free & ~a->special_wait;
 	uint64_t first = SIM_NEVER;
 
@@ -441,8 +441,8 @@ uint64_t transaction_deadline(const struct sim_adapter *a)
 		if (slot_first(a, bits)->deadline < first)
 			first = slot_first(a, bits)->deadline;
 	for (; special; special &= special - 1)
-		if (special_first(a, special)->deadline < first)
-			first = special_first(a, special)->deadline;
+		if (special_get_first(a, special)->deadline < first)
+			first = special_get_first(a, special)->deadline;
 	return first;
 }
 
@@ -461,7 +461,7 @@ unsigned int transaction_stores(const struct sim_adapter *a)
 
 bool transaction_any(const struct sim_adapter *a)
 {
-	return a->slots_free != slots_all(a) ||
+	return a->slots_free != slots_mask(a) ||
 	       a->special_free != SPECIAL_ALL || !link_empty(&a->waiters);
 }
 
@@ -472,7 +472,7 @@ uint32_t mailbox_free(const struct sim_adapter *a)
 
 void transaction_reset(struct sim_adapter *a)
 {
-	a->slots_free = slots_all(a);
+	a->slots_free = slots_mask(a);
 	a->special_free = SPECIAL_ALL;
 	a->special_wait = 0;
 	a->stores = 0;

@@ -18,7 +18,7 @@ struct action {
 	struct when lasts;
 };
 
-static void find_first(struct point *pt)
+static void action_find_first(struct point *pt)
 {
 	const struct action *a;
 
@@ -34,7 +34,7 @@ static struct action *action_take(struct action **place)
 
 	*place = a->next;
 	timer_cancel(&a->point->fabric->loop, &a->timer);
-	find_first(a->point);
+	action_find_first(a->point);
 	return a;
 }
 
@@ -96,7 +96,7 @@ static bool action_schedule(struct point *pt, enum key k, uint64_t value,
 	}
 	a->next = pt->actions;
 	pt->actions = a;
-	find_first(pt);
+	action_find_first(pt);
 	return true;
 }
 
@@ -128,7 +128,7 @@ void actions_cancel(struct point *pt, enum key k)
 }
 
 /* Find the oldest action that is due; the list has the newest one first. */
-static struct action **find_due(struct point *pt)
+static struct action **action_find_due(struct point *pt)
 {
 	struct action **place, **due = NULL;
 
@@ -143,6 +143,6 @@ void actions_run(struct point *pt)
 {
 	struct action **due;
 
-	while ((due = find_due(pt)))
+	while ((due = action_find_due(pt)))
 		action_run(due);
 }

@@ -16,7 +16,7 @@
 #define DESCRIPTORS	8	/* room for descriptors: more than one is an error */
 
 /* Keep the first descriptor; a second one makes the frame invalid. */
-static bool take_descriptors(struct conn *c, struct msghdr *msg)
+static bool descriptors_take(struct conn *c, struct msghdr *msg)
 {
 	struct cmsghdr *h;
 	bool good = !(msg->msg_flags & MSG_CTRUNC);
@@ -40,7 +40,7 @@ static bool take_descriptors(struct conn *c, struct msghdr *msg)
 }
 
 /* Receive as recvmsg() does, but return -EBADF if there was more than one descriptor. */
-static ssize_t read_frame(struct conn *c)
+static ssize_t frame_read(struct conn *c)
 {
 	struct iovec iov = {
 		.iov_base = &c->attach, .iov_len = sizeof(c->attach),
@@ -59,11 +59,11 @@ static ssize_t read_frame(struct conn *c)
 		    MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
 	if (n < 0)
 		return -errno;
-	return take_descriptors(c, &msg) ? n : -EBADF;
+	return descriptors_take(c, &msg) ? n : -EBADF;
 }
 
 /* Check that all ranges lie in the file: other processes will map it. */
-static bool memory_good(const struct conn *c)
+static bool memory_is_good(const struct conn *c)
 {
 	const struct frame_attach *a = &c->attach;
 	struct stat st;
@@ -85,7 +85,7 @@ static bool memory_good(const struct conn *c)
 }
 
 /* Check the first frame of an adapter. Return 0 or an errno. */
-static int check_frame(const struct conn *c, size_t n)
+static int frame_check(const struct conn *c, size_t n)
 {
 	const struct frame_attach *a = &c->attach;
 
@@ -98,13 +98,13 @@ static int check_frame(const struct conn *c, size_t n)
 		return EINVAL;
 	if (!node_id_good(a->head.node))
 		return EINVAL;
-	if (a->direct ? !memory_good(c) : c->memory >= 0)
+	if (a->direct ? !memory_is_good(c) : c->memory >= 0)
 		return EINVAL;
 	return 0;
 }
 
 /* Find the node of an id. Without a topology file it may be new. */
-static int find_node(struct fabric *f, uint16_t id, struct node **node)
+static int node_find_attached(struct fabric *f, uint16_t id, struct node **node)
 {
 	*node = node_find(f, id);
 	if (!*node && f->topology.fixed)
@@ -118,7 +118,7 @@ static int conn_attach(struct conn *c)
 {
 	struct fabric *f = c->fabric;
 	struct node *n;
-	int ret = find_node(f, (uint16_t)c->attach.head.node, &n);
+	int ret = node_find_attached(f, (uint16_t)c->attach.head.node, &n);
 
 	if (ret)
 		return ret;
@@ -161,7 +161,7 @@ static void conn_refuse(struct conn *c, int error)
 
 bool attach_frame(struct conn *c)
 {
-	ssize_t n = read_frame(c);
+	ssize_t n = frame_read(c);
 	int error;
 
 	if (n == -EAGAIN || n == -EINTR)
@@ -170,7 +170,7 @@ bool attach_frame(struct conn *c)
 		conn_fail(c);
 		return false;
 	}
-	error = n < 0 ? EINVAL : check_frame(c, (size_t)n);
+	error = n < 0 ? EINVAL : frame_check(c, (size_t)n);
 	if (!error)
 		error = conn_attach(c);
 	if (error)

@@ -13,8 +13,8 @@
 
 #define ARRAY_LEN(a)	(sizeof(a) / sizeof((a)[0]))
 
-static bool run_words(struct fabric *f, struct words *w, bool in_script,
-		      struct answer *a);
+static bool command_run_words(struct fabric *f, struct words *w, bool in_script,
+			      struct answer *a);
 
 static bool command_seed(struct fabric *f, struct words *w, struct answer *a)
 {
@@ -36,7 +36,7 @@ static bool command_reset(struct fabric *f, struct words *w, struct answer *a)
 
 static bool command_run_line(struct fabric *f, struct words *w, struct answer *a)
 {
-	return run_words(f, w, true, a);
+	return command_run_words(f, w, true, a);
 }
 
 static bool command_script(struct fabric *f, struct words *w, struct answer *a)
@@ -87,8 +87,8 @@ static bool command_help(struct fabric *f, struct words *w, struct answer *a)
 	return true;
 }
 
-static bool run_words(struct fabric *f, struct words *w, bool in_script,
-		      struct answer *a)
+static bool command_run_words(struct fabric *f, struct words *w, bool in_script,
+			      struct answer *a)
 {
 	const struct command *c = commands;
 	const char *name = w->word[0];
@@ -111,7 +111,7 @@ bool command_run(struct fabric *f, const char *line, struct answer *a)
 
 	ok = words_split(&w, line, a);
 	if (ok && w.count)
-		ok = run_words(f, &w, false, a);
+		ok = command_run_words(f, &w, false, a);
 	words_free(&w);
 	return ok;
 }

@@ -13,7 +13,7 @@
 
 /* ---- after and for ---- */
 
-static bool parse_when(const char *first, const char *second,
+static bool when_parse(const char *first, const char *second,
 		       struct when *when)
 {
 	if (!second) {
@@ -28,7 +28,7 @@ static bool parse_when(const char *first, const char *second,
 	return parse_time(first, second, &when->count);
 }
 
-static unsigned int find_word(const struct words *w, const char *word)
+static unsigned int word_find(const struct words *w, const char *word)
 {
 	unsigned int i;
 
@@ -39,15 +39,15 @@ static unsigned int find_word(const struct words *w, const char *word)
 }
 
 /* Remove "@word N [unit]" from the end of @w. */
-static bool take_when(struct words *w, const char *word, struct when *when,
+static bool when_take(struct words *w, const char *word, struct when *when,
 		      struct answer *a)
 {
-	unsigned int i = find_word(w, word), more = w->count - i;
+	unsigned int i = word_find(w, word), more = w->count - i;
 
 	if (!more)
 		return true;
 	if (more < 2 || more > 3 ||
-	    !parse_when(w->word[i + 1], more == 3 ? w->word[i + 2] : NULL, when))
+	    !when_parse(w->word[i + 1], more == 3 ? w->word[i + 2] : NULL, when))
 		return answer_fail(a, "%s what? \"%s 10 packets\", \"%s 10ms\"",
 				   word, word, word);
 	w->count = i;
@@ -57,15 +57,15 @@ static bool take_when(struct words *w, const char *word, struct when *when,
 bool span_parse(struct words *w, struct span *span, struct answer *a)
 {
 	*span = (struct span){ 0 };
-	return take_when(w, "for", &span->lasts, a) &&
-	       take_when(w, "after", &span->after, a);
+	return when_take(w, "for", &span->lasts, a) &&
+	       when_take(w, "after", &span->after, a);
 }
 
 /* ---- what a name stands for ---- */
 
 typedef bool point_fn(struct point *pt, void *arg);
 
-static bool each_node(struct fabric *f, point_fn *fn, void *arg)
+static bool nodes_each(struct fabric *f, point_fn *fn, void *arg)
 {
 	unsigned int i;
 
@@ -75,8 +75,8 @@ static bool each_node(struct fabric *f, point_fn *fn, void *arg)
 	return true;
 }
 
-static bool each_link(struct link **link, unsigned int n, point_fn *fn,
-		      void *arg)
+static bool links_each(struct link **link, unsigned int n, point_fn *fn,
+		       void *arg)
 {
 	unsigned int i;
 
@@ -108,14 +108,14 @@ bool command_points(struct fabric *f, const char *name, point_fn *fn, void *arg,
 	uint16_t id;
 
 	if (!strcmp(name, "all"))
-		return each_node(f, fn, arg);
+		return nodes_each(f, fn, arg);
 	if (!strcmp(name, "links"))
-		return each_link(t->link, t->links, fn, arg);
+		return links_each(t->link, t->links, fn, arg);
 	if (node_id_parse(name, &id))
 		return command_set_node(f, id, fn, arg, a);
 	r = topology_find_ring(f, name);
 	if (r)
-		return each_link(r->link, r->links, fn, arg);
+		return links_each(r->link, r->links, fn, arg);
 	l = topology_find_link(f, name);
 	if (l)
 		return fn(&l->point, arg);
@@ -131,7 +131,7 @@ struct change {
 	struct answer *answer;
 };
 
-static bool set_point(struct point *pt, void *arg)
+static bool point_set_values(struct point *pt, void *arg)
 {
 	const struct change *c = arg;
 
@@ -148,7 +148,7 @@ static bool setting_change(struct fabric *f, const char *name, struct change *c,
 			   struct answer *a)
 {
 	c->answer = a;
-	if (!command_points(f, name, set_point, c, a))
+	if (!command_points(f, name, point_set_values, c, a))
 		return false;
 	if (c->span.after.unit || c->span.lasts.unit)
 		return true;

@@ -10,7 +10,7 @@
 #include "sim/switch/node.h"
 #include "sim/switch/words.h"
 
-static void show_node(const struct node *n, struct answer *a)
+static void node_show(const struct node *n, struct answer *a)
 {
 	const char *link = node_link_up(n) ? "up" : "down";
 
@@ -29,7 +29,7 @@ bool command_nodes(struct fabric *f, struct words *w, struct answer *a)
 	(void)w;
 	for (i = 0; i < NODES; i++)
 		if (f->node[i])
-			show_node(f->node[i], a);
+			node_show(f->node[i], a);
 	return true;
 }
 
@@ -48,8 +48,8 @@ bool command_links(struct fabric *f, struct words *w, struct answer *a)
 	return true;
 }
 
-static struct node *known_node(struct fabric *f, const char *name,
-			       struct answer *a)
+static struct node *node_get_known(struct fabric *f, const char *name,
+				   struct answer *a)
 {
 	struct node *n = NULL;
 	uint16_t id;
@@ -63,8 +63,8 @@ static struct node *known_node(struct fabric *f, const char *name,
 
 bool command_route(struct fabric *f, struct words *w, struct answer *a)
 {
-	struct node *from = known_node(f, w->word[1], a);
-	struct node *to = known_node(f, w->word[2], a);
+	struct node *from = node_get_known(f, w->word[1], a);
+	struct node *to = node_get_known(f, w->word[2], a);
 	struct station *at;
 
 	if (!from || !to)
@@ -81,7 +81,7 @@ bool command_route(struct fabric *f, struct words *w, struct answer *a)
 	return true;
 }
 
-static bool show_counters(struct point *pt, void *arg)
+static bool counters_show(struct point *pt, void *arg)
 {
 	struct answer *a = arg;
 	unsigned int c;
@@ -101,18 +101,18 @@ bool command_counters(struct fabric *f, struct words *w, struct answer *a)
 	if (w->count == 2 && !topology_find_ring(f, w->word[1]) &&
 	    !topology_find_link(f, w->word[1]) &&
 	    strcmp(w->word[1], "all") && strcmp(w->word[1], "links") &&
-	    !known_node(f, w->word[1], a))
+	    !node_get_known(f, w->word[1], a))
 		return false;
 	if (w->count == 2)
-		return command_points(f, w->word[1], show_counters, a, a);
-	return command_points(f, "all", show_counters, a, a) &&
-	       command_points(f, "links", show_counters, a, a);
+		return command_points(f, w->word[1], counters_show, a, a);
+	return command_points(f, "all", counters_show, a, a) &&
+	       command_points(f, "links", counters_show, a, a);
 }
 
 bool command_get(struct fabric *f, struct words *w, struct answer *a)
 {
 	struct link *l = topology_find_link(f, w->word[1]);
-	struct node *n = l ? NULL : known_node(f, w->word[1], a);
+	struct node *n = l ? NULL : node_get_known(f, w->word[1], a);
 	const struct point *pt = l ? &l->point : n ? &n->point : NULL;
 	enum key only = KEYS;
 	unsigned int k;

@@ -31,8 +31,8 @@ struct waiting {
 
 /* ---- sending ---- */
 
-static ssize_t send_now(const struct conn *c, const void *frame, size_t size,
-			int fd)
+static ssize_t frame_send_now(const struct conn *c, const void *frame, size_t size,
+			      int fd)
 {
 	struct iovec iov = { .iov_base = (void *)frame, .iov_len = size };
 	union {
@@ -54,7 +54,7 @@ static ssize_t send_now(const struct conn *c, const void *frame, size_t size,
 	return sendmsg(c->watch.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static void count_waiting(struct conn *c, const struct waiting *w, int sign)
+static void frames_count_waiting(struct conn *c, const struct waiting *w, int sign)
 {
 	if (w->packet) {
 		c->packets += (unsigned int)sign;
@@ -97,7 +97,7 @@ static bool frame_enqueue(struct conn *c, const void *frame, size_t size, int fd
 		loop_change(&c->fabric->loop, &c->watch, EPOLLIN | EPOLLOUT);
 	*c->queue_end = w;
 	c->queue_end = &w->next;
-	count_waiting(c, w, 1);
+	frames_count_waiting(c, w, 1);
 	return true;
 }
 
@@ -108,20 +108,20 @@ static void frame_dequeue(struct conn *c)
 	c->queue = w->next;
 	if (!c->queue)
 		c->queue_end = &c->queue;
-	count_waiting(c, w, -1);
+	frames_count_waiting(c, w, -1);
 	if (w->fd >= 0)
 		close(w->fd);
 	free(w);
 }
 
 /* Send a frame, or keep it for later. Return false if neither is possible. */
-static bool send_or_keep(struct conn *c, const void *frame, size_t size,
-			 int fd, bool packet)
+static bool frame_send_or_keep(struct conn *c, const void *frame, size_t size,
+			       int fd, bool packet)
 {
 	if (c->failing)
 		return true;
 	if (!c->queue) {
-		if (send_now(c, frame, size, fd) >= 0)
+		if (frame_send_now(c, frame, size, fd) >= 0)
 			return true;
 		if (errno != EAGAIN && errno != ENOBUFS && errno != ENOMEM) {
 			conn_fail(c);
@@ -133,7 +133,7 @@ static bool send_or_keep(struct conn *c, const void *frame, size_t size,
 
 void conn_send(struct conn *c, const void *frame, size_t size, int fd)
 {
-	if (send_or_keep(c, frame, size, fd, false))
+	if (frame_send_or_keep(c, frame, size, fd, false))
 		return;
 	fabric_warn("node %u: too many frames wait for it: disconnected",
 		    c->attach.head.node);
@@ -142,7 +142,7 @@ void conn_send(struct conn *c, const void *frame, size_t size, int fd)
 
 bool conn_send_packet(struct conn *c, const void *frame, size_t size)
 {
-	return send_or_keep(c, frame, size, -1, true);
+	return frame_send_or_keep(c, frame, size, -1, true);
 }
 
 static void conn_flush(struct conn *c)
@@ -150,7 +150,7 @@ static void conn_flush(struct conn *c)
 	while (c->queue && !c->failing) {
 		const struct waiting *w = c->queue;
 
-		if (send_now(c, w->frame, w->size, w->fd) < 0) {
+		if (frame_send_now(c, w->frame, w->size, w->fd) < 0) {
 			if (errno != EAGAIN)
 				conn_fail(c);
 			return;
@@ -171,7 +171,7 @@ bool conn_dead(const struct conn *c)
 }
 
 /* Read the remaining bytes: else the other end would get ECONNRESET instead of frames. */
-static void forget_unread(struct conn *c)
+static void unread_forget(struct conn *c)
 {
 	char byte;
 	int i;
@@ -181,7 +181,7 @@ static void forget_unread(struct conn *c)
 			return;
 }
 
-static void unlink_conn(struct conn *c)
+static void conn_unlink(struct conn *c)
 {
 	struct conn **p = &c->fabric->conns;
 
@@ -207,11 +207,11 @@ static void conn_end(struct conn *c)
 	struct fabric *f = c->fabric;
 
 	conn_leave(c);
-	unlink_conn(c);
+	conn_unlink(c);
 	while (c->queue)
 		frame_dequeue(c);
 	loop_unwatch(&f->loop, &c->watch);
-	forget_unread(c);
+	unread_forget(c);
 	close(c->watch.fd);
 	if (c->memory >= 0)
 		close(c->memory);
@@ -219,7 +219,7 @@ static void conn_end(struct conn *c)
 	listener_resume(&f->loop, &f->adapters);
 }
 
-static void end_later(struct later *later)
+static void conn_end_later(struct later *later)
 {
 	conn_end(container_of(later, struct conn, later));
 }
@@ -259,7 +259,7 @@ void conn_accept(struct fabric *f, int fd)
 		return;
 	}
 	c->watch = (struct watch){.fd = fd, .ready = conn_ready};
-	c->later.run = end_later;
+	c->later.run = conn_end_later;
 	c->fabric = f;
 	c->queue_end = &c->queue;
 	c->memory = -1;

@@ -21,7 +21,7 @@ static int ctl_no_daemon(const char *path, const char *why)
 }
 
 /* Print a word; a path is made absolute, since the daemon runs in another folder. */
-static void print_word(FILE *out, const char *word, bool is_path)
+static void word_print(FILE *out, const char *word, bool is_path)
 {
 	char *path = is_path ? realpath(word, NULL) : NULL;
 
@@ -35,7 +35,7 @@ static bool ctl_say(FILE *out, int words, char **word)
 
 	fputs(word[0], out);
 	for (i = 1; i < words; i++)
-		print_word(out, word[i], i == 1 && !strcmp(word[0], "script"));
+		word_print(out, word[i], i == 1 && !strcmp(word[0], "script"));
 	fputc('\n', out);
 	return !fflush(out) && !ferror(out);
 }

@@ -30,7 +30,7 @@ static struct conn *conn_next_other(struct conn *from, const struct conn *c)
 #define for_each_other(o, f, c)						\
 	for ((o) = conn_next_other((f)->conns, c); (o); (o) = conn_next_other((o)->next, c))
 
-static void tell_peer(struct conn *to, const struct conn *about)
+static void peer_tell(struct conn *to, const struct conn *about)
 {
 	struct frame_attach frame = about->attach;
 
@@ -47,8 +47,8 @@ void direct_came(struct fabric *f, struct conn *c)
 	if (!c->attach.direct)
 		return;
 	for_each_other(o, f, c) {
-		tell_peer(c, o);
-		tell_peer(o, c);
+		peer_tell(c, o);
+		peer_tell(o, c);
 	}
 }
 
@@ -175,7 +175,7 @@ void direct_invalidated(struct fabric *f, struct conn *c,
 	}
 }
 
-static void stop_waiting(struct fabric *f, const struct conn *c)
+static void conn_stop_waiting(struct fabric *f, const struct conn *c)
 {
 	struct invalidation **p = &f->direct.pending, *v;
 
@@ -196,7 +196,7 @@ void direct_gone(struct fabric *f, struct conn *c)
 	struct frame frame = { .kind = FRAME_PEER_GONE, .node = c->node->id };
 	struct conn *o;
 
-	stop_waiting(f, c);
+	conn_stop_waiting(f, c);
 	if (!c->attach.direct)
 		return;
 	for_each_other(o, f, c)

@@ -87,7 +87,7 @@ static void flight_deliver(struct flight *p)
 		flight_send_frame(n, FRAME_PACKET, p);
 }
 
-static void delay_over(struct timer *t)
+static void packet_delay_over(struct timer *t)
 {
 	struct flight *p = container_of(t, struct flight, timer);
 
@@ -95,13 +95,13 @@ static void delay_over(struct timer *t)
 	flight_free(p);
 }
 
-static void deliver_later(const struct flight *p)
+static void packet_deliver_later(const struct flight *p)
 {
 	struct flight *k = flight_keep(p);
 
 	if (!k)
 		return;
-	k->timer.expired = delay_over;
+	k->timer.expired = packet_delay_over;
 	if (!timer_set(&p->source->fabric->loop, &k->timer,
 		       loop_now() + p->delay))
 		return;
@@ -112,7 +112,7 @@ static void deliver_later(const struct flight *p)
 /* ---- the way ---- */
 
 /* Return the next link on the way; NULL: the packet has arrived, or there is no way. */
-static struct link *next_link(struct fabric *f, struct flight *p)
+static struct link *link_find_next(struct fabric *f, struct flight *p)
 {
 	struct link *l;
 
@@ -152,11 +152,11 @@ static void flight_travel(struct fabric *f, struct flight *p)
 
 	if (!flight_leave(p))
 		return;
-	while ((l = next_link(f, p)))
+	while ((l = link_find_next(f, p)))
 		if (!flight_pass(&l->point, p))
 			return;
 	if (p->delay)
-		deliver_later(p);
+		packet_deliver_later(p);
 	else
 		flight_deliver(p);
 }
@@ -209,7 +209,7 @@ void flight_release(struct point *pt)
 	flight_ready(p);
 }
 
-static void held_too_long(struct timer *t)
+static void packet_held_too_long(struct timer *t)
 {
 	struct point *pt = container_of(t, struct flight, timer)->holder;
 
@@ -224,7 +224,7 @@ bool flight_hold(struct point *pt, const struct flight *p)
 	if (!k)
 		return false;
 	k->holder = pt;
-	k->timer.expired = held_too_long;
+	k->timer.expired = packet_held_too_long;
 	if (timer_set(&pt->fabric->loop, &k->timer,
 		      loop_now() + pt->value[KEY_HOLD])) {
 		flight_free(k);

@@ -40,7 +40,7 @@ static void garbage_fill(struct fabric *f, void *p, size_t size)
 }
 
 /* Return an epoch that is higher than all before, also those of an earlier daemon. */
-static uint64_t next_epoch(struct fabric *f)
+static uint64_t epoch_next(struct fabric *f)
 {
 	struct timespec ts;
 
@@ -53,16 +53,16 @@ static uint64_t next_epoch(struct fabric *f)
 }
 
 /* Make a valid request with a meaningless message. */
-static void make_mailbox(struct fabric *f, struct sim_packet *s)
+static void mailbox_make(struct fabric *f, struct sim_packet *s)
 {
 	s->kind = PACKET_MAILBOX;
 	s->size = PACKET_HEADER + MAILBOX_DATA;
-	s->epoch = next_epoch(f);
+	s->epoch = epoch_next(f);
 	s->number = s->floor = garbage_random(f);
 	garbage_fill(f, s->data, MAILBOX_DATA);
 }
 
-static void make_malformed(struct fabric *f, struct sim_packet *s)
+static void malformed_make(struct fabric *f, struct sim_packet *s)
 {
 	uint16_t source = s->source, target = s->target;
 
@@ -75,7 +75,7 @@ static void make_malformed(struct fabric *f, struct sim_packet *s)
 }
 
 /* Return a frame's size, which now and then differs from the packet's. */
-static size_t make_frame(struct fabric *f, struct node *to, uint16_t from,
+static size_t frame_make(struct fabric *f, struct node *to, uint16_t from,
 			 struct frame_packet *frame)
 {
 	struct sim_packet *s = &frame->packet;
@@ -86,9 +86,9 @@ static size_t make_frame(struct fabric *f, struct node *to, uint16_t from,
 	s->source = from;
 	s->target = to->id;
 	if (garbage_random(f) % 2)
-		make_mailbox(f, s);
+		mailbox_make(f, s);
 	else
-		make_malformed(f, s);
+		malformed_make(f, s);
 	size = sizeof(frame->head) + s->size;
 	if (garbage_random(f) % 16 == 0)
 		s->size = (uint16_t)garbage_random(f);
@@ -109,8 +109,8 @@ static uint16_t garbage_stranger(struct fabric *f, uint16_t id)
 	return id;
 }
 
-static bool parse_from(struct fabric *f, struct words *w, const struct node *to,
-		       uint16_t *from, struct answer *a)
+static bool source_parse(struct fabric *f, struct words *w, const struct node *to,
+			 uint16_t *from, struct answer *a)
 {
 	if (w->count < 4) {
 		*from = garbage_stranger(f, NODE_ID_MAX);
@@ -135,10 +135,10 @@ bool command_garbage(struct fabric *f, struct words *w, struct answer *a)
 	if (!parse_number(w->word[2], COUNT_MAX, &count))
 		return answer_fail(a, "%.40s: up to %u packets", w->word[2],
 				   COUNT_MAX);
-	if (!parse_from(f, w, to, &from, a))
+	if (!source_parse(f, w, to, &from, a))
 		return false;
 	while (count--) {
-		size_t size = make_frame(f, to, from, &frame);
+		size_t size = frame_make(f, to, from, &frame);
 
 		node_count(to, conn_send_packet(to->conn, &frame, size) ?
 				       COUNT_DELIVERED : COUNT_OVERFLOW);

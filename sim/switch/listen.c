@@ -33,7 +33,7 @@ void listener_init(struct listener *l)
 }
 
 /* Return whether the file of that name is still the one that is open. */
-static bool same_file(int fd, const char *path)
+static bool file_is_same(int fd, const char *path)
 {
 	struct stat a, b;
 
@@ -42,7 +42,7 @@ static bool same_file(int fd, const char *path)
 }
 
 /* Take the lock. Return 0 or -errno. The file may be removed meanwhile. */
-static int take_lock(struct listener *l)
+static int lock_take(struct listener *l)
 {
 	for (;;) {
 		l->lock = open(l->lock_path,
@@ -56,7 +56,7 @@ static int take_lock(struct listener *l)
 			l->lock = -1;
 			return -error;
 		}
-		if (same_file(l->lock, l->lock_path))
+		if (file_is_same(l->lock, l->lock_path))
 			return 0;
 		close(l->lock);
 	}
@@ -77,7 +77,7 @@ static bool listener_is_alive(const struct listener *l, int type)
 	return alive;
 }
 
-static bool remove_dead(struct listener *l, int type, struct answer *a)
+static bool socket_remove_dead(struct listener *l, int type, struct answer *a)
 {
 	const char *path = l->address.sun_path;
 	struct stat st;
@@ -94,7 +94,7 @@ static bool remove_dead(struct listener *l, int type, struct answer *a)
 	return true;
 }
 
-static void listen_ready(struct watch *w, uint32_t events)
+static void listener_ready(struct watch *w, uint32_t events)
 {
 	struct listener *l = container_of(w, struct listener, watch);
 	int fd;
@@ -138,16 +138,16 @@ bool listener_open(struct fabric *f, struct listener *l, const char *path,
 	if (!socket_address(&l->address, path))
 		return answer_fail(a, "%s: not a name for a socket", path);
 	snprintf(l->lock_path, sizeof(l->lock_path), "%s.lock", path);
-	ret = take_lock(l);
+	ret = lock_take(l);
 	if (ret == -EWOULDBLOCK)
 		return answer_fail(a, "%s: another daemon has it", path);
 	if (ret)
 		return answer_fail(a, "%s: %s", l->lock_path, strerror(-ret));
-	if (!remove_dead(l, type, a) || !listener_bind(l, type, a))
+	if (!socket_remove_dead(l, type, a) || !listener_bind(l, type, a))
 		return false;
 	l->fabric = f;
 	l->accepted = accepted;
-	l->watch.ready = listen_ready;
+	l->watch.ready = listener_ready;
 	ret = loop_watch(&f->loop, &l->watch, EPOLLIN);
 	return !ret || answer_fail(a, "%s: %s", path, strerror(-ret));
 }

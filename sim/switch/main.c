@@ -27,7 +27,7 @@ struct options {
 	bool verbose;
 };
 
-static bool parse_options(struct options *o, int argc, char **argv)
+static bool options_parse(struct options *o, int argc, char **argv)
 {
 	int c;
 
@@ -67,7 +67,7 @@ static void signal_came(struct watch *w, uint32_t events)
 }
 
 /* Let SIGTERM and SIGINT end the loop. */
-static int watch_signals(struct fabric *f)
+static int signals_watch(struct fabric *f)
 {
 	sigset_t set;
 
@@ -85,7 +85,7 @@ static int watch_signals(struct fabric *f)
 }
 
 /* Raise the limit of descriptors: each node takes one, a direct one two. */
-static void raise_limit(void)
+static void limit_raise(void)
 {
 	struct rlimit limit;
 
@@ -103,7 +103,7 @@ static bool main_prepare(struct fabric *f, const struct options *o, struct answe
 	f->verbose = o->verbose;
 	ret = fabric_open(f);
 	if (!ret)
-		ret = watch_signals(f);
+		ret = signals_watch(f);
 	if (ret)
 		return answer_fail(a, "%s", strerror(-ret));
 	if (o->topology && !topology_read(f, o->topology, a))
@@ -136,7 +136,7 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && !strcmp(argv[1], "ctl"))
 		return ctl(argc - 2, argv + 2);
-	if (!parse_options(&o, argc, argv)) {
+	if (!options_parse(&o, argc, argv)) {
 		fputs(usage, stderr);
 		return 2;
 	}
@@ -145,7 +145,7 @@ int main(int argc, char **argv)
 		fabric_warn("out of memory");
 		return 1;
 	}
-	raise_limit();
+	limit_raise();
 	ok = main_prepare(f, &o, &a) && main_run(f, &a);
 	if (!ok)
 		fabric_warn("%s", a.error);

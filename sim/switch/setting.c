@@ -79,7 +79,7 @@ bool key_find(const char *name, enum key *k)
 	return false;
 }
 
-static bool parse_digits(const char *text, char **end, uint64_t *value)
+static bool digits_parse(const char *text, char **end, uint64_t *value)
 {
 	if (!isdigit((unsigned char)*text))
 		return false;
@@ -92,7 +92,7 @@ bool parse_number(const char *text, uint64_t max, uint64_t *value)
 {
 	char *end;
 
-	return parse_digits(text, &end, value) && !*end && *value <= max;
+	return digits_parse(text, &end, value) && !*end && *value <= max;
 }
 
 bool parse_time(const char *text, const char *unit, uint64_t *ns)
@@ -101,7 +101,7 @@ bool parse_time(const char *text, const char *unit, uint64_t *ns)
 	char *end;
 	size_t i;
 
-	if (!parse_digits(text, &end, &value) || (*end && unit))
+	if (!digits_parse(text, &end, &value) || (*end && unit))
 		return false;
 	if (!unit)
 		unit = end;

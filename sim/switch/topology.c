@@ -82,7 +82,7 @@ bool topology_join(struct fabric *f, struct ring *r, struct station *s,
 	return true;
 }
 
-static void forget_ways(struct station *s)
+static void ways_forget(struct station *s)
 {
 	free(s->in);
 	free(s->next);
@@ -97,7 +97,7 @@ bool topology_close(struct fabric *f, struct answer *a)
 	unsigned int i, k;
 
 	for (i = 0; i < t->stations; i++)
-		forget_ways(t->station[i]);
+		ways_forget(t->station[i]);
 	for (k = 0; k < t->rings; k++) {
 		const struct ring *r = t->ring[k];
 
@@ -190,7 +190,7 @@ static void topology_measure(const struct station *target, uint32_t *far,
 	}
 }
 
-static uint32_t first_nearer(const struct station *s, const uint32_t *far)
+static uint32_t link_find_nearer(const struct station *s, const uint32_t *far)
 {
 	unsigned int i;
 
@@ -200,7 +200,7 @@ static uint32_t first_nearer(const struct station *s, const uint32_t *far)
 	return NONE;
 }
 
-static void find_ways(const struct topology *t, struct station *target)
+static void ways_find(const struct topology *t, struct station *target)
 {
 	uint32_t *far = malloc(t->stations * sizeof(*far));
 	uint32_t *next = malloc(t->stations * sizeof(*next));
@@ -211,7 +211,7 @@ static void find_ways(const struct topology *t, struct station *target)
 		memset(far, 0xff, t->stations * sizeof(*far));
 		topology_measure(target, far, queue);
 		for (i = 0; i < t->stations; i++)
-			next[i] = first_nearer(t->station[i], far);
+			next[i] = link_find_nearer(t->station[i], far);
 		target->next = next;
 		next = NULL;
 	}
@@ -227,7 +227,7 @@ struct link *topology_next(struct fabric *f, const struct station *at,
 	uint32_t next;
 
 	if (!target->next)
-		find_ways(t, target);
+		ways_find(t, target);
 	if (!target->next)
 		return NULL;
 	next = target->next[at->index];
@@ -246,7 +246,7 @@ void topology_free(struct fabric *f)
 		free(t->ring[i]);
 	}
 	for (i = 0; i < t->stations; i++) {
-		forget_ways(t->station[i]);
+		ways_forget(t->station[i]);
 		free(t->station[i]->out);
 		free(t->station[i]);
 	}

@@ -17,7 +17,7 @@
 #define NAME_MAX_	24u	/* a link's name consists of two */
 #define SIDE_MAX	16383u
 
-static bool good_name(struct fabric *f, const char *name, struct answer *a)
+static bool name_is_good(struct fabric *f, const char *name, struct answer *a)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
@@ -33,7 +33,7 @@ static bool good_name(struct fabric *f, const char *name, struct answer *a)
 	return true;
 }
 
-static struct station *new_station(struct fabric *f, uint16_t id,
+static struct station *station_new(struct fabric *f, uint16_t id,
 				   struct answer *a)
 {
 	struct node *n = node_find(f, id);
@@ -51,7 +51,7 @@ static struct station *new_station(struct fabric *f, uint16_t id,
 }
 
 /* Read a line "ring NAME NODE...". */
-static bool read_ring(struct fabric *f, struct words *w, struct answer *a)
+static bool ring_read(struct fabric *f, struct words *w, struct answer *a)
 {
 	struct station *s;
 	struct ring *r;
@@ -60,21 +60,21 @@ static bool read_ring(struct fabric *f, struct words *w, struct answer *a)
 
 	if (w->count < 3)
 		return answer_fail(a, "ring NAME NODE...");
-	if (!good_name(f, w->word[1], a))
+	if (!name_is_good(f, w->word[1], a))
 		return false;
 	r = topology_ring(f, w->word[1], a);
 	for (i = 2; r && i < w->count; i++) {
 		if (!node_id_parse(w->word[i], &id))
 			return answer_fail(a, "%.40s: " NODE_ID_RULE,
 					   w->word[i]);
-		s = new_station(f, id, a);
+		s = station_new(f, id, a);
 		if (!s || !topology_join(f, r, s, r->links, a))
 			return false;
 	}
 	return r;
 }
 
-static bool on_ring(const struct ring *r, const struct station *s)
+static bool ring_has_station(const struct ring *r, const struct station *s)
 {
 	unsigned int i;
 
@@ -85,14 +85,14 @@ static bool on_ring(const struct ring *r, const struct station *s)
 }
 
 /* Read a line "switch NAME RING RING...". */
-static bool read_switch(struct fabric *f, struct words *w, struct answer *a)
+static bool switch_read(struct fabric *f, struct words *w, struct answer *a)
 {
 	struct station *s;
 	unsigned int i;
 
 	if (w->count < 4)
 		return answer_fail(a, "switch NAME RING RING...");
-	if (!good_name(f, w->word[1], a))
+	if (!name_is_good(f, w->word[1], a))
 		return false;
 	s = topology_station(f, NULL, w->word[1], a);
 	for (i = 2; s && i < w->count; i++) {
@@ -100,7 +100,7 @@ static bool read_switch(struct fabric *f, struct words *w, struct answer *a)
 
 		if (!r)
 			return answer_fail(a, "no ring %.40s", w->word[i]);
-		if (on_ring(r, s))
+		if (ring_has_station(r, s))
 			return answer_fail(a, "ring %s is there twice",
 					   r->name);
 		if (!topology_join(f, r, s, r->links, a))
@@ -162,7 +162,7 @@ static bool torus_stations(struct fabric *f, struct torus *t, uint16_t first,
 	unsigned int i, n = t->x * t->y;
 
 	for (i = 0; i < n; i++) {
-		t->station[i] = new_station(f, (uint16_t)(first + 4 * i), a);
+		t->station[i] = station_new(f, (uint16_t)(first + 4 * i), a);
 		if (!t->station[i])
 			return false;
 	}
@@ -170,7 +170,7 @@ static bool torus_stations(struct fabric *f, struct torus *t, uint16_t first,
 }
 
 /* Read a line "torus NAME X Y FIRST-NODE". */
-static bool read_torus(struct fabric *f, struct words *w, struct answer *a)
+static bool torus_read(struct fabric *f, struct words *w, struct answer *a)
 {
 	struct torus t = { 0 };
 	uint64_t x, y;
@@ -179,7 +179,7 @@ static bool read_torus(struct fabric *f, struct words *w, struct answer *a)
 
 	if (w->count != 5)
 		return answer_fail(a, "torus NAME X Y FIRST-NODE");
-	if (!good_name(f, w->word[1], a))
+	if (!name_is_good(f, w->word[1], a))
 		return false;
 	if (!parse_number(w->word[2], SIDE_MAX, &x) || !x ||
 	    !parse_number(w->word[3], SIDE_MAX, &y) || !y || x * y < 2)
@@ -200,14 +200,14 @@ static bool read_torus(struct fabric *f, struct words *w, struct answer *a)
 	return ok;
 }
 
-static bool read_shape(struct fabric *f, struct words *w, struct answer *a)
+static bool shape_read(struct fabric *f, struct words *w, struct answer *a)
 {
 	if (!strcmp(w->word[0], "ring"))
-		return read_ring(f, w, a);
+		return ring_read(f, w, a);
 	if (!strcmp(w->word[0], "switch"))
-		return read_switch(f, w, a);
+		return switch_read(f, w, a);
 	if (!strcmp(w->word[0], "torus"))
-		return read_torus(f, w, a);
+		return torus_read(f, w, a);
 	if (!strcmp(w->word[0], "link") || !strcmp(w->word[0], "node"))
 		return true;
 	return answer_fail(a, "%.40s: not ring, switch, torus, link or node",
@@ -215,7 +215,7 @@ static bool read_shape(struct fabric *f, struct words *w, struct answer *a)
 }
 
 /* link, node NAME KEY VALUE...: read after all links. */
-static bool read_settings(struct fabric *f, struct words *w, struct answer *a)
+static bool settings_read(struct fabric *f, struct words *w, struct answer *a)
 {
 	bool link = !strcmp(w->word[0], "link");
 	const char *word[4] = { "set" };
@@ -246,12 +246,12 @@ bool topology_read(struct fabric *f, const char *path, struct answer *a)
 	if (!file)
 		return answer_fail(a, "%.200s: %s", path, strerror(errno));
 	f->topology.fixed = true;
-	ok = words_read_lines(f, file, path, read_shape, a);
+	ok = words_read_lines(f, file, path, shape_read, a);
 	if (ok && !f->topology.rings)
 		ok = answer_fail(a, "%.200s: no ring", path);
 	ok = ok && topology_close(f, a);
 	rewind(file);
-	ok = ok && words_read_lines(f, file, path, read_settings, a);
+	ok = ok && words_read_lines(f, file, path, settings_read, a);
 	fclose(file);
 	if (ok)
 		fabric_keep_initial(f);

@@ -147,7 +147,7 @@ static int coll_exchange(struct member *m, unsigned int to, const void *out,
 }
 
 /* Exchange the own blocks of both ends. */
-static int exchange_blocks(struct member *m, unsigned int to, uint8_t *out,
+static int blocks_exchange(struct member *m, unsigned int to, uint8_t *out,
 			   unsigned int from, uint8_t *in, size_t len)
 {
 	int ret;
@@ -165,7 +165,7 @@ int collective_barrier(struct member *m, size_t bytes)
 
 	(void)bytes;
 	for (unsigned int k = 1; !ret && k < m->size; k *= 2)
-		ret = exchange_blocks(m, (m->rank + k) % m->size, m->buf,
+		ret = blocks_exchange(m, (m->rank + k) % m->size, m->buf,
 				      (m->rank + m->size - k) % m->size,
 				      m->buf + 8, 8);
 	return ret;
@@ -300,7 +300,7 @@ int collective_alltoall(struct member *m, size_t bytes)
 
 		if (pairs)
 			to = from = m->rank ^ k;
-		ret = exchange_blocks(m, to, m->buf, from, m->buf + bytes,
+		ret = blocks_exchange(m, to, m->buf, from, m->buf + bytes,
 				      bytes);
 	}
 	return ret;
@@ -375,7 +375,7 @@ int collective_bruck(struct member *m, size_t bytes)
 
 /* ---- star ---- */
 
-static int answer_one(struct member *m, size_t bytes)
+static int member_answer(struct member *m, size_t bytes)
 {
 	struct sci_status status;
 	struct sci_req *req;
@@ -397,7 +397,7 @@ int collective_star(struct member *m, size_t bytes)
 	int ret = coll_buffer(m, 2 * bytes) ? 0 : -ENOMEM;
 
 	for (unsigned int i = 1; !ret && !m->rank && i < m->size; i++)
-		ret = answer_one(m, bytes);
+		ret = member_answer(m, bytes);
 	if (!m->rank || ret)
 		return ret;
 	block_fill(m, m->rank, 0, m->buf, bytes);

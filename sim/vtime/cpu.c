@@ -12,7 +12,7 @@
 
 #define LINE	64u
 
-static uint64_t offset_of(const struct vt_node *n, const volatile void *addr)
+static uint64_t window_offset(const struct vt_node *n, const volatile void *addr)
 {
 	uint64_t offset = (uint64_t)((uintptr_t)addr - (uintptr_t)n->window);
 
@@ -20,14 +20,14 @@ static uint64_t offset_of(const struct vt_node *n, const volatile void *addr)
 	return offset;
 }
 
-static void use_bus(struct vt_node *n, uint64_t time)
+static void bus_use(struct vt_node *n, uint64_t time)
 {
 	vt_sync(n);
 	n->clock = node_bus(n, n->clock, time);
 	vt_sync(n);
 }
 
-static void store_piece(struct vt_node *n, uint64_t offset, const void *src,
+static void piece_store(struct vt_node *n, uint64_t offset, const void *src,
 			size_t len)
 {
 	for (;;) {
@@ -40,7 +40,7 @@ static void store_piece(struct vt_node *n, uint64_t offset, const void *src,
 	}
 }
 
-static size_t copy_piece(uint64_t offset, size_t len, size_t max)
+static size_t piece_copy(uint64_t offset, size_t len, size_t max)
 {
 	size_t n = max - offset % max;
 
@@ -51,15 +51,15 @@ void vt_store(struct vt_node *n, volatile void *dst, const void *src,
 	      size_t len)
 {
 	const struct vt_profile *p = &n->sim->profile;
-	uint64_t offset = offset_of(n, dst);
+	uint64_t offset = window_offset(n, dst);
 	const uint8_t *from = src;
 
 	while (len) {
-		size_t k = copy_piece(offset, len, LINE);
+		size_t k = piece_copy(offset, len, LINE);
 
-		use_bus(n, k == LINE ? p->bus_line :
+		bus_use(n, k == LINE ? p->bus_line :
 				       (k + 3) / 4 * p->bus_word);
-		store_piece(n, offset, from, k);
+		piece_store(n, offset, from, k);
 		offset += k;
 		from += k;
 		len -= k;
@@ -69,14 +69,14 @@ void vt_store(struct vt_node *n, volatile void *dst, const void *src,
 void vt_store_words(struct vt_node *n, volatile void *dst, const void *src,
 		    size_t len)
 {
-	uint64_t offset = offset_of(n, dst);
+	uint64_t offset = window_offset(n, dst);
 	const uint8_t *from = src;
 
 	while (len) {
-		size_t k = copy_piece(offset, len, 4);
+		size_t k = piece_copy(offset, len, 4);
 
-		use_bus(n, n->sim->profile.bus_word);
-		store_piece(n, offset, from, k);
+		bus_use(n, n->sim->profile.bus_word);
+		piece_store(n, offset, from, k);
 		offset += k;
 		from += k;
 		len -= k;
@@ -86,13 +86,13 @@ void vt_store_words(struct vt_node *n, volatile void *dst, const void *src,
 void vt_load(struct vt_node *n, void *dst, const volatile void *src,
 	     size_t len)
 {
-	uint64_t offset = offset_of(n, src);
+	uint64_t offset = window_offset(n, src);
 	uint8_t *to = dst;
 
 	while (len) {
-		size_t k = copy_piece(offset, len, 8);
+		size_t k = piece_copy(offset, len, 8);
 
-		use_bus(n, n->sim->profile.bus_word);
+		bus_use(n, n->sim->profile.bus_word);
 		for (;;) {
 			uint64_t seen = vt_touches(n);
 
@@ -109,7 +109,7 @@ void vt_load(struct vt_node *n, void *dst, const volatile void *src,
 
 void vt_flush(struct vt_node *n)
 {
-	use_bus(n, n->sim->profile.bus_word);
+	bus_use(n, n->sim->profile.bus_word);
 	sim_csr_write(n->adapter, SCI_PCI_USER_FLUSH, 1);
 }
 
@@ -118,7 +118,7 @@ void vt_barrier(struct vt_node *n)
 	const volatile uint32_t *done = &n->words->done;
 	uint32_t ticket;
 
-	use_bus(n, n->sim->profile.bus_read);
+	bus_use(n, n->sim->profile.bus_read);
 	ticket = sim_csr_read(n->adapter, SCI_PCI_USER_BARRIER);
 	for (;;) {
 		uint64_t seen = vt_touches(n);
@@ -141,7 +141,7 @@ void vt_copy(struct vt_node *n, void *dst, const void *src, size_t len)
 
 uint32_t vt_register(struct vt_node *n, uint32_t offset)
 {
-	use_bus(n, n->sim->profile.bus_read);
+	bus_use(n, n->sim->profile.bus_read);
 	return sim_csr_read(n->adapter, offset);
 }
 

@@ -84,7 +84,7 @@ void vt_at(struct vt_sim *s, uint64_t when, vt_event_fn fn, void *arg)
 	});
 }
 
-static void next_event(struct vt_sim *s)
+static void event_get_next(struct vt_sim *s)
 {
 	struct vt_event e = s->heap[0];
 
@@ -146,7 +146,7 @@ bool vt_run(struct vt_sim *s)
 
 	running = s;
 	while (s->running && s->events && s->heap[0].when <= s->limit)
-		next_event(s);
+		event_get_next(s);
 	running = outer;
 	return !s->running;
 }
@@ -172,7 +172,7 @@ static void node_wake(struct vt_node *n)
 	node_resume(n);
 }
 
-static void time_out(void *arg);
+static void limit_reached(void *arg);
 
 /*
  * Set the time limit of a wait. One event is enough if it is not too late: it computes the next
@@ -183,10 +183,10 @@ static void limit_set(struct vt_node *n)
 	if (n->until >= n->limit)
 		return;
 	n->limit = n->until;
-	vt_at(n->sim, n->limit, time_out, n);
+	vt_at(n->sim, n->limit, limit_reached, n);
 }
 
-static void time_out(void *arg)
+static void limit_reached(void *arg)
 {
 	struct vt_node *n = arg;
 
@@ -231,7 +231,7 @@ static void node_touched(void *arg)
 
 static bool event_is_program(vt_event_fn fn)
 {
-	return fn == node_resume || fn == node_touched || fn == time_out;
+	return fn == node_resume || fn == node_touched || fn == limit_reached;
 }
 
 /* Run events without a change of stacks as far as possible: most events that are due are short. */
@@ -249,7 +249,7 @@ void vt_sync(struct vt_node *n)
 			node_leave(n);
 			break;
 		}
-		next_event(s);
+		event_get_next(s);
 	}
 	s->current = n;
 	s->now = n->clock;

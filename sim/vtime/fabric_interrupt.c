@@ -31,7 +31,7 @@ struct sci_rintr {
 	uint32_t entry;			/* of the ATT */
 };
 
-static struct sci_lintr *find_interrupt(struct vt_fabric *f, uint32_t number,
+static struct sci_lintr *interrupt_find(struct vt_fabric *f, uint32_t number,
 					bool data)
 {
 	struct sci_lintr *i = f->interrupts[number % FABRIC_BUCKETS];
@@ -51,9 +51,9 @@ int fab_lintr_create(struct sci_fabric *base, struct sci_lintr_param *p,
 	if (p->flags & (SCI_INTR_SHARED | SCI_INTR_COUNTING))
 		return -EOPNOTSUPP;
 	if (!(p->flags & SCI_INTR_FIXED))
-		while (find_interrupt(f, p->number, data))
+		while (interrupt_find(f, p->number, data))
 			p->number++;
-	if (find_interrupt(f, p->number, data))
+	if (interrupt_find(f, p->number, data))
 		return -EEXIST;
 	i = calloc(1, sizeof(*i));
 	if (!i)
@@ -74,7 +74,7 @@ int fab_lintr_create(struct sci_fabric *base, struct sci_lintr_param *p,
 	return 0;
 }
 
-static int take_message(struct sci_lintr *i, void *data, size_t *len)
+static int message_take(struct sci_lintr *i, void *data, size_t *len)
 {
 	struct message *m;
 
@@ -104,7 +104,7 @@ int fab_lintr_wait(struct sci_lintr *i, void *data, size_t *len,
 		int ret = -ETIMEDOUT;
 
 		if (i->data) {
-			ret = take_message(i, data, len);
+			ret = message_take(i, data, len);
 		} else if (i->pending) {
 			i->pending = false;
 			i->node->rings--;
@@ -145,7 +145,7 @@ void fab_lintr_destroy(struct sci_lintr *i)
 
 void fabric_interrupt(struct vt_node *n, uint32_t value)
 {
-	struct sci_lintr *i = find_interrupt(n->fabric, value, false);
+	struct sci_lintr *i = interrupt_find(n->fabric, value, false);
 
 	if (!i)
 		return;
@@ -166,7 +166,7 @@ int fab_rintr_connect(struct sci_fabric *base,
 	if (!target)
 		return -EHOSTUNREACH;
 	fabric_ask(f->node);
-	if (!find_interrupt(target->fabric, p->number, p->data))
+	if (!interrupt_find(target->fabric, p->number, p->data))
 		return -ENOENT;
 	r = calloc(1, sizeof(*r));
 	if (!r)
@@ -194,7 +194,7 @@ struct parcel {
 static void parcel_came(void *arg)
 {
 	struct parcel *parcel = arg;
-	struct sci_lintr *i = find_interrupt(parcel->target->fabric,
+	struct sci_lintr *i = interrupt_find(parcel->target->fabric,
 					     parcel->number, true);
 
 	if (i) {
@@ -219,7 +219,7 @@ void fabric_parcel_drop(vt_event_fn fn, void *arg)
 	free(parcel);
 }
 
-static int send_data(struct sci_rintr *r, const void *data, size_t len)
+static int data_send(struct sci_rintr *r, const void *data, size_t len)
 {
 	struct vt_sim *s = r->node->sim;
 	struct message *m = malloc(sizeof(*m) + len);
@@ -245,10 +245,10 @@ int fab_rintr_trigger(struct sci_rintr *r, const void *data, size_t len)
 
 	if (len > SCI_DATA_INTR_MAX)
 		return -EMSGSIZE;
-	if (!find_interrupt(r->target->fabric, r->number, r->data))
+	if (!interrupt_find(r->target->fabric, r->number, r->data))
 		return -ENOTCONN;
 	if (r->data)
-		return send_data(r, data, len);
+		return data_send(r, data, len);
 	vt_store(r->node, r->node->window + (size_t)r->entry * VT_ATT_PAGE,
 		 &zero, sizeof(zero));
 	return 0;

@@ -9,7 +9,7 @@
 
 /* ---- segments ---- */
 
-static struct sci_lseg *find_segment(struct vt_fabric *f, uint32_t id)
+static struct sci_lseg *segment_find(struct vt_fabric *f, uint32_t id)
 {
 	struct sci_lseg *s = f->segments[id % FABRIC_BUCKETS];
 
@@ -24,7 +24,7 @@ static int lseg_take_id(struct vt_fabric *f, struct sci_lseg *s,
 	struct sci_lseg **bucket;
 
 	s->id = p->id;
-	while (find_segment(f, s->id)) {
+	while (segment_find(f, s->id)) {
 		if (!(p->flags & SCI_LSEG_AUTO_ID))
 			return -EEXIST;
 		s->id++;
@@ -80,7 +80,7 @@ int fab_lseg_export(struct sci_lseg *s, unsigned int adapter)
 	return s->exported ? 0 : fabric_export_begin(s);
 }
 
-static void cut_off_importers(struct sci_lseg *s)
+static void importers_cut_off(struct sci_lseg *s)
 {
 	struct list *l;
 
@@ -103,7 +103,7 @@ int fab_lseg_unexport(struct sci_lseg *s, enum sci_unexport how)
 	if (s->exported)
 		fabric_export_end(s);
 	if (how == SCI_UNEXPORT_FORCE) {
-		cut_off_importers(s);
+		importers_cut_off(s);
 	} else if (how == SCI_UNEXPORT_NOTIFY) {
 		list_for_each_safe(pos, n, &s->importers) {
 			r = container_of(pos, struct sci_rseg, link);
@@ -127,7 +127,7 @@ void fab_lseg_destroy(struct sci_lseg *s)
 	vt_sync(s->node);
 	if (s->exported)
 		fabric_export_end(s);
-	cut_off_importers(s);
+	importers_cut_off(s);
 	while (*p != s)
 		p = &(*p)->next;
 	*p = s->next;
@@ -170,7 +170,7 @@ int fab_rseg_connect(struct sci_fabric *f,
 	if (!target)
 		return -EHOSTUNREACH;
 	fabric_ask(n);
-	s = find_segment(target->fabric, p->id);
+	s = segment_find(target->fabric, p->id);
 	if (!s || !s->exported)
 		return -ENOENT;
 	r = calloc(1, sizeof(*r));

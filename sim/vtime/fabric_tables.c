@@ -84,7 +84,7 @@ static size_t list_bytes(const struct sci_lseg *s)
 }
 
 /* Make the lists of pages that the adapter reads: see the data sheet, section 7. */
-static int make_pages(struct sci_lseg *s)
+static int pages_make(struct sci_lseg *s)
 {
 	size_t pages = page_count(s), leaves = leaf_count(s);
 	uint8_t *root;
@@ -126,7 +126,7 @@ int fabric_export_begin(struct sci_lseg *s)
 	uint8_t *e;
 	int id, ret;
 
-	ret = s->pages ? 0 : make_pages(s);
+	ret = s->pages ? 0 : pages_make(s);
 	if (ret)
 		return ret;
 	id = export_id_get(s->node->fabric);

@@ -22,7 +22,7 @@ static const struct command commands[] = {
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-static void print_help(FILE *out)
+static void help_print(FILE *out)
 {
 	fputs("usage: sci model [COMMAND [ARGUMENT...]]\n\n", out);
 	for (size_t i = 0; i < COMMANDS; i++)
@@ -34,7 +34,7 @@ int main(int argc, char **argv)
 {
 	if (argc > 1 && (!strcmp(argv[1], "--help") ||
 			 !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))) {
-		print_help(stdout);
+		help_print(stdout);
 		return 0;
 	}
 	if (argc < 2 || *argv[1] == '-')

@@ -115,7 +115,7 @@ struct vt_network *network_new(struct vt_sim *s, const char *topology)
 	return net;
 }
 
-static void free_links(struct link *l, unsigned int n)
+static void links_free(struct link *l, unsigned int n)
 {
 	for (unsigned int i = 0; l && i < n; i++)
 		free(l[i].span);
@@ -124,14 +124,14 @@ static void free_links(struct link *l, unsigned int n)
 
 void network_free(struct vt_network *net)
 {
-	free_links(net->row, net->links);
-	free_links(net->column, net->sim->nodes);
+	links_free(net->row, net->links);
+	links_free(net->column, net->sim->nodes);
 	free(net);
 }
 
 /* ---- packets ---- */
 
-static void drop_past(struct link *l, uint64_t now)
+static void spans_drop_past(struct link *l, uint64_t now)
 {
 	while (l->first < l->end && l->span[l->first].to + PAST <= now)
 		l->first++;
@@ -228,7 +228,7 @@ struct way {
 
 static void link_cross(struct link *l, struct way *w)
 {
-	drop_past(l, w->now);
+	spans_drop_past(l, w->now);
 	w->when = link_reserve(l, w->when, w->length) + w->hop;
 	l->busy += w->length;
 }
@@ -241,8 +241,8 @@ static void way_go_round(struct link *ring, unsigned int size, unsigned int step
 		link_cross(&ring[(size_t)from * step], w);
 }
 
-static void through_switch(struct vt_network *net, unsigned int from,
-			   unsigned int to, struct way *w)
+static void way_cross_switch(struct vt_network *net, unsigned int from,
+			     unsigned int to, struct way *w)
 {
 	unsigned int k = net->size - 1;
 	struct link *ring = &net->row[(size_t)(from / k) * net->size];
@@ -276,7 +276,7 @@ uint64_t network_pass(struct vt_network *net, unsigned int from,
 	net->packets++;
 	net->bytes += bytes;
 	if (net->switched) {
-		through_switch(net, from, to, &w);
+		way_cross_switch(net, from, to, &w);
 	} else {
 		way_go_round(&net->row[from / x * (size_t)x], x, 1, from % x,
 			     to % x, &w);
@@ -292,7 +292,7 @@ static struct link *link_at(const struct vt_network *net, unsigned int i)
 	return i < net->links ? &net->row[i] : &net->column[i - net->links];
 }
 
-static unsigned int links_of(const struct vt_network *net)
+static unsigned int node_links(const struct vt_network *net)
 {
 	return net->links + (net->columns ? net->sim->nodes : 0);
 }
@@ -303,7 +303,7 @@ void vt_network_load(const struct vt_sim *s, struct vt_network_load *load)
 	uint64_t sum = 0;
 
 	memset(load, 0, sizeof(*load));
-	load->links = links_of(net);
+	load->links = node_links(net);
 	for (unsigned int i = 0; i < load->links; i++) {
 		uint64_t busy = link_at(net, i)->busy;
 
@@ -319,14 +319,14 @@ void vt_network_clear(struct vt_sim *s)
 {
 	struct vt_network *net = s->network;
 
-	for (unsigned int i = 0; i < links_of(net); i++)
+	for (unsigned int i = 0; i < node_links(net); i++)
 		link_at(net, i)->busy = 0;
 	net->packets = 0;
 	net->bytes = 0;
 }
 
-static unsigned int add_new(unsigned int *out, unsigned int n,
-			    unsigned int self, unsigned int node)
+static unsigned int neighbour_add(unsigned int *out, unsigned int n,
+				  unsigned int self, unsigned int node)
 {
 	for (unsigned int i = 0; i < n; i++)
 		if (out[i] == node)
@@ -343,11 +343,11 @@ unsigned int vt_network_neighbours(const struct vt_sim *s, unsigned int node,
 	unsigned int x = net->size, all = s->nodes, row = node / x * x, n = 0;
 
 	if (!net->columns) {
-		n = add_new(out, n, node, (node + 1) % all);
-		return add_new(out, n, node, (node + all - 1) % all);
+		n = neighbour_add(out, n, node, (node + 1) % all);
+		return neighbour_add(out, n, node, (node + all - 1) % all);
 	}
-	n = add_new(out, n, node, row + (node % x + 1) % x);
-	n = add_new(out, n, node, row + (node % x + x - 1) % x);
-	n = add_new(out, n, node, (node + x) % all);
-	return add_new(out, n, node, (node + all - x) % all);
+	n = neighbour_add(out, n, node, row + (node % x + 1) % x);
+	n = neighbour_add(out, n, node, row + (node % x + x - 1) % x);
+	n = neighbour_add(out, n, node, (node + x) % all);
+	return neighbour_add(out, n, node, (node + all - x) % all);
 }

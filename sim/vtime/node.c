@@ -244,7 +244,7 @@ static void host_deadline(void *ctx)
 
 /* ---- its interrupts ---- */
 
-static uint32_t read_le32(const uint8_t *p)
+static uint32_t le32_read(const uint8_t *p)
 {
 	uint32_t v;
 
@@ -262,11 +262,11 @@ static void node_interrupts(void *arg)
 		const uint8_t *e = n->rx + n->rx_head % VT_RX_ENTRIES *
 						   SCI_PCI_RX_ENTRY_SIZE;
 
-		if (read_le32(e + SCI_PCI_RX_TURN) != n->rx_head + 1)
+		if (le32_read(e + SCI_PCI_RX_TURN) != n->rx_head + 1)
 			break;
-		if ((read_le32(e + SCI_PCI_RX_KIND) & 0xffff) ==
+		if ((le32_read(e + SCI_PCI_RX_KIND) & 0xffff) ==
 		    SCI_PCI_RX_INTERRUPT)
-			fabric_interrupt(n, read_le32(e + SCI_PCI_RX_VALUE));
+			fabric_interrupt(n, le32_read(e + SCI_PCI_RX_VALUE));
 		n->rx_head++;
 	}
 	sim_csr_write(n->adapter, SCI_PCI_RX_HEAD, n->rx_head);

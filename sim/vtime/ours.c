@@ -11,7 +11,7 @@
 #include "sim/vtime/ours.h"
 
 /* Make rounds until all rings exist and status lines come at their usual intervals. */
-static unsigned int warm_up(size_t size)
+static unsigned int rings_warm_up(size_t size)
 {
 	return size > 16384 ? 2 : 48;
 }
@@ -66,7 +66,7 @@ static int ours_choose(struct sci_ep *ep, enum ours_mode mode)
 	return ret;
 }
 
-static int open_side(struct vt_node *n, const struct pingpong *pp,
+static int side_open(struct vt_node *n, const struct pingpong *pp,
 		     struct side *s)
 {
 	const struct sci_addr other = { .node = 8, .id = 1 };
@@ -88,7 +88,7 @@ static int open_side(struct vt_node *n, const struct pingpong *pp,
 	return s->buf ? 0 : -1;
 }
 
-static void close_side(const struct pingpong *pp, struct side *s)
+static void side_close(const struct pingpong *pp, struct side *s)
 {
 	if (s->peer)
 		sci_disconnect(s->peer);
@@ -161,10 +161,10 @@ static void ours_play(struct vt_node *n, void *arg)
 {
 	struct pingpong *pp = arg;
 	struct side s = { 0 };
-	int ret = open_side(n, pp, &s);
+	int ret = side_open(n, pp, &s);
 
-	for (unsigned int i = 0; !ret && i < warm_up(pp->size) + pp->rounds; i++) {
-		if (i == warm_up(pp->size) && !vt_index(n))
+	for (unsigned int i = 0; !ret && i < rings_warm_up(pp->size) + pp->rounds; i++) {
+		if (i == rings_warm_up(pp->size) && !vt_index(n))
 			ours_begin(n, pp);
 		ret = vt_index(n) ? ours_recv_one(pp, &s) : ours_send_one(pp, &s);
 		if (ret)
@@ -178,7 +178,7 @@ static void ours_play(struct vt_node *n, void *arg)
 		ret = vt_index(n) ? ours_recv_one(pp, &s) : ours_send_one(pp, &s);
 	if (ret)
 		pp->error = ret;
-	close_side(pp, &s);
+	side_close(pp, &s);
 }
 
 bool ours_pingpong(const struct vt_profile *p, enum ours_mode mode,
@@ -192,7 +192,7 @@ bool ours_pingpong(const struct vt_profile *p, enum ours_mode mode,
 
 	if (!s)
 		return false;
-	vt_set_limit(s, PATIENCE + (warm_up(size) + rounds) * 2ull * size *
+	vt_set_limit(s, PATIENCE + (rings_warm_up(size) + rounds) * 2ull * size *
 			BYTE_PATIENCE);
 	for (unsigned int i = 0; i < 2; i++)
 		vt_start(vt_node(s, i), ours_play, &pp);
@@ -204,7 +204,7 @@ bool ours_pingpong(const struct vt_profile *p, enum ours_mode mode,
 	return done && !pp.error;
 }
 
-static bool good_size(const char *text)
+static bool size_is_good(const char *text)
 {
 	char *end;
 	unsigned long n = strtoul(text, &end, 0);
@@ -230,7 +230,7 @@ int pingpong_main(int argc, char **argv)
 		return 2;
 	}
 	for (int k = i; k < argc; k++)
-		if (!good_size(argv[k]))
+		if (!size_is_good(argv[k]))
 			return 2;
 	if (!vt_profile_find(&p, NULL, argv[1]))
 		return 2;

@@ -77,7 +77,7 @@ static enum paper_system papers_choose(enum paper_system sys, size_t bytes)
 	return sys;
 }
 
-static double print_equations(const struct vt_profile *p, size_t bytes)
+static double equations_print(const struct vt_profile *p, size_t bytes)
 {
 	struct mpich_parameters m = mpich_parameters(p);
 	double seconds;
@@ -112,7 +112,7 @@ double papers_latency(const struct vt_profile *p, enum paper_system sys,
 	case MPICH_RENDEZVOUS:
 		return papers_pingpong(p, &mpich_rendezvous, bytes);
 	case MPICH_EQUATIONS:
-		return print_equations(p, bytes);
+		return equations_print(p, bytes);
 	default:
 		return 0;
 	}
@@ -139,7 +139,7 @@ double papers_modelled(const struct vt_profile *p,
 	return papers_bandwidth(p, f->system);
 }
 
-static void print_figure(const struct vt_profile *p, const struct paper_figure *f)
+static void figure_print(const struct vt_profile *p, const struct paper_figure *f)
 {
 	double v = papers_modelled(p, f);
 
@@ -167,7 +167,7 @@ int papers_main(int argc, char **argv)
 	printf("%-7s %-21s %-12s %9s %9s %7s  %s\n", "profile", "system",
 	       "metric", "paper", "modelled", "error", "source");
 	for (size_t i = 0; i < papers_published_count; i++)
-		print_figure(&p[strcmp(papers_published[i].profile, p[0].name) != 0],
+		figure_print(&p[strcmp(papers_published[i].profile, p[0].name) != 0],
 			     &papers_published[i]);
 	return 0;
 }

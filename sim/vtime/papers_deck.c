@@ -92,7 +92,7 @@ static void deck_take_packet(struct paper_side *s, const struct packet *from,
 }
 
 /* Wait for flow control: the receiver has not read these packets yet. */
-static void await_room(struct paper_side *s, uint32_t most)
+static void room_await(struct paper_side *s, uint32_t most)
 {
 	struct mailbox *near = s->near;
 	const volatile uint32_t *position = &near->position;
@@ -108,7 +108,7 @@ static void await_room(struct paper_side *s, uint32_t most)
 	}
 }
 
-static void tell_position(struct paper_side *s)
+static void position_tell(struct paper_side *s)
 {
 	volatile struct mailbox *far = s->far;
 
@@ -118,24 +118,24 @@ static void tell_position(struct paper_side *s)
 
 /* ---- protocol 1 ---- */
 
-static size_t memory_1(size_t bytes)
+static size_t protocol1_memory(size_t bytes)
 {
 	(void)bytes;
 	return sizeof(struct mailbox);
 }
 
-static void send_1(struct paper_side *s)
+static void protocol1_send(struct paper_side *s)
 {
 	volatile struct mailbox *far = s->far;
 
 	deck_lock(s);
-	await_room(s, SLOTS);
+	room_await(s, SLOTS);
 	deck_put_packet(s, &far->ring[s->sent % SLOTS], s->buf, s->size, s->sent);
 	s->sent++;
 	deck_unlock(s);
 }
 
-static const uint8_t *recv_1(struct paper_side *s)
+static const uint8_t *protocol1_recv(struct paper_side *s)
 {
 	struct mailbox *near = s->near;
 	const struct packet *packet = &near->ring[s->got % SLOTS];
@@ -143,26 +143,26 @@ static const uint8_t *recv_1(struct paper_side *s)
 	deck_lock(s);
 	deck_take_packet(s, packet, s->got, PLACES - 1);
 	vt_copy(s->node, s->buf, packet->data, SHORT_MAX);
-	tell_position(s);
+	position_tell(s);
 	deck_unlock(s);
 	return s->buf;
 }
 
 /* ---- protocol 2 ---- */
 
-static size_t memory_2(size_t bytes)
+static size_t protocol2_memory(size_t bytes)
 {
 	return sizeof(struct mailbox) + paper_lines(HEADER + bytes);
 }
 
-static void send_2(struct paper_side *s)
+static void protocol2_send(struct paper_side *s)
 {
 	volatile struct mailbox *far = s->far;
 	uint8_t line[PAPER_LINE] = { 0 };
 	size_t first = PAPER_LINE - HEADER;
 
 	deck_lock(s);
-	await_room(s, 1);
+	room_await(s, 1);
 	/* make one copy, which begins with the header */
 	memcpy(line, &s->size, sizeof(s->size));
 	memcpy(line + HEADER, s->buf, s->size < first ? s->size : first);
@@ -176,7 +176,7 @@ static void send_2(struct paper_side *s)
 	deck_unlock(s);
 }
 
-static const uint8_t *recv_2(struct paper_side *s)
+static const uint8_t *protocol2_recv(struct paper_side *s)
 {
 	struct mailbox *near = s->near;
 	size_t size;
@@ -186,19 +186,19 @@ static const uint8_t *recv_2(struct paper_side *s)
 	vt_busy(s->node, s->profile->load_local);
 	memcpy(&size, near->data, sizeof(size));
 	vt_copy(s->node, s->buf, near->data + HEADER, size);
-	tell_position(s);
+	position_tell(s);
 	deck_unlock(s);
 	return s->buf;
 }
 
 /* ---- protocol 3 ---- */
 
-static size_t memory_3(size_t bytes)
+static size_t protocol3_memory(size_t bytes)
 {
 	return sizeof(struct mailbox) + paper_lines(bytes);
 }
 
-static void send_3(struct paper_side *s)
+static void protocol3_send(struct paper_side *s)
 {
 	volatile struct mailbox *far = s->far;
 	struct mailbox *near = s->near;
@@ -212,7 +212,7 @@ static void send_3(struct paper_side *s)
 	deck_unlock(s);
 }
 
-static const uint8_t *recv_3(struct paper_side *s)
+static const uint8_t *protocol3_recv(struct paper_side *s)
 {
 	volatile struct mailbox *far = s->far;
 	struct mailbox *near = s->near;
@@ -225,6 +225,6 @@ static const uint8_t *recv_3(struct paper_side *s)
 	return near->data;
 }
 
-const struct paper_protocol deck_1 = { memory_1, SHORT_MAX, send_1, recv_1 };
-const struct paper_protocol deck_2 = { memory_2, SIZE_MAX, send_2, recv_2 };
-const struct paper_protocol deck_3 = { memory_3, SIZE_MAX, send_3, recv_3 };
+const struct paper_protocol deck_1 = { protocol1_memory, SHORT_MAX, protocol1_send, protocol1_recv };
+const struct paper_protocol deck_2 = { protocol2_memory, SIZE_MAX, protocol2_send, protocol2_recv };
+const struct paper_protocol deck_3 = { protocol3_memory, SIZE_MAX, protocol3_send, protocol3_recv };

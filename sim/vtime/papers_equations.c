@@ -12,7 +12,7 @@
 #define CONTROL		16u	/* C: of an eager message's packet */
 
 /* Return N / B_cr(N): the time of the first packet, and of the packets that follow it. */
-static double copy_remote(const struct mpich_parameters *m, size_t n)
+static double remote_copy_time(const struct mpich_parameters *m, size_t n)
 {
 	if (!n)
 		return 0;
@@ -20,21 +20,21 @@ static double copy_remote(const struct mpich_parameters *m, size_t n)
 	       (n > S_PACKET ? (double)(n - S_PACKET) / m->b_cr : 0);
 }
 
-static double copy_local(const struct mpich_parameters *m, size_t n)
+static double local_copy_time(const struct mpich_parameters *m, size_t n)
 {
 	return n ? m->l_cl + (double)n / m->b_cl : 0;
 }
 
 double mpich_equation_short(const struct mpich_parameters *m, size_t n)
 {
-	return copy_remote(m, S_PACKET) + m->l_lr + m->l_header +
-	       copy_local(m, n);
+	return remote_copy_time(m, S_PACKET) + m->l_lr + m->l_header +
+	       local_copy_time(m, n);
 }
 
 double mpich_equation_eager(const struct mpich_parameters *m, size_t n)
 {
-	return copy_remote(m, n) + mpich_equation_short(m, CONTROL - S_HEADER) +
-	       copy_local(m, n) + m->l_rw;
+	return remote_copy_time(m, n) + mpich_equation_short(m, CONTROL - S_HEADER) +
+	       local_copy_time(m, n) + m->l_rw;
 }
 
 double mpich_equation_rendezvous(const struct mpich_parameters *m, size_t n)
@@ -47,9 +47,9 @@ double mpich_equation_rendezvous(const struct mpich_parameters *m, size_t n)
 	blocks = blocks > parts ? blocks - parts : 0;
 	rest = n - m->s_block * blocks;
 	return (double)(1 + 2 * parts) * mpich_equation_short(m, 16) +
-	       (double)blocks * (copy_remote(m, m->s_block) + m->l_packet) +
-	       (double)parts * copy_local(m, m->s_block) +
-	       copy_remote(m, rest);
+	       (double)blocks * (remote_copy_time(m, m->s_block) + m->l_packet) +
+	       (double)parts * local_copy_time(m, m->s_block) +
+	       remote_copy_time(m, rest);
 }
 
 static double equation_rate(size_t n, double time)

@@ -73,7 +73,7 @@ static void mpich_store(struct paper_side *s, volatile void *to, const void *fro
 	}
 }
 
-static void check_errors(struct paper_side *s)
+static void errors_check(struct paper_side *s)
 {
 	vt_register(s->node, SCI_PCI_USER_ERRORS);
 }
@@ -93,7 +93,7 @@ static void mpich_put_packet(struct paper_side *s, const void *payload, size_t l
 	vt_busy(s->node, s->profile->line_put);
 	mpich_store(s, &far->ring[s->sent % SLOTS], &packet, sizeof(packet));
 	s->sent++;
-	check_errors(s);
+	errors_check(s);
 }
 
 /* Take a packet from the only ring, that of the other process. */
@@ -122,19 +122,19 @@ static void mpich_mpir(struct paper_side *s)
 
 /* ---- short ---- */
 
-static size_t memory_short(size_t bytes)
+static size_t short_memory(size_t bytes)
 {
 	(void)bytes;
 	return sizeof(struct shared);
 }
 
-static void send_short(struct paper_side *s)
+static void short_send(struct paper_side *s)
 {
 	mpich_mpir(s);
 	mpich_put_packet(s, s->buf, s->size);
 }
 
-static const uint8_t *recv_short(struct paper_side *s)
+static const uint8_t *short_recv(struct paper_side *s)
 {
 	const struct packet *packet = mpich_take_packet(s);
 
@@ -147,30 +147,30 @@ static const uint8_t *recv_short(struct paper_side *s)
 
 /* ---- eager ---- */
 
-static size_t memory_eager(size_t bytes)
+static size_t eager_memory(size_t bytes)
 {
 	return sizeof(struct shared) + paper_lines(bytes);
 }
 
 /* Store, and wait until the stores have arrived: the next packet announces them. */
-static void store_and_wait(struct paper_side *s, volatile void *to,
-			   const void *from, size_t len)
+static void mpich_store_and_wait(struct paper_side *s, volatile void *to,
+				 const void *from, size_t len)
 {
 	mpich_store(s, to, from, len);
 	vt_barrier(s->node);
-	check_errors(s);
+	errors_check(s);
 }
 
-static void send_eager(struct paper_side *s)
+static void eager_send(struct paper_side *s)
 {
 	volatile struct shared *far = s->far;
 
 	mpich_mpir(s);
-	store_and_wait(s, far->data, s->buf, s->size);
+	mpich_store_and_wait(s, far->data, s->buf, s->size);
 	mpich_put_packet(s, "", 0);
 }
 
-static const uint8_t *recv_eager(struct paper_side *s)
+static const uint8_t *eager_recv(struct paper_side *s)
 {
 	volatile struct shared *far = s->far;
 	struct shared *near = s->near;
@@ -190,25 +190,25 @@ static size_t mpich_least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-static size_t memory_rendezvous(size_t bytes)
+static size_t rendezvous_memory(size_t bytes)
 {
 	return sizeof(struct shared) + paper_lines(mpich_least(bytes, MPICH_BUFFER));
 }
 
-static void send_part(struct paper_side *s, const uint8_t *from, size_t len)
+static void part_send(struct paper_side *s, const uint8_t *from, size_t len)
 {
 	volatile struct shared *far = s->far;
 
 	mpich_take_packet(s);				/* the buffer's address */
 	packet_taken(s);
 	for (size_t at = 0; at < len; at += MPICH_BLOCK) {
-		store_and_wait(s, far->data + at, from + at,
-			       mpich_least(len - at, MPICH_BLOCK));
+		mpich_store_and_wait(s, far->data + at, from + at,
+				     mpich_least(len - at, MPICH_BLOCK));
 		mpich_put_packet(s, "", 0); /* BLOCK_READY, or the end */
 	}
 }
 
-static void recv_part(struct paper_side *s, uint8_t *to, size_t len)
+static void part_recv(struct paper_side *s, uint8_t *to, size_t len)
 {
 	struct shared *near = s->near;
 
@@ -221,30 +221,30 @@ static void recv_part(struct paper_side *s, uint8_t *to, size_t len)
 	}
 }
 
-static void send_rendezvous(struct paper_side *s)
+static void rendezvous_send(struct paper_side *s)
 {
 	mpich_mpir(s);
 	mpich_put_packet(s, "", 0); /* the request */
 	for (size_t at = 0; at < s->size; at += MPICH_BUFFER)
-		send_part(s, s->buf + at, mpich_least(s->size - at, MPICH_BUFFER));
+		part_send(s, s->buf + at, mpich_least(s->size - at, MPICH_BUFFER));
 }
 
-static const uint8_t *recv_rendezvous(struct paper_side *s)
+static const uint8_t *rendezvous_recv(struct paper_side *s)
 {
 	mpich_take_packet(s);
 	packet_taken(s);
 	for (size_t at = 0; at < s->size; at += MPICH_BUFFER)
-		recv_part(s, s->buf + at, mpich_least(s->size - at, MPICH_BUFFER));
+		part_recv(s, s->buf + at, mpich_least(s->size - at, MPICH_BUFFER));
 	mpich_mpir(s);
 	return s->buf;
 }
 
 const struct paper_protocol mpich_short = {
-	memory_short, SHORT_MAX, send_short, recv_short,
+	short_memory, SHORT_MAX, short_send, short_recv,
 };
 const struct paper_protocol mpich_eager = {
-	memory_eager, SIZE_MAX, send_eager, recv_eager,
+	eager_memory, SIZE_MAX, eager_send, eager_recv,
 };
 const struct paper_protocol mpich_rendezvous = {
-	memory_rendezvous, SIZE_MAX, send_rendezvous, recv_rendezvous,
+	rendezvous_memory, SIZE_MAX, rendezvous_send, rendezvous_recv,
 };

@@ -65,7 +65,7 @@ static bool profile_wrong(const struct reader *r, const char *why, const char *w
 	return false;
 }
 
-static bool set_figure(struct reader *r, const char *name, const char *text)
+static bool figure_set(struct reader *r, const char *name, const char *text)
 {
 	for (size_t i = 0; i < FIGURES; i++) {
 		const struct figure *f = &figures[i];
@@ -87,7 +87,7 @@ static bool set_figure(struct reader *r, const char *name, const char *text)
 	return profile_wrong(r, "no such figure", name);
 }
 
-static bool set_text(struct reader *r, char *to, size_t size, const char *text)
+static bool text_set(struct reader *r, char *to, size_t size, const char *text)
 {
 	size_t len = strcspn(text, "\n");
 
@@ -100,15 +100,15 @@ static bool set_text(struct reader *r, char *to, size_t size, const char *text)
 	return true;
 }
 
-static bool read_line(struct reader *r, char *line)
+static bool line_read(struct reader *r, char *line)
 {
 	struct vt_profile *p = r->profile;
 	char *name, *value, *save;
 
 	if (!strncmp(line, "name ", 5))
-		return set_text(r, p->name, sizeof(p->name), line + 5);
+		return text_set(r, p->name, sizeof(p->name), line + 5);
 	if (!strncmp(line, "title ", 6))
-		return set_text(r, p->title, sizeof(p->title), line + 6);
+		return text_set(r, p->title, sizeof(p->title), line + 6);
 	line[strcspn(line, "#\n")] = '\0';
 	name = strtok_r(line, " \t", &save);
 	if (!name)
@@ -116,7 +116,7 @@ static bool read_line(struct reader *r, char *line)
 	value = strtok_r(NULL, " \t", &save);
 	if (!value || strtok_r(NULL, " \t", &save))
 		return profile_wrong(r, "is not NAME VALUE", name);
-	return set_figure(r, name, value);
+	return figure_set(r, name, value);
 }
 
 static bool profile_complete(struct reader *r)
@@ -143,7 +143,7 @@ bool vt_profile_read(struct vt_profile *p, const char *path)
 	}
 	while (good && fgets(line, sizeof(line), f)) {
 		r.line++;
-		good = read_line(&r, line);
+		good = line_read(&r, line);
 	}
 	fclose(f);
 	return good && profile_complete(&r);

@@ -9,7 +9,7 @@
 
 #define SOURCE	"sim/profiles"
 
-static const char *folder_of_ours(char *path, size_t size)
+static const char *folder_get_default(char *path, size_t size)
 {
 	static const char *const places[] = {
 		"/../share/libsci/profiles", "/../" SOURCE,
@@ -39,7 +39,7 @@ bool vt_profile_find(struct vt_profile *p, const char *folder, const char *name)
 	if (strchr(name, '/'))
 		return vt_profile_read(p, name);
 	if (!folder)
-		folder = folder_of_ours(buf, sizeof(buf));
+		folder = folder_get_default(buf, sizeof(buf));
 	snprintf(path, sizeof(path), "%s/%s.profile", folder, name);
 	return vt_profile_read(p, path);
 }

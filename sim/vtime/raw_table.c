@@ -56,7 +56,7 @@ static const char *const names[] = {
 	[RAW_COPY] = "local copy, MB/s",
 };
 
-static void print_published(const struct vt_profile *p)
+static void published_print(const struct vt_profile *p)
 {
 	printf("%-24s %6s %9s %9s %7s  %s\n", "", "bytes", "measured",
 	       "modelled", "error", "source");
@@ -73,7 +73,7 @@ static void print_published(const struct vt_profile *p)
 	}
 }
 
-static void print_writes(const struct vt_profile *p)
+static void writes_print(const struct vt_profile *p)
 {
 	static const size_t sizes[] = {
 		1, 4, 8, 16, 17, 32, 48, 60, 63, 64, 65, 80, 96, 112, 124, 127,
@@ -89,7 +89,7 @@ static void print_writes(const struct vt_profile *p)
 	}
 }
 
-static void print_rates(const struct vt_profile *p)
+static void rates_print(const struct vt_profile *p)
 {
 	printf("\nMB/s, blocks %11s %9s %9s %9s\n", "bursts", "words", "reads",
 	       "copy");
@@ -112,8 +112,8 @@ int raw_main(int argc, char **argv)
 	if (!vt_profile_find(&p, NULL, argv[1]))
 		return 2;
 	printf("profile %s: %s\n\n", p.name, p.title);
-	print_published(&p);
-	print_writes(&p);
-	print_rates(&p);
+	published_print(&p);
+	writes_print(&p);
+	rates_print(&p);
 	return 0;
 }

@@ -93,7 +93,7 @@ static void stat_add(uint64_t *most, uint64_t *all, uint64_t value)
 		*most = value;
 }
 
-static void add_stats(struct scale_result *r, const struct member *m)
+static void stats_add(struct scale_result *r, const struct member *m)
 {
 	struct sci_ep_stats stats = { .size = sizeof(stats) };
 
@@ -105,7 +105,7 @@ static void add_stats(struct scale_result *r, const struct member *m)
 		r->att = vt_att_max(m->node);
 }
 
-static void round_ends(struct world *w, enum round round)
+static void round_end(struct world *w, enum round round)
 {
 	struct scale_result *r = w->result;
 
@@ -120,28 +120,28 @@ static void round_ends(struct world *w, enum round round)
 
 /* ---- waiting for each other ---- */
 
-static void wake_all(struct world *w)
+static void members_wake(struct world *w)
 {
 	for (unsigned int i = 0; i < w->setup->nodes; i++)
 		vt_touch(vt_node(w->sim, i));
 }
 
-static void round_begins(void *arg)
+static void round_begin(void *arg)
 {
 	vt_network_clear(arg);
 }
 
 /* Let all programs continue: the last one has arrived. No round ends before the first wait. */
-static void last_one(struct world *w)
+static void barrier_release(struct world *w)
 {
 	if (w->turn)
-		round_ends(w, (enum round)(w->turn - 1));
+		round_end(w, (enum round)(w->turn - 1));
 	w->here = 0;
 	w->turn++;
 	w->begin = w->latest + QUIET;
 	w->end = 0;
-	vt_at(w->sim, w->begin, round_begins, w->sim);
-	wake_all(w);
+	vt_at(w->sim, w->begin, round_begin, w->sim);
+	members_wake(w);
 }
 
 /* Wait, and answer peers, until all programs have arrived. They go on at the same time. */
@@ -153,7 +153,7 @@ static void member_meet(struct world *w, struct member *m)
 	if (vt_clock(n) > w->latest)
 		w->latest = vt_clock(n);
 	if (++w->here == m->size)
-		last_one(w);
+		barrier_release(w);
 	while (w->turn == turn && !w->error) {
 		uint64_t seen = vt_touches(n);
 
@@ -193,12 +193,12 @@ static void scale_play(struct vt_node *n, void *arg)
 	for (int i = 0; !ret && i < ROUNDS; i++)
 		ret = play_round(w, &m, (enum round)i);
 	if (!ret) {
-		add_stats(w->result, &m);
+		stats_add(w->result, &m);
 		member_meet(w, &m);
 	} else if (!w->error) {
 		w->error = ret;
 		w->failed = vt_id(n);
-		wake_all(w);
+		members_wake(w);
 	}
 	member_close(&m);
 }

@@ -38,7 +38,7 @@ static void scale_usage(FILE *out)
 	      "its memory peers may write to.\n", out);
 }
 
-static bool parse_number(const char *text, uint64_t min, uint64_t max,
+static bool number_parse(const char *text, uint64_t min, uint64_t max,
 			 const char *what, uint64_t *out)
 {
 	char *end;
@@ -53,7 +53,7 @@ static bool parse_number(const char *text, uint64_t min, uint64_t max,
 	return false;
 }
 
-static bool set_option(struct options *o, int c)
+static bool option_set(struct options *o, int c)
 {
 	uint64_t v = 0;
 	bool good = true;
@@ -66,14 +66,14 @@ static bool set_option(struct options *o, int c)
 		o->setup.topology = optarg;
 		break;
 	case 'b':
-		good = parse_number(optarg, 0, BYTES_MAX, "BYTES", &v);
+		good = number_parse(optarg, 0, BYTES_MAX, "BYTES", &v);
 		o->setup.bytes = v;
 		break;
 	case 's':
-		good = parse_number(optarg, 0, UINT64_MAX, "SEED", &o->setup.seed);
+		good = number_parse(optarg, 0, UINT64_MAX, "SEED", &o->setup.seed);
 		break;
 	case 'l':
-		good = parse_number(optarg, 0, 500000, "LOSS", &v);
+		good = number_parse(optarg, 0, 500000, "LOSS", &v);
 		o->setup.loss = (uint32_t)v;
 		break;
 	case 'T':
@@ -89,7 +89,7 @@ static bool set_option(struct options *o, int c)
 	return good;
 }
 
-static bool get_options(struct options *o, int argc, char **argv)
+static bool options_get(struct options *o, int argc, char **argv)
 {
 	static const struct option names[] = {
 		{ "tsv", no_argument, NULL, 'T' },
@@ -99,7 +99,7 @@ static bool get_options(struct options *o, int argc, char **argv)
 	int c;
 
 	while ((c = getopt_long(argc, argv, "p:t:b:s:l:", names, NULL)) != -1)
-		if (!set_option(o, c))
+		if (!option_set(o, c))
 			return false;
 	if (argc - optind >= 2)
 		return true;
@@ -107,7 +107,7 @@ static bool get_options(struct options *o, int argc, char **argv)
 	return false;
 }
 
-static bool find_pattern(const char *name, enum scale_pattern *p)
+static bool pattern_find(const char *name, enum scale_pattern *p)
 {
 	for (int i = 0; i < SCALE_PATTERNS; i++) {
 		*p = (enum scale_pattern)i;
@@ -118,12 +118,12 @@ static bool find_pattern(const char *name, enum scale_pattern *p)
 	return false;
 }
 
-static bool good_nodes(int argc, char **argv)
+static bool nodes_are_good(int argc, char **argv)
 {
 	uint64_t nodes;
 
 	for (int i = optind + 1; i < argc; i++)
-		if (!parse_number(argv[i], 2, VT_NODES_MAX, "NODES", &nodes))
+		if (!number_parse(argv[i], 2, VT_NODES_MAX, "NODES", &nodes))
 			return false;
 	return true;
 }
@@ -155,7 +155,7 @@ static size_t scale_shown(const struct options *o)
 	return o->host ? COLUMNS : COLUMNS - HOST_COLUMNS;
 }
 
-static void print_names(const struct options *o)
+static void names_print(const struct options *o)
 {
 	printf(o->tsv ? "%s\t%s" : "%-10s %-12s", "pattern", "topology");
 	for (size_t i = 0; i < scale_shown(o); i++) {
@@ -167,7 +167,7 @@ static void print_names(const struct options *o)
 	putchar('\n');
 }
 
-static void print_result(const struct options *o, const struct scale_result *r)
+static void result_print(const struct options *o, const struct scale_result *r)
 {
 	const struct scale_setup *s = &o->setup;
 	double n = s->nodes, time = (double)r->time;
@@ -204,20 +204,20 @@ int scale_main(int argc, char **argv)
 	};
 	struct vt_profile profile;
 
-	if (!get_options(&o, argc, argv) ||
-	    !find_pattern(argv[optind], &o.setup.pattern) ||
-	    !good_nodes(argc, argv) ||
+	if (!options_get(&o, argc, argv) ||
+	    !pattern_find(argv[optind], &o.setup.pattern) ||
+	    !nodes_are_good(argc, argv) ||
 	    !vt_profile_find(&profile, NULL, o.profile))
 		return 2;
 	o.setup.profile = &profile;
-	print_names(&o);
+	names_print(&o);
 	for (int i = optind + 1; i < argc; i++) {
 		struct scale_result r;
 
 		o.setup.nodes = (unsigned int)strtoul(argv[i], NULL, 0);
 		if (!scale_run(&o.setup, &r))
 			return 1;
-		print_result(&o, &r);
+		result_print(&o, &r);
 	}
 	return 0;
 }

@@ -300,8 +300,8 @@ int msg_wait(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeout)
 
 /* ---- libsci/fabric/net: there is none ---- */
 
-static int no_net(struct sci_fabric **out, const struct sci_fabric_place *at,
-		  const char *arg)
+static int net_open_none(struct sci_fabric **out, const struct sci_fabric_place *at,
+			 const char *arg)
 {
 	(void)out;
 	(void)at;
@@ -309,4 +309,4 @@ static int no_net(struct sci_fabric **out, const struct sci_fabric_place *at,
 	return -ENODEV;
 }
 
-const struct sci_fabric_ops sci_net_fabric = { .name = "net", .open = no_net };
+const struct sci_fabric_ops sci_net_fabric = { .name = "net", .open = net_open_none };

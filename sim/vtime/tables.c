@@ -47,8 +47,8 @@ void table_free(struct table *t)
 }
 
 __attribute__((format(printf, 3, 4)))
-static struct table_row row_of(const struct vt_profile *p, const char *system,
-			       const char *fmt, ...)
+static struct table_row row_make(const struct vt_profile *p, const char *system,
+				 const char *fmt, ...)
 {
 	struct table_row row = {
 		.paper = NAN, .modelled = NAN, .ours = NAN, .bound = NAN,
@@ -63,7 +63,7 @@ static struct table_row row_of(const struct vt_profile *p, const char *system,
 	return row;
 }
 
-static void write_value(FILE *f, double v, char end)
+static void value_write(FILE *f, double v, char end)
 {
 	if (isnan(v))
 		fprintf(f, "-%c", end);
@@ -84,10 +84,10 @@ bool table_write(const struct table *t, const char *path)
 		const struct table_row *r = &t->row[i];
 
 		fprintf(f, "%s\t%s\t%s\t", r->profile, r->system, r->metric);
-		write_value(f, r->paper, '\t');
-		write_value(f, r->modelled, '\t');
-		write_value(f, r->ours, '\t');
-		write_value(f, r->bound, '\n');
+		value_write(f, r->paper, '\t');
+		value_write(f, r->modelled, '\t');
+		value_write(f, r->ours, '\t');
+		value_write(f, r->bound, '\n');
 	}
 	if (fclose(f)) {
 		fprintf(stderr, "sci-model: %s: %s\n", path, strerror(errno));
@@ -128,7 +128,7 @@ bool tables_raw(struct table *t, const struct vt_profile *p)
 
 		if (strcmp(f->profile, p->name))
 			continue;
-		row = row_of(p, "hardware", "%s:%zu", names[f->what], f->bytes);
+		row = row_make(p, "hardware", "%s:%zu", names[f->what], f->bytes);
 		row.paper = f->value;
 		row.modelled = raw_modelled(p, f);
 		if (!row.modelled)
@@ -191,8 +191,8 @@ static bool row_published(struct table *t, const struct vt_profile *p,
 	struct table_row row;
 	double v;
 
-	row = row_of(p, papers_name(f->system),
-		     f->metric == PAPER_LATENCY ? "latency_us:%zu" :
+	row = row_make(p, papers_name(f->system),
+		       f->metric == PAPER_LATENCY ? "latency_us:%zu" :
 						  "bandwidth_MB/s", f->bytes);
 	row.paper = f->value;
 	v = papers_modelled(p, f);
@@ -229,7 +229,7 @@ struct contest {
 	bool good;
 };
 
-static bool paper_wins(struct contest *c, size_t bytes)
+static bool paper_is_faster(struct contest *c, size_t bytes)
 {
 	double after = papers_latency(c->profile, c->after, bytes);
 	double before = papers_latency(c->profile, c->before, bytes);
@@ -238,7 +238,7 @@ static bool paper_wins(struct contest *c, size_t bytes)
 	return after <= before;
 }
 
-static bool ours_wins(struct contest *c, size_t bytes)
+static bool ours_is_faster(struct contest *c, size_t bytes)
 {
 	struct ours_result lines, direct;
 
@@ -269,15 +269,15 @@ bool tables_crossovers(struct table *t, const struct vt_profile *p)
 {
 	struct contest deck = { p, DECK_2, DECK_3, true };
 	struct contest mpich = { p, MPICH_EAGER, MPICH_RENDEZVOUS, true };
-	struct table_row row = row_of(p, "DECK", "protocol 3 from, bytes");
+	struct table_row row = row_make(p, "DECK", "protocol 3 from, bytes");
 
 	row.paper = strcmp(p->name, "B") ? NAN : 1024;	/* its IV */
-	row.modelled = figure_crossover(&deck, paper_wins);
-	row.ours = figure_crossover(&deck, ours_wins);
+	row.modelled = figure_crossover(&deck, paper_is_faster);
+	row.ours = figure_crossover(&deck, ours_is_faster);
 	table_add(t, &row);
-	row = row_of(p, "SCI-MPICH", "rendezvous from, bytes");
+	row = row_make(p, "SCI-MPICH", "rendezvous from, bytes");
 	row.paper = strcmp(p->name, "B") ? NAN : 32768;	/* DECK IV.A */
-	row.modelled = figure_crossover(&mpich, paper_wins);
+	row.modelled = figure_crossover(&mpich, paper_is_faster);
 	table_add(t, &row);
 	return deck.good && mpich.good;
 }
@@ -296,8 +296,8 @@ static bool table_has_row(const struct table *t, const struct table_row *row)
 static bool table_at_size(struct table *t, const struct vt_profile *p,
 			  enum paper_system sys, size_t size)
 {
-	struct table_row row = row_of(p, papers_name(sys), "latency_us:%zu",
-				      size);
+	struct table_row row = row_make(p, papers_name(sys), "latency_us:%zu",
+					size);
 	double v;
 
 	if (table_has_row(t, &row))
@@ -342,8 +342,8 @@ static bool row_cost(struct table *t, const struct vt_profile *p,
 		const double v[] = {
 			r.packets64 + r.packets16, r.barriers, r.reads, r.bytes,
 		};
-		struct table_row row = row_of(p, buffers, "%s:%zu", names[i],
-					      size);
+		struct table_row row = row_make(p, buffers, "%s:%zu", names[i],
+						size);
 
 		row.ours = v[i];
 		table_add(t, &row);

@@ -19,7 +19,7 @@ static const char *const names[] = { "a", "b", "c" };
 
 /* ---- for people ---- */
 
-static void print_value(FILE *out, double v)
+static void value_print(FILE *out, double v)
 {
 	if (isnan(v))
 		fprintf(out, " - |");
@@ -37,10 +37,10 @@ static void document_figures(const struct table *t, FILE *out)
 
 		fprintf(out, "| %s | %s | %s |", r->profile, r->system,
 			r->metric);
-		print_value(out, r->paper);
-		print_value(out, r->modelled);
-		print_value(out, r->ours);
-		print_value(out, r->bound);
+		value_print(out, r->paper);
+		value_print(out, r->modelled);
+		value_print(out, r->ours);
+		value_print(out, r->bound);
 		fputc('\n', out);
 	}
 }
@@ -65,7 +65,7 @@ static void document_costs(const struct table *t, FILE *out)
 
 /* ---- for plots ---- */
 
-static FILE *open_in(const char *dir, const char *name)
+static FILE *file_open_in(const char *dir, const char *name)
 {
 	char path[4096];
 	FILE *f;
@@ -78,13 +78,13 @@ static FILE *open_in(const char *dir, const char *name)
 }
 
 /* Write the saw-tooth of raw remote writes. */
-static bool write_sawtooth(const struct vt_profile *p, const char *dir)
+static bool sawtooth_write(const struct vt_profile *p, const char *dir)
 {
 	char name[64];
 	FILE *f;
 
 	snprintf(name, sizeof(name), "sawtooth-%s.dat", p->name);
-	f = open_in(dir, name);
+	f = file_open_in(dir, name);
 	if (!f)
 		return false;
 	fputs("# bytes us packets\n", f);
@@ -101,7 +101,7 @@ static bool write_sawtooth(const struct vt_profile *p, const char *dir)
 	return !fclose(f);
 }
 
-static bool write_sizes(const struct table *t, const struct vt_profile *p,
+static bool sizes_write(const struct table *t, const struct vt_profile *p,
 			const char *dir)
 {
 	const char *const systems[] = { papers_name(DECK), papers_name(MPICH) };
@@ -109,7 +109,7 @@ static bool write_sizes(const struct table *t, const struct vt_profile *p,
 	FILE *f;
 
 	snprintf(name, sizeof(name), "sizes-%s.dat", p->name);
-	f = open_in(dir, name);
+	f = file_open_in(dir, name);
 	if (!f)
 		return false;
 	fputs("# bytes modelled_us ours_us bound_us; DECK, then SCI-MPICH\n", f);
@@ -132,9 +132,9 @@ static bool write_sizes(const struct table *t, const struct vt_profile *p,
 
 /* ---- all of it ---- */
 
-static bool one_profile(const char *profiles, const char *name,
-			const char *dir, struct table *all,
-			struct table *summary)
+static bool profile_write_tables(const char *profiles, const char *name,
+				 const char *dir, struct table *all,
+				 struct table *summary)
 {
 	struct vt_profile p;
 	struct table one = { 0 };
@@ -148,7 +148,7 @@ static bool one_profile(const char *profiles, const char *name,
 	published = one.rows;
 	good = good && tables_sizes(&one, &p);
 	if (good && dir)
-		good = write_sawtooth(&p, dir) && write_sizes(&one, &p, dir);
+		good = sawtooth_write(&p, dir) && sizes_write(&one, &p, dir);
 	/* the packets are the same on each profile */
 	if (good && !strcmp(p.name, "B"))
 		good = tables_costs(&one, &p);
@@ -184,7 +184,7 @@ int tables_main(int argc, char **argv)
 		return 1;
 	}
 	for (unsigned int i = 0; good && i < PROFILES; i++)
-		good = one_profile(profiles, names[i], dir, &all, &summary);
+		good = profile_write_tables(profiles, names[i], dir, &all, &summary);
 	if (good) {
 		document_figures(&summary, stdout);
 		document_costs(&all, stdout);

@@ -18,7 +18,7 @@
 
 static const char want_node[] = "want a node id, a multiple of 4 from 4 to 65532";
 
-static int node_of(const struct sci_fabric_place *at, unsigned int *node)
+static int node_parse(const struct sci_fabric_place *at, unsigned int *node)
 {
 	char text[16];
 
@@ -34,7 +34,7 @@ int sci_place_node(const struct sci_fabric_place *at, unsigned int *node)
 	int ret;
 
 	if (at->node)
-		return node_of(at, node);
+		return node_parse(at, node);
 	ret = sci_env_number("SCI_NODE", node, 10, SCI_NODE_STEP, SCI_NODE_MAX,
 			     want_node);
 	if (ret || !(*node % SCI_NODE_STEP))

@@ -39,7 +39,7 @@ static void fabric_fork_init(void)
 	pthread_atfork(NULL, NULL, fabric_fork_child);
 }
 
-static int read_environment(void)
+static int environment_read(void)
 {
 	int ret;
 
@@ -53,7 +53,7 @@ static int read_environment(void)
 	return ret;
 }
 
-static int open_fabric(struct sci_fabric **out, const struct sci_fabric_place *at)
+static int fabric_open(struct sci_fabric **out, const struct sci_fabric_place *at)
 {
 	const char *spec = at->spec ? at->spec : getenv("SCI_FABRIC");
 	const char *arg;
@@ -83,8 +83,8 @@ int sci_fabric_open_at(struct sci_fabric **out, const struct sci_fabric_place *a
 
 	pthread_once(&fork_once, fabric_fork_init);
 	pthread_mutex_lock(&open_lock);
-	ret = n_open ? 0 : read_environment();
-	ret = ret ? ret : open_fabric(out, at);
+	ret = n_open ? 0 : environment_read();
+	ret = ret ? ret : fabric_open(out, at);
 	n_open += !ret;
 	pthread_mutex_unlock(&open_lock);
 	return ret;

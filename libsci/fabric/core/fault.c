@@ -66,7 +66,7 @@ static bool fault_happens(double probability)
 	       probability;
 }
 
-static int parse_probability(const char *s, double *p)
+static int probability_parse(const char *s, double *p)
 {
 	char *end;
 
@@ -83,7 +83,7 @@ static int fault_parse_u64(const char *s, char **end, uint64_t *v)
 	return errno ? -EINVAL : 0;
 }
 
-static int parse_outage(const char *s)
+static int outage_parse(const char *s)
 {
 	struct outage *o = &fault.outages[fault.n_outages];
 	uint64_t len;
@@ -104,7 +104,7 @@ static int parse_outage(const char *s)
 	return 0;
 }
 
-static int parse_word(char *word)
+static int word_parse(char *word)
 {
 	char *value = strchr(word, '=');
 	uint64_t seed;
@@ -114,17 +114,17 @@ static int parse_word(char *word)
 		return -EINVAL;
 	*value++ = '\0';
 	if (!strcmp(word, "loss"))
-		return parse_probability(value, &fault.loss);
+		return probability_parse(value, &fault.loss);
 	if (!strcmp(word, "reorder"))
-		return parse_probability(value, &fault.reorder);
+		return probability_parse(value, &fault.reorder);
 	if (!strcmp(word, "dup"))
-		return parse_probability(value, &fault.dup);
+		return probability_parse(value, &fault.dup);
 	if (!strcmp(word, "retriable"))
-		return parse_probability(value, &fault.retriable);
+		return probability_parse(value, &fault.retriable);
 	if (!strcmp(word, "fatal"))
-		return parse_probability(value, &fault.fatal);
+		return probability_parse(value, &fault.fatal);
 	if (!strcmp(word, "linkdown"))
-		return parse_outage(value);
+		return outage_parse(value);
 	if (!strcmp(word, "seed")) {
 		if (fault_parse_u64(value, &end, &seed) || *end)
 			return -EINVAL;
@@ -154,7 +154,7 @@ int sci_fault_init(const char *spec)
 		return -ENOMEM;
 	for (word = strtok_r(copy, ",", &next); word && !ret;
 	     word = strtok_r(NULL, ",", &next))
-		ret = parse_word(word);
+		ret = word_parse(word);
 	free(copy);
 	if (!ret)
 		atomic_store(&sci_fault_enabled, true);

@@ -75,7 +75,7 @@ void sci_unwatch(struct sci_service *svc, int fd)
 	w->gen++;
 }
 
-static void set_event(const struct sci_watch *w, int fd, uint32_t events,
+static void event_set(const struct sci_watch *w, int fd, uint32_t events,
 		      struct epoll_event *ev)
 {
 	ev->events = events;
@@ -92,7 +92,7 @@ void sci_watch_events(struct sci_service *svc, int fd, uint32_t events)
 	w->events = events;
 	if (w->paused)
 		return;
-	set_event(w, fd, events, &ev);
+	event_set(w, fd, events, &ev);
 	epoll_ctl(svc->epfd, EPOLL_CTL_MOD, fd, &ev);
 }
 
@@ -104,7 +104,7 @@ void sci_watch_pause(struct sci_service *svc, int fd, bool pause)
 	if (!w->fn || w->paused == pause)
 		return;
 	/* epoll reports a hang-up in any case, but only once */
-	set_event(w, fd, pause ? EPOLLONESHOT : w->events, &ev);
+	event_set(w, fd, pause ? EPOLLONESHOT : w->events, &ev);
 	epoll_ctl(svc->epfd, EPOLL_CTL_MOD, fd, &ev);
 	w->paused = pause;
 }
@@ -123,7 +123,7 @@ void sci_fd_close(struct sci_service *svc, int fd)
 	close(fd);
 }
 
-static void close_all(struct sci_service *svc)
+static void fds_close(struct sci_service *svc)
 {
 	size_t fd;
 
@@ -170,7 +170,7 @@ void sci_service_link_times(struct sci_service *svc, uint64_t *up_ms,
 
 /* ---- the thread ---- */
 
-static void serve_events(struct sci_service *svc, const struct epoll_event *ev,
+static void events_serve(struct sci_service *svc, const struct epoll_event *ev,
 			 int n)
 {
 	for (; n > 0; n--, ev++) {
@@ -188,7 +188,7 @@ static void serve_events(struct sci_service *svc, const struct epoll_event *ev,
  * takes the CPU for idle, and yields less often. @yielded: the time of this thread's last yield.
  * Return whether other threads have used the CPU.
  */
-static bool step_aside(uint64_t *yielded)
+static bool cpu_yield(uint64_t *yielded)
 {
 	uint64_t begin = sci_now_ns();
 
@@ -216,7 +216,7 @@ static void *service_run(void *arg)
 		stop = svc->stop;
 		svc->starved = false;
 		if (!stop) {
-			serve_events(svc, ev, n);
+			events_serve(svc, ev, n);
 			link_update(svc);
 			poll = svc->ops->poll && svc->ops->poll(svc, crowded);
 			svc->polls += poll;
@@ -225,7 +225,7 @@ static void *service_run(void *arg)
 		pthread_mutex_unlock(&svc->lock);
 		if (starved)
 			nanosleep(&pause, NULL);
-		crowded = !starved && poll && step_aside(&yielded);
+		crowded = !starved && poll && cpu_yield(&yielded);
 	} while (!stop);
 	return NULL;
 }
@@ -251,7 +251,7 @@ int sci_watch(struct sci_service *svc, int fd, uint32_t events,
 	ret = service_start(svc);
 	if (ret)
 		return ret;
-	set_event(w, fd, events, &ev);
+	event_set(w, fd, events, &ev);
 	if (epoll_ctl(svc->epfd, EPOLL_CTL_ADD, fd, &ev))
 		return -errno;
 	w->events = events;
@@ -263,7 +263,7 @@ int sci_watch(struct sci_service *svc, int fd, uint32_t events,
 
 /* ---- fork ---- */
 
-static void fork_prepare(void)
+static void service_fork_prepare(void)
 {
 	struct list *pos, *n;
 
@@ -274,7 +274,7 @@ static void fork_prepare(void)
 	}
 }
 
-static void fork_parent(void)
+static void service_fork_parent(void)
 {
 	struct list *pos, *n;
 
@@ -298,7 +298,7 @@ static void service_fork_child(void)
 	list_for_each_safe(pos, n, &services) {
 		struct sci_service *svc = service_of(pos);
 
-		close_all(svc);
+		fds_close(svc);
 		if (svc->ops->forked)
 			svc->ops->forked(svc);
 		list_del(pos);
@@ -311,7 +311,7 @@ static void service_fork_child(void)
 
 static void service_fork_init(void)
 {
-	pthread_atfork(fork_prepare, fork_parent, service_fork_child);
+	pthread_atfork(service_fork_prepare, service_fork_parent, service_fork_child);
 }
 
 bool sci_forked_lately(struct sci_service *svc)
@@ -410,7 +410,7 @@ void sci_service_close(struct sci_service *svc)
 	pthread_mutex_lock(&services_lock);
 	pthread_mutex_lock(&svc->lock);
 	list_del(&svc->all);
-	close_all(svc);
+	fds_close(svc);
 	pthread_mutex_unlock(&svc->lock);
 	pthread_mutex_unlock(&services_lock);
 	pthread_mutex_destroy(&svc->lock);

@@ -70,7 +70,7 @@ void dev_cancel_connect(struct sci_fabric *f, const void *owner)
 	pthread_mutex_unlock(&dev->svc.lock);
 }
 
-static int await_answer(const struct dev_call *call, int fd)
+static int answer_await(const struct dev_call *call, int fd)
 {
 	struct pollfd fds[] = {
 		{ .fd = fd, .events = POLLIN },
@@ -112,7 +112,7 @@ int dev_connect(struct dev *dev, const void *owner, int from,
 	ret = call_begin(dev, &call);
 	ret = ret ? ret : dev_make(dev, from, cmd, arg, out, fd);
 	if (!ret) {
-		ret = await_answer(&call, *fd);
+		ret = answer_await(&call, *fd);
 		if (ret) {
 			dev_drop(dev, *fd);
 			*fd = -1;

@@ -47,7 +47,7 @@ static int adapter_query(int fd, struct sci_ioc_query *q)
 	return ret == -ENOTTY ? -ENODEV : ret;
 }
 
-static int open_device(struct dev *dev, const char *path, int *out)
+static int device_open(struct dev *dev, const char *path, int *out)
 {
 	int fd;
 
@@ -87,7 +87,7 @@ static int pages_map(struct dev_adapter *a)
 }
 
 /* Buffers that a line does not fill keep it until their timer ends. */
-static bool lines_wait(const struct dev_adapter *a, const struct sci_ioc_query *q)
+static bool card_keeps_lines(const struct dev_adapter *a, const struct sci_ioc_query *q)
 {
 	return a->barrier && q->out_stream_size > SCI_PIO_LINE;
 }
@@ -112,7 +112,7 @@ static int adapter_set_up(struct dev_adapter *a, const char *path)
 	a->link.adapter = a->page;
 	a->link.map = a->caps & SCI_CAP_MEMORY ? SCI_PIO_MAP_CACHED :
 						 SCI_PIO_MAP_LINES;
-	if (lines_wait(a, &q))
+	if (card_keeps_lines(a, &q))
 		a->link.flush = &((struct sci_barrier_page *)a->barrier)->flush;
 	a->path = strdup(path);
 	return a->path ? 0 : -ENOMEM;
@@ -135,7 +135,7 @@ static int adapter_open(struct dev *dev, const char *path,
 
 	memset(a, 0, sizeof(*a));
 	a->fd = -1;
-	ret = open_device(dev, path, &a->fd);
+	ret = device_open(dev, path, &a->fd);
 	if (ret)
 		return ret;
 	ret = adapter_set_up(a, path);
@@ -208,7 +208,7 @@ static int adapter_consider(struct search *s, const char *path)
 	return ret;
 }
 
-static int consider_list(struct search *s, const char *list)
+static int devices_consider(struct search *s, const char *list)
 {
 	char *copy = strdup(list), *path, *next = NULL;
 	int ret = copy ? 0 : -ENOMEM;
@@ -241,7 +241,7 @@ static int entry_is_device(const struct dirent *e)
 	       !e->d_name[digits + strspn(e->d_name + digits, "0123456789")];
 }
 
-static int search_all_adapters(struct search *s)
+static int adapters_search(struct search *s)
 {
 	char path[PATH_MAX];
 	struct dirent **e;
@@ -296,12 +296,12 @@ static void search_print_error(const struct search *s)
 		      stderr);
 }
 
-static int find_adapters(struct dev *dev, const char *list, unsigned int node)
+static int adapters_find(struct dev *dev, const char *list, unsigned int node)
 {
 	struct search s = { .dev = dev, .node = node, .loop.fd = -1 };
 	int ret;
 
-	ret = list && *list ? consider_list(&s, list) : search_all_adapters(&s);
+	ret = list && *list ? devices_consider(&s, list) : adapters_search(&s);
 	ret = ret < 0 ? ret : 0;
 	if (s.loop.fd >= 0) {
 		/* each loop device is a node of its own: without other adapters use one */
@@ -382,7 +382,7 @@ static int dev_open(struct sci_fabric **out, const struct sci_fabric_place *at,
 	list_init(&dev->calls);
 	ret = sci_service_open(&dev->svc, &service_ops);
 	ret = ret ? ret : dev_read_place(dev, at, &node);
-	ret = ret ? ret : find_adapters(dev, arg, node);
+	ret = ret ? ret : adapters_find(dev, arg, node);
 	/* The kernel's wake barrier reaches processes of this machine only. */
 	if (!ret && !caps_are_local(dev->adapters[0].caps))
 		dev->wake_barrier = false;
@@ -397,7 +397,7 @@ static int dev_open(struct sci_fabric **out, const struct sci_fabric_place *at,
 
 /* ---- adapters and nodes ---- */
 
-static void fill_info(struct dev *dev, struct dev_adapter *a,
+static void info_fill(struct dev *dev, struct dev_adapter *a,
 		      const struct sci_ioc_query *q,
 		      struct sci_adapter_info *info)
 {
@@ -445,7 +445,7 @@ static int dev_adapter_query(struct sci_fabric *f, unsigned int adapter,
 	ret = adapter_query(a->fd, &q);
 	if (ret)
 		return ret;
-	fill_info(dev, a, &q, info);
+	info_fill(dev, a, &q, info);
 	pthread_mutex_lock(&dev->svc.lock);
 	sci_service_link_times(&dev->svc, &up_ms, &down_ms);
 	pthread_mutex_unlock(&dev->svc.lock);

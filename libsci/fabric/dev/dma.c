@@ -66,8 +66,8 @@ static int dma_transfer(int fd, struct sci_lseg *s, struct sci_rseg *r,
 	return ret;
 }
 
-static int dma_by_adapter(struct sci_lseg *s, struct sci_rseg *r,
-			  const struct sci_dma_piece *piece, bool pull)
+static int dma_copy_by_adapter(struct sci_lseg *s, struct sci_rseg *r,
+			       const struct sci_dma_piece *piece, bool pull)
 {
 	int fd, ret;
 
@@ -100,8 +100,8 @@ static int dma_copy(struct sci_rseg *r, void *local, void *remote, size_t len,
 	return sci_link_errors(link) == errors ? 0 : -EIO;
 }
 
-static int dma_by_hand(struct sci_lseg *s, struct sci_rseg *r,
-		       const struct sci_dma_piece *piece, bool pull)
+static int dma_copy_by_cpu(struct sci_lseg *s, struct sci_rseg *r,
+			   const struct sci_dma_piece *piece, bool pull)
 {
 	size_t len = (size_t)piece->len;
 	void *local, *remote;
@@ -124,7 +124,7 @@ static int dma_by_hand(struct sci_lseg *s, struct sci_rseg *r,
  * Return whether the adapter can do the transfer. It cannot inject faults, or reach segments of
  * other adapters.
  */
-static bool adapter_can(const struct sci_lseg *s, const struct sci_rseg *r)
+static bool dma_is_possible(const struct sci_lseg *s, const struct sci_rseg *r)
 {
 	return r->adapter->caps & SCI_CAP_DMA && r->adapter->dma_max &&
 	       r->adapter == dev_adapter(s->dev, 0) &&
@@ -138,6 +138,6 @@ int dev_dma_copy(struct sci_lseg *s, struct sci_rseg *r,
 		return -ENOTCONN;
 	if (!pull && r->readonly)
 		return -EACCES;
-	return adapter_can(s, r) ? dma_by_adapter(s, r, piece, pull) :
-				   dma_by_hand(s, r, piece, pull);
+	return dma_is_possible(s, r) ? dma_copy_by_adapter(s, r, piece, pull) :
+				   dma_copy_by_cpu(s, r, piece, pull);
 }

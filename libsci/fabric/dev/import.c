@@ -208,7 +208,7 @@ int dev_peer_read(struct sci_rseg *r, void *dst, uint64_t src, size_t len)
  * Ask the adapter for a barrier. Return false if it takes longer, or the adapter may be gone.
  * The caller then waits in the kernel, which uses no CPU and knows when an adapter is dead.
  */
-static bool barrier_by_hand(const struct dev_adapter *a)
+static bool barrier_by_adapter(const struct dev_adapter *a)
 {
 	const volatile struct sci_barrier_page *page = a->barrier;
 	const struct sci_status_page *status = a->page;
@@ -233,7 +233,7 @@ static void rseg_flush(const struct dev_adapter *a, int fd)
 {
 	struct sci_ioc_flush arg = { .size = sizeof(arg) };
 
-	if (a->caps & SCI_CAP_MEMORY || (a->barrier && barrier_by_hand(a)))
+	if (a->caps & SCI_CAP_MEMORY || (a->barrier && barrier_by_adapter(a)))
 		return;
 	dev_ioctl(fd, SCI_IOC_FLUSH, &arg);
 }

@@ -137,8 +137,8 @@ static unsigned int dev_intr_kernel_flags(unsigned int flags)
 	       (flags & SCI_INTR_DATA ? SCI_INTR_WITH_DATA : 0);
 }
 
-static int make_interrupt(struct sci_lintr *i, const struct dev_adapter *a,
-			  struct sci_lintr_param *p)
+static int intr_make(struct sci_lintr *i, const struct dev_adapter *a,
+		     struct sci_lintr_param *p)
 {
 	struct sci_ioc_intr_create arg = {
 		.size = sizeof(arg),
@@ -184,7 +184,7 @@ int dev_lintr_create(struct sci_fabric *f, struct sci_lintr_param *p,
 	i->event = p->event;
 	i->owner = p->owner;
 	list_init(&i->queue);
-	ret = make_interrupt(i, a, p);
+	ret = intr_make(i, a, p);
 	if (ret) {
 		dev_lintr_destroy(i);
 		return ret;
@@ -234,7 +234,7 @@ static int intr_take(struct sci_lintr *i, void *data, size_t *len)
 }
 
 /* Take a trigger from the queue, for an owner with an event function. */
-static int take_queued(struct sci_lintr *i, void *data, size_t *len)
+static int queued_take(struct sci_lintr *i, void *data, size_t *len)
 {
 	struct message *m = container_of(i->queue.next, struct message, link);
 	size_t room = *len;
@@ -276,7 +276,7 @@ int dev_lintr_wait(struct sci_lintr *i, void *data, size_t *len,
 
 	if (i->event) {
 		pthread_mutex_lock(&i->dev->svc.lock);
-		ret = take_queued(i, data, len);
+		ret = queued_take(i, data, len);
 		pthread_mutex_unlock(&i->dev->svc.lock);
 		return ret;
 	}

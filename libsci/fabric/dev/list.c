@@ -65,7 +65,7 @@ struct numbers {
 	size_t room;
 };
 
-static int add_number(struct numbers *list, uint32_t n)
+static int number_add(struct numbers *list, uint32_t n)
 {
 	uint32_t *more;
 
@@ -88,7 +88,7 @@ static int numbers_compare(const void *a, const void *b)
 }
 
 /* List the entries of a folder whose names are @prefix and a number, ascending. */
-static int list_numbers(const char *path, const char *prefix,
+static int numbers_list(const char *path, const char *prefix,
 			struct numbers *list)
 {
 	const struct dirent *e;
@@ -111,7 +111,7 @@ static int list_numbers(const char *path, const char *prefix,
 			continue;
 		n = strtoul(digits, &end, 10);
 		if (!*end && n <= UINT32_MAX)
-			ret = add_number(list, (uint32_t)n);
+			ret = number_add(list, (uint32_t)n);
 	}
 	closedir(dir);
 	if (!ret && list->count)
@@ -138,7 +138,7 @@ static int dev_list_by_node(const void *a, const void *b)
 	return x->node < y->node ? -1 : x->node > y->node;
 }
 
-static int list_places(struct places *places)
+static int places_list(struct places *places)
 {
 	struct numbers list;
 	uint64_t node;
@@ -146,7 +146,7 @@ static int list_places(struct places *places)
 	int ret;
 
 	memset(places, 0, sizeof(*places));
-	ret = list_numbers(sysfs_root(), "sci", &list);
+	ret = numbers_list(sysfs_root(), "sci", &list);
 	if (!ret && list.count) {
 		places->place = calloc(list.count, sizeof(*places->place));
 		ret = places->place ? 0 : -ENOMEM;
@@ -167,7 +167,7 @@ static int list_places(struct places *places)
 	return ret;
 }
 
-static int add_place(struct places *places, unsigned int node)
+static int place_add(struct places *places, unsigned int node)
 {
 	struct place *more;
 	size_t i;
@@ -184,7 +184,7 @@ static int add_place(struct places *places, unsigned int node)
 }
 
 /* Add the nodes of other machines, which have no adapter here. */
-static int add_peers(struct places *places, const char *name)
+static int peers_add(struct places *places, const char *name)
 {
 	char path[PATH_MAX], where[64], state[16];
 	struct numbers ids;
@@ -192,18 +192,18 @@ static int add_peers(struct places *places, const char *name)
 	int ret;
 
 	snprintf(path, sizeof(path), "%s/%s", sysfs_root(), name);
-	ret = list_numbers(path, "peer", &ids);
+	ret = numbers_list(path, "peer", &ids);
 	for (i = 0; i < ids.count && !ret; i++) {
 		snprintf(where, sizeof(where), "%s/peer%u", name, ids.n[i]);
 		if (!sysfs_read_line(where, "state", state, sizeof(state)) &&
 		    !strcmp(state, "up"))
-			ret = add_place(places, ids.n[i]);
+			ret = place_add(places, ids.n[i]);
 	}
 	free(ids.n);
 	return ret;
 }
 
-static int add_all_peers(struct places *places)
+static int peers_add_all(struct places *places)
 {
 	size_t i, n = places->count;
 	char name[16];
@@ -211,7 +211,7 @@ static int add_all_peers(struct places *places)
 
 	for (i = 0; i < n && !ret; i++) {
 		memcpy(name, places->place[i].name, sizeof(name));
-		ret = add_peers(places, name);
+		ret = peers_add(places, name);
 	}
 	if (places->count)
 		qsort(places->place, places->count, sizeof(*places->place),
@@ -253,8 +253,8 @@ int dev_node_list(struct sci_fabric *f,
 	size_t i = 0;
 	int ret;
 
-	ret = list_places(&places);
-	ret = ret ? ret : add_all_peers(&places);
+	ret = places_list(&places);
+	ret = ret ? ret : peers_add_all(&places);
 	while (!ret && i < places.count)
 		if (node_at(dev_of(f), &places, &i, &info))
 			ret = fn(arg, &info);
@@ -265,7 +265,7 @@ int dev_node_list(struct sci_fabric *f,
 /* ---- segments ---- */
 
 /* Read a segment. Return false if it has disappeared, or the caller may not see it. */
-static bool read_segment(const struct place *p, uint32_t id,
+static bool segment_read(const struct place *p, uint32_t id,
 			 struct sci_segment_info *info)
 {
 	uint64_t size, exported, mode = 0, uid = 0, importers = 0, pid = 0;
@@ -292,7 +292,7 @@ static bool read_segment(const struct place *p, uint32_t id,
 	return true;
 }
 
-static int list_segments(const struct place *p,
+static int segments_list(const struct place *p,
 			 int (*fn)(void *arg, const struct sci_segment_info *s),
 			 void *arg)
 {
@@ -303,9 +303,9 @@ static int list_segments(const struct place *p,
 	int ret;
 
 	snprintf(path, sizeof(path), "%s/%s", sysfs_root(), p->name);
-	ret = list_numbers(path, "segment", &ids);
+	ret = numbers_list(path, "segment", &ids);
 	for (i = 0; i < ids.count && !ret; i++)
-		if (read_segment(p, ids.n[i], &info))
+		if (segment_read(p, ids.n[i], &info))
 			ret = fn(arg, &info);
 	free(ids.n);
 	return ret;
@@ -320,9 +320,9 @@ int dev_segment_list(struct sci_fabric *f,
 	int ret;
 
 	(void)f;
-	ret = list_places(&places);
+	ret = places_list(&places);
 	for (i = 0; i < places.count && !ret; i++)
-		ret = list_segments(&places.place[i], fn, arg);
+		ret = segments_list(&places.place[i], fn, arg);
 	free(places.place);
 	return ret;
 }

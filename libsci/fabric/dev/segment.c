@@ -96,7 +96,7 @@ static int lseg_numa_node(void)
 	return *end || n < 0 || n > 1023 ? -1 : (int)n;
 }
 
-static int make_segment(struct sci_lseg *s)
+static int segment_make(struct sci_lseg *s)
 {
 	struct dev_adapter *a = dev_adapter(s->dev, 0);
 	struct sci_ioc_segment_create arg = {
@@ -140,7 +140,7 @@ int dev_lseg_create(struct sci_fabric *f, const struct sci_lseg_param *p,
 {
 	struct sci_lseg *s = dev_lseg_new(f, p);
 
-	return s ? dev_lseg_begin(s, make_segment(s), out) : -ENOMEM;
+	return s ? dev_lseg_begin(s, segment_make(s), out) : -ENOMEM;
 }
 
 int dev_lseg_attach(struct sci_fabric *f, const struct sci_lseg_param *p,

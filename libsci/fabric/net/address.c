@@ -41,7 +41,7 @@ static const char want_key[] =
 
 /* ---- parsing an address ---- */
 
-static bool parse_number(const char *text, unsigned int max, unsigned int *value)
+static bool number_parse(const char *text, unsigned int max, unsigned int *value)
 {
 	char *end;
 	unsigned long v;
@@ -79,10 +79,10 @@ static int vsock_address(char *text, struct net_addr *a)
 	*colon = '\0';
 	if (!*text || !strcmp(text, "any"))
 		cid = VMADDR_CID_ANY;
-	else if (!parse_number(text, UINT32_MAX - 1, &cid))
+	else if (!number_parse(text, UINT32_MAX - 1, &cid))
 		return -EINVAL;
 	/* messages of a handshake have 16 bits for the port */
-	if (!parse_number(colon + 1, UINT16_MAX - NET_SLOTS_MAX, &port) || !port)
+	if (!number_parse(colon + 1, UINT16_MAX - NET_SLOTS_MAX, &port) || !port)
 		return -EINVAL;
 	vm->svm_family = AF_VSOCK;
 	vm->svm_cid = cid;
@@ -115,7 +115,7 @@ static int own_address(char *host, struct net_addr *a)
 
 	if (slash) {
 		*slash = '\0';
-		if (!parse_number(slash + 1, family == AF_INET ? 32 : 128, &bits) ||
+		if (!number_parse(slash + 1, family == AF_INET ? 32 : 128, &bits) ||
 		    inet_pton(family, host, prefix) != 1)
 			return -EINVAL;
 	}
@@ -170,7 +170,7 @@ static int tcp_address(char *text, struct net_addr *a)
 	} else if ((port = strchr(text, ':'))) {
 		*port++ = '\0';
 	}
-	if (port && (!parse_number(port, UINT16_MAX, &number) || !number))
+	if (port && (!number_parse(port, UINT16_MAX, &number) || !number))
 		return -EINVAL;
 	ret = host_address(host, a);
 	if (!ret)
@@ -178,7 +178,7 @@ static int tcp_address(char *text, struct net_addr *a)
 	return ret;
 }
 
-static bool has_word(const char **text, const char *word)
+static bool word_matches(const char **text, const char *word)
 {
 	size_t len = strlen(word);
 
@@ -188,7 +188,7 @@ static bool has_word(const char **text, const char *word)
 	return true;
 }
 
-static int parse_address(const char *text, struct net_addr *a)
+static int address_parse(const char *text, struct net_addr *a)
 {
 	char copy[ADDRESS_MAX], *plus;
 
@@ -197,16 +197,16 @@ static int parse_address(const char *text, struct net_addr *a)
 	a->slots = NET_SLOTS;
 	strcpy(copy, text);
 	plus = strrchr(copy, '+');
-	if (plus && (!parse_number(plus + 1, NET_SLOTS_MAX, &a->slots) || !a->slots))
+	if (plus && (!number_parse(plus + 1, NET_SLOTS_MAX, &a->slots) || !a->slots))
 		return -EINVAL;
 	if (plus)
 		*plus = '\0';
 	text = copy;
-	if (has_word(&text, "unix:"))
+	if (word_matches(&text, "unix:"))
 		return unix_address(text, a);
-	if (has_word(&text, "vsock:"))
+	if (word_matches(&text, "vsock:"))
 		return vsock_address(copy + (text - copy), a);
-	has_word(&text, "tcp:");
+	word_matches(&text, "tcp:");
 	return tcp_address(copy + (text - copy), a);
 }
 
@@ -263,16 +263,16 @@ bool net_addr_slot(const struct net_addr *from, unsigned int slot, struct net_ad
 
 /* ---- peers ---- */
 
-static bool parse_node(const char *text, unsigned int *node)
+static bool node_id_parse(const char *text, unsigned int *node)
 {
-	return parse_number(text, SCI_NODE_MAX, node) && *node && *node % SCI_NODE_STEP == 0;
+	return number_parse(text, SCI_NODE_MAX, node) && *node && *node % SCI_NODE_STEP == 0;
 }
 
 /* Parse via:GATEWAY: the node is behind a gateway. */
 static int via_address(const char *text, struct net_route *r)
 {
 	r->addr.node = r->node;
-	return parse_node(text, &r->addr.via) && r->addr.via != r->node ? 0 : -EINVAL;
+	return node_id_parse(text, &r->addr.via) && r->addr.via != r->node ? 0 : -EINVAL;
 }
 
 static int route_add(struct net *net, char *text)
@@ -290,10 +290,10 @@ static int route_add(struct net *net, char *text)
 		return -ENOMEM;
 	list_add_tail(&r->link, &net->routes);
 	*equals = '\0';
-	if (!parse_node(text, &r->node))
+	if (!node_id_parse(text, &r->node))
 		return -EINVAL;
-	ret = has_word(&way, "via:") ? via_address(way, r) :
-						     parse_address(way, &r->addr);
+	ret = word_matches(&way, "via:") ? via_address(way, r) :
+						     address_parse(way, &r->addr);
 	*equals = '=';
 	return ret;
 }
@@ -427,7 +427,7 @@ static int key_read(struct net *net)
 
 	if (!path || !*path)
 		return sci_env_bad("SCI_NET_KEY", "", want_key);
-	if (has_word(&path, "hex:"))
+	if (word_matches(&path, "hex:"))
 		return key_parse(net, path) ? sci_env_bad("SCI_NET_KEY", "hex:...", want_key) : 0;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0 && !fstat(fd, &st) && !(st.st_mode & 077))
@@ -452,10 +452,10 @@ int net_read_environment(struct net *net, const char *spec, const char *peers)
 	if (strcmp(spec, "tcp") && strcmp(spec, "sci")) {
 		const char *rest = spec;
 
-		if (!has_word(&rest, "tcp:") && !has_word(&rest, "unix:") &&
-		    !has_word(&rest, "vsock:"))
+		if (!word_matches(&rest, "tcp:") && !word_matches(&rest, "unix:") &&
+		    !word_matches(&rest, "vsock:"))
 			return sci_env_bad("SCI_NET", spec, want_net);
-		ret = parse_address(spec, &net->listen);
+		ret = address_parse(spec, &net->listen);
 		if (ret)
 			return sci_env_bad("SCI_NET", spec, ret == -EADDRNOTAVAIL ?
 				"this host has no such address, name or interface" : want_net);

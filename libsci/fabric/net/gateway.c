@@ -50,7 +50,7 @@
  * The move functions return the number of moved bytes; 0 at the end; or -errno. *@full: @to has
  * no room
  */
-static ssize_t move_from_pipe(struct net_socket *from, struct net_socket *to, bool *full)
+static ssize_t forward_from_pipe(struct net_socket *from, struct net_socket *to, bool *full)
 {
 	const void *data;
 	ssize_t n = sci_pipe_peek(&from->pipe->pipe, &data, !from->pipe->paused);
@@ -66,7 +66,7 @@ static ssize_t move_from_pipe(struct net_socket *from, struct net_socket *to, bo
 	return n;
 }
 
-static ssize_t move_to_pipe(struct net_socket *from, struct net_socket *to, bool *full)
+static ssize_t forward_to_pipe(struct net_socket *from, struct net_socket *to, bool *full)
 {
 	struct iovec iov;
 	ssize_t n = sci_pipe_room(&to->pipe->pipe, &iov.iov_base, !to->pipe->paused);
@@ -81,8 +81,8 @@ static ssize_t move_to_pipe(struct net_socket *from, struct net_socket *to, bool
 	return n;
 }
 
-static ssize_t move_buffered(struct net_socket *from, struct net_socket *to,
-			     struct net_bytes *b, bool *full)
+static ssize_t forward_buffered(struct net_socket *from, struct net_socket *to,
+				struct net_bytes *b, bool *full)
 {
 	struct iovec iov;
 	ssize_t n;
@@ -107,14 +107,14 @@ static ssize_t move_buffered(struct net_socket *from, struct net_socket *to,
 	return n;
 }
 
-static ssize_t move_some(struct net_socket *from, struct net_socket *to,
-			 struct net_bytes *b, bool *full)
+static ssize_t forward_some(struct net_socket *from, struct net_socket *to,
+			    struct net_bytes *b, bool *full)
 {
 	if (from->pipe)
-		return move_from_pipe(from, to, full);
+		return forward_from_pipe(from, to, full);
 	if (to->pipe && !to->pipe->pipe.lossy)
-		return move_to_pipe(from, to, full);
-	return move_buffered(from, to, b, full);
+		return forward_to_pipe(from, to, full);
+	return forward_buffered(from, to, b, full);
 }
 
 struct turn {
@@ -130,7 +130,7 @@ static int forward_move(struct net_forward *f, int i, struct turn *t)
 	ssize_t n = 1;
 
 	while (n > 0 && moved < MOVE_MAX) {
-		n = move_some(f->side[i], f->side[!i], &f->bytes[i], &t->full[i]);
+		n = forward_some(f->side[i], f->side[!i], &f->bytes[i], &t->full[i]);
 		moved += n > 0 ? (size_t)n : 0;
 	}
 	t->more |= n > 0;
@@ -231,7 +231,7 @@ bool net_forwards_poll(struct net *net, bool crowded)
  * Find the next hop to the named process. @p->wanted names the process if it is reached through
  * memory, @p->epoch is its slot otherwise.
  */
-static int next_hop(struct net *net, const struct net_proof *p, struct net_addr *to)
+static int hop_find(struct net *net, const struct net_proof *p, struct net_addr *to)
 {
 	struct net_addr first;
 
@@ -258,7 +258,7 @@ int net_forward_begin(struct net_socket *s)
 	const struct net_proof *p = &s->proof;
 	struct net_forward *f;
 	struct net_addr to;
-	int ret = next_hop(net, p, &to);
+	int ret = hop_find(net, p, &to);
 
 	if (!net->gateway)
 		ret = -EHOSTUNREACH;

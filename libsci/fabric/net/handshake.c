@@ -152,7 +152,7 @@ static int server_hello(struct net_socket *s)
 }
 
 /* Return whether @s may become the socket of @l: see the DOC block above. */
-static bool server_takes(const struct net_socket *s, const struct net_link *l)
+static bool server_accepts_socket(const struct net_socket *s, const struct net_link *l)
 {
 	return s->proof.epoch > l->epoch ||
 	       (s->proof.epoch == l->epoch && l->ours && s->hello.nonce < s->net->nonce);
@@ -177,7 +177,7 @@ static struct net_link *server_link(struct net_socket *s, int *error)
 		return NULL;
 	*error = -EEXIST;
 	if (l)
-		return server_takes(s, l) && p->received <= l->log.written &&
+		return server_accepts_socket(s, l) && p->received <= l->log.written &&
 		       p->received >= l->log.acked ? l : NULL;
 	*error = p->received ? -EPROTO : -ENOMEM;
 	return p->received ? NULL :
@@ -377,7 +377,7 @@ static int client_welcome(struct net_socket *s)
 
 /* ---- messages of both sides ---- */
 
-static size_t step_size(enum net_step step)
+static size_t step_get_size(enum net_step step)
 {
 	switch (step) {
 	case NET_HELLO:
@@ -414,7 +414,7 @@ static int handshake_step(struct net_socket *s)
 /* Read the next message. Return -EAGAIN if it is incomplete. */
 static int handshake_read(struct net_socket *s)
 {
-	size_t want = step_size(s->step);
+	size_t want = step_get_size(s->step);
 	struct iovec iov = { s->in + s->have, want - s->have };
 	ssize_t n = net_wire_recv(s, &iov, 1);
 
@@ -450,7 +450,7 @@ void net_handshakes_check(struct net *net, uint64_t now)
 }
 
 /* Find the first address on the way to @to: its own, or that of a gateway. */
-static int first_hop(struct net *net, const struct net_addr *to, struct net_addr *hop)
+static int hop_find_first(struct net *net, const struct net_addr *to, struct net_addr *hop)
 {
 	struct net_route *r;
 
@@ -483,7 +483,7 @@ static int client_start(struct net *net, const struct net_addr *to, uint32_t wan
 {
 	struct net_socket *s;
 	struct net_addr hop;
-	int ret = first_hop(net, to, &hop);
+	int ret = hop_find_first(net, to, &hop);
 
 	s = ret ? NULL : client_new(net, &hop, &ret);
 	if (!s)
@@ -538,7 +538,7 @@ int net_dial(struct net *net, const struct net_addr *to, uint32_t wanted, uint32
 
 /* ---- listening ---- */
 
-static void drop_oldest_stranger(struct net *net)
+static void stranger_drop_oldest(struct net *net)
 {
 	struct list *pos, *n;
 
@@ -558,7 +558,7 @@ void net_accept(struct net *net, int fd, struct net_pipe *pipe)
 	struct net_socket *s;
 
 	if (net->n_handshakes >= STRANGERS)
-		drop_oldest_stranger(net);
+		stranger_drop_oldest(net);
 	s = socket_new(net, fd, false);
 	if (!s) {
 		if (pipe)
@@ -571,7 +571,7 @@ void net_accept(struct net *net, int fd, struct net_pipe *pipe)
 		net_socket_end(s, -ENOMEM);
 }
 
-static void listen_ready(void *obj)
+static void listener_ready(void *obj)
 {
 	struct net *net = obj;
 	int one = 1, fd;
@@ -604,7 +604,7 @@ static bool path_is_left_over(const struct net_addr *a)
 	return refused && !unlink(un->sun_path);
 }
 
-static int listen_at(struct net *net, const struct net_addr *a)
+static int listener_open_at(struct net *net, const struct net_addr *a)
 {
 	int one = 1, fd = socket_open(a->sa.ss_family), ret;
 
@@ -626,7 +626,7 @@ static int listen_at(struct net *net, const struct net_addr *a)
 	net->listen_fd = fd;
 	net->listen = *a;
 	net->port = net_addr_port(a);
-	return sci_watch(&net->svc, fd, EPOLLIN, listen_ready, net);
+	return sci_watch(&net->svc, fd, EPOLLIN, listener_ready, net);
 }
 
 /* Listen on the first free address of those in SCI_NET. */
@@ -637,7 +637,7 @@ int net_listen(struct net *net)
 
 	for (unsigned int i = 0; ret == -EADDRINUSE &&
 				 net_addr_slot(&net->listen, i, &a); i++)
-		ret = listen_at(net, &a);
+		ret = listener_open_at(net, &a);
 	return ret;
 }
 

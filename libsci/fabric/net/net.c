@@ -169,7 +169,7 @@ static bool links_all_acked(struct net *net)
 	return true;
 }
 
-static void say_bye(struct net *net)
+static void bye_send(struct net *net)
 {
 	struct list *pos, *n;
 
@@ -206,7 +206,7 @@ static void net_close(struct sci_fabric *f)
 	net->news = NULL;
 	net->stopped = true;
 	net->closing = true;
-	say_bye(net);
+	bye_send(net);
 	while (!links_all_acked(net) &&
 	       !sci_cond_wait(&net->cond, &net->svc.lock, LINGER_MS, &until))
 		;

@@ -199,7 +199,7 @@ int net_get_asked(struct net_link *l, const struct net_frame *f, const uint8_t *
 	return 0;
 }
 
-static void serve_one(struct net_link *l, const struct net_served *s)
+static void read_serve_one(struct net_link *l, const struct net_served *s)
 {
 	struct net_frame f = { .type = NET_DATA, .request = s->request };
 	struct net_importer *i = net_importer_find(l, s->segment);
@@ -221,7 +221,7 @@ void net_serve(struct net_link *l)
 		struct net_served *s = container_of(item, struct net_served, link);
 
 		l->n_serving--;
-		serve_one(l, s);
+		read_serve_one(l, s);
 		free(s);
 	}
 }

@@ -187,8 +187,8 @@ static void range_del(struct shm_check *check, const char *addr)
 }
 
 /* Call @fn for each mapped line of [@addr, @addr + @len). */
-static void check_each_line(struct shm_check *check, const volatile void *addr, size_t len,
-			    void (*fn)(struct shm_check *check, struct shm_copy *c, size_t off))
+static void lines_each(struct shm_check *check, const volatile void *addr, size_t len,
+		       void (*fn)(struct shm_check *check, struct shm_copy *c, size_t off))
 {
 	const char *from = (const char *)(uintptr_t)addr;
 	size_t at = range_after(check, from), off, end;
@@ -218,7 +218,7 @@ static void check_write_back(struct sci_link_status *link, const volatile void *
 {
 	struct shm_check *check = check_lock(link);
 
-	check_each_line(check, addr, len, line_start);
+	lines_each(check, addr, len, line_start);
 	pthread_mutex_unlock(&check->lock);
 }
 
@@ -241,7 +241,7 @@ static void check_refresh(struct sci_link_status *link, const volatile void *add
 {
 	struct shm_check *check = check_lock(link);
 
-	check_each_line(check, addr, len, line_refresh);
+	lines_each(check, addr, len, line_refresh);
 	pthread_mutex_unlock(&check->lock);
 }
 

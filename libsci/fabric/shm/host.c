@@ -10,7 +10,7 @@
 /* bytes of one read: the kernel copies at most 2 GiB */
 #define READ_MAX	((size_t)1 << 30)
 
-static int read_error(int err)
+static int memory_read_error(int err)
 {
 	switch (err) {
 	case ESRCH:
@@ -23,7 +23,7 @@ static int read_error(int err)
 	}
 }
 
-static int read_memory(pid_t pid, char *dst, uintptr_t src, size_t len)
+static int memory_read(pid_t pid, char *dst, uintptr_t src, size_t len)
 {
 	while (len) {
 		size_t piece = len < READ_MAX ? len : READ_MAX;
@@ -32,7 +32,7 @@ static int read_memory(pid_t pid, char *dst, uintptr_t src, size_t len)
 		ssize_t n = process_vm_readv(pid, &to, 1, &from, 1, 0);
 
 		if (n < 0)
-			return read_error(errno);
+			return memory_read_error(errno);
 		if (!n)
 			return -EFAULT;
 		dst += n;
@@ -53,7 +53,7 @@ int shm_peer_read(struct sci_rseg *r, void *dst, uint64_t src, size_t len)
 		return -ENOTCONN;
 	if (src > UINTPTR_MAX - len)
 		return -EFAULT;
-	ret = read_memory(r->pid, dst, (uintptr_t)src, len);
+	ret = memory_read(r->pid, dst, (uintptr_t)src, len);
 	/* after the peer's end another process may have its pid: do not use the bytes */
 	return atomic_load(&r->status.gone) ? -ENOTCONN : ret;
 }

@@ -33,7 +33,7 @@ void shm_rseg_link_event(struct sci_rseg *r, bool down)
 			r, down ? SCI_EVENT_NOT_OPERATIONAL : SCI_EVENT_OPERATIONAL, 0);
 }
 
-static void hang_up(struct sci_rseg *r)
+static void import_hang_up(struct sci_rseg *r)
 {
 	sci_fd_close(&r->shm->svc, r->conn);
 	r->conn = -1;
@@ -77,7 +77,7 @@ static bool shm_rseg_rejoin(struct sci_rseg *r)
 
 static void shm_rseg_lost(struct sci_rseg *r, enum sci_event_type type)
 {
-	hang_up(r);
+	import_hang_up(r);
 	if (r->node == SCI_NODE_GROUP && shm_rseg_rejoin(r))
 		return;
 	atomic_store(&r->status.gone, 1);
@@ -125,7 +125,7 @@ static void shm_rseg_input(void *obj)
 		break;
 	case SHM_CUT:
 		shm_map_revoke(r->shm, r);
-		hang_up(r);
+		import_hang_up(r);
 		atomic_store(&r->status.gone, 1);
 		shm_rseg_notify(r, SCI_EVENT_DISCONNECT, -ENOTCONN);
 		break;
@@ -135,7 +135,7 @@ static void shm_rseg_input(void *obj)
 	}
 }
 
-static int map_base(struct sci_rseg *r, int memfd)
+static int base_map(struct sci_rseg *r, int memfd)
 {
 	int prot = r->readonly ? PROT_READ : PROT_READ | PROT_WRITE;
 
@@ -184,7 +184,7 @@ static int shm_rseg_call_exporter(struct sci_rseg *r, uint32_t timeout)
 	if (r->node != SCI_NODE_GROUP)
 		r->pid = shm_peer(r->conn);
 	if (!ret)
-		ret = map_base(r, memfd);
+		ret = base_map(r, memfd);
 
 	pthread_mutex_lock(&shm->svc.lock);
 	if (!ret && shm->link.cache)
@@ -241,7 +241,7 @@ void shm_rseg_disconnect(struct sci_rseg *r)
 	pthread_mutex_lock(&shm->svc.lock);
 	if (r->conn >= 0) {
 		shm_send(r->conn, &bye, NULL, 0);
-		hang_up(r);
+		import_hang_up(r);
 	}
 	sci_fd_close(&shm->svc, r->memfd);
 	list_del(&r->link);
@@ -305,7 +305,7 @@ int shm_lseg_base(struct sci_lseg *s)
 	return s->base ? 0 : -ENOMEM;
 }
 
-static int local_base(struct sci_lseg *s)
+static int base_get_local(struct sci_lseg *s)
 {
 	int ret;
 
@@ -324,7 +324,7 @@ int shm_dma_copy(struct sci_lseg *s, struct sci_rseg *r,
 	char *local;
 	int ret;
 
-	ret = local_base(s);
+	ret = base_get_local(s);
 	if (ret)
 		return ret;
 	local = (s->copy ? s->copy->cache : (char *)s->base) + piece->local;

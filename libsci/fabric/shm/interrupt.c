@@ -247,7 +247,7 @@ static void shm_intr_plain_input(void *obj)
 		shm_intr_notify(i);
 }
 
-static int new_epoll(struct sci_lintr *i, uint32_t events)
+static int epoll_new(struct sci_lintr *i, uint32_t events)
 {
 	struct epoll_event ev = { .events = events, .data.fd = i->eventfd };
 	int fd;
@@ -264,10 +264,10 @@ static int new_epoll(struct sci_lintr *i, uint32_t events)
 }
 
 /* Watch an eventfd for all later writes, without reading it. */
-static int share_eventfd(struct sci_lintr *i)
+static int eventfd_share(struct sci_lintr *i)
 {
 	struct epoll_event ev;
-	int ret = new_epoll(i, EPOLLIN | EPOLLET);
+	int ret = epoll_new(i, EPOLLIN | EPOLLET);
 
 	/* triggers from before the number was shared do not count */
 	if (!ret)
@@ -280,16 +280,16 @@ static int plain_listen(struct sci_lintr *i)
 	int ret = 0;
 
 	if (i->flags & SCI_INTR_SHARED)
-		ret = share_eventfd(i);
+		ret = eventfd_share(i);
 	else if (intr_has_rings(i))
-		ret = new_epoll(i, EPOLLIN);
+		ret = epoll_new(i, EPOLLIN);
 	if (!ret && i->event)
 		ret = sci_watch(&i->shm->svc, i->epfd >= 0 ? i->epfd : i->eventfd,
 				EPOLLIN, shm_intr_plain_input, i);
 	return ret;
 }
 
-static int new_eventfd(struct sci_lintr *i)
+static int eventfd_new(struct sci_lintr *i)
 {
 	struct shm *shm = i->shm;
 	int flags = EFD_CLOEXEC | EFD_NONBLOCK;
@@ -310,13 +310,13 @@ static int new_eventfd(struct sci_lintr *i)
 
 /* ---- the owner of a data interrupt ---- */
 
-static bool queue_full(const struct sci_lintr *i)
+static bool queue_is_full(const struct sci_lintr *i)
 {
 	return i->queued_bytes >= SHM_DATA_QUEUE_BYTES ||
 	       i->queued >= SHM_DATA_QUEUE_MSGS;
 }
 
-static void resume_senders(struct sci_lintr *i)
+static void senders_resume(struct sci_lintr *i)
 {
 	struct list *pos, *n;
 
@@ -361,7 +361,7 @@ static void shm_intr_data_input(struct shm_port *port, struct shm_conn *conn)
 	struct message *m;
 	int err;
 
-	if (queue_full(i)) {
+	if (queue_is_full(i)) {
 		sci_watch_pause(&port->shm->svc, conn->fd, true);
 		return;
 	}
@@ -440,7 +440,7 @@ static enum shm_kind intr_kind(unsigned int flags)
 	return flags & SCI_INTR_DATA ? SHM_DATA_INTR : SHM_INTR;
 }
 
-static int own_free_number(struct sci_lintr *i)
+static int number_own_free(struct sci_lintr *i)
 {
 	struct shm *shm = i->shm;
 	char name[SHM_NAME_MAX];
@@ -454,19 +454,19 @@ static int own_free_number(struct sci_lintr *i)
 	return ret;
 }
 
-static int own_number(struct sci_lintr *i)
+static int number_own(struct sci_lintr *i)
 {
 	struct shm *shm = i->shm;
 	char name[SHM_NAME_MAX];
 
 	if (!(i->flags & SCI_INTR_FIXED))
-		return own_free_number(i);
+		return number_own_free(i);
 	shm_name(shm, name, intr_kind(i->flags), shm->node, i->number);
 	return shm_port_open(&i->port, name);
 }
 
 /* Take a number that other processes own as well, and get their eventfd. */
-static int share_number(struct sci_lintr *i)
+static int number_share(struct sci_lintr *i)
 {
 	const struct shm_msg mine = { .flags = 0 };
 	struct shm *shm = i->shm;
@@ -482,7 +482,7 @@ static int share_number(struct sci_lintr *i)
 	if (fd >= 0)
 		i->eventfd = fd;
 	else
-		ret = new_eventfd(i);
+		ret = eventfd_new(i);
 	ret = ret ? ret : plain_listen(i);
 	ret = ret ? ret : shm_port_serve(&i->port);
 	pthread_mutex_unlock(&shm->svc.lock);
@@ -496,11 +496,11 @@ static int intr_try_start(struct sci_lintr *i)
 
 	if ((i->flags & (SCI_INTR_SHARED | SCI_INTR_FIXED)) ==
 	    (SCI_INTR_SHARED | SCI_INTR_FIXED))
-		return share_number(i);
+		return number_share(i);
 	pthread_mutex_lock(&i->shm->svc.lock);
 	if (!data && i->eventfd < 0)
-		ret = new_eventfd(i);
-	ret = ret ? ret : own_number(i);
+		ret = eventfd_new(i);
+	ret = ret ? ret : number_own(i);
 	if (!ret && !data)
 		ret = plain_listen(i);
 	pthread_mutex_unlock(&i->shm->svc.lock);
@@ -623,7 +623,7 @@ static int intr_take_message(struct sci_lintr *i, void *data, size_t *len)
 {
 	struct message *m = container_of(i->queue.next, struct message, link);
 	size_t room = *len;
-	bool was_full = queue_full(i);
+	bool was_full = queue_is_full(i);
 
 	*len = m->len;
 	if (m->len > room)
@@ -634,8 +634,8 @@ static int intr_take_message(struct sci_lintr *i, void *data, size_t *len)
 	i->queued--;
 	i->queued_bytes -= m->len;
 	free(m);
-	if (was_full && !queue_full(i))
-		resume_senders(i);
+	if (was_full && !queue_is_full(i))
+		senders_resume(i);
 	return 0;
 }
 

@@ -13,7 +13,7 @@
 #define QUERY_TIMEOUT_MS	1000
 
 /* Parse "sci.CLUSTER.KIND.NODE.ID". Return false if one of the first three parts differs. */
-static bool parse_name(struct shm *shm, const char *name, unsigned int *node,
+static bool name_parse(struct shm *shm, const char *name, unsigned int *node,
 		       uint32_t *id)
 {
 	const char *rest = name + strlen("sci.") + strlen(shm->cluster) +
@@ -34,12 +34,12 @@ struct names {
 	size_t room;
 };
 
-static int add_name(void *arg, const char *text)
+static int name_add(void *arg, const char *text)
 {
 	struct names *names = arg;
 	struct name name, *more;
 
-	if (!parse_name(names->shm, text, &name.node, &name.id))
+	if (!name_parse(names->shm, text, &name.node, &name.id))
 		return 0;
 	if (names->n == names->room) {
 		names->room = names->room ? 2 * names->room : 64;
@@ -61,14 +61,14 @@ static int shm_list_by_node(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static int sorted_names(struct shm *shm, enum shm_kind kind,
-			struct names *names)
+static int names_list_sorted(struct shm *shm, enum shm_kind kind,
+			     struct names *names)
 {
 	int ret;
 
 	memset(names, 0, sizeof(*names));
 	names->shm = shm;
-	ret = shm_name_list(shm, kind, add_name, names);
+	ret = shm_name_list(shm, kind, name_add, names);
 	if (ret < 0) {
 		free(names->name);
 		return ret;
@@ -87,7 +87,7 @@ int shm_node_list(struct sci_fabric *f,
 	size_t i = 0;
 	int ret;
 
-	ret = sorted_names(shm, SHM_NODE, &names);
+	ret = names_list_sorted(shm, SHM_NODE, &names);
 	if (ret)
 		return ret;
 	while (i < names.n && !ret) {
@@ -144,7 +144,7 @@ int shm_segment_list(struct sci_fabric *f,
 	size_t i;
 	int ret;
 
-	ret = sorted_names(shm, SHM_SEGMENT, &names);
+	ret = names_list_sorted(shm, SHM_SEGMENT, &names);
 	if (ret)
 		return ret;
 	for (i = 0; i < names.n && !ret; i++)

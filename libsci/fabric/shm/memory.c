@@ -38,7 +38,7 @@
 #define LOOK_FROM	(16u << 20)
 #define SEALS		(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-static uint64_t read_number(const char *path)
+static uint64_t number_read(const char *path)
 {
 	uint64_t v = UINT64_MAX;
 	FILE *f = sci_open_kernel_file(path);
@@ -70,10 +70,10 @@ static uint64_t cgroup_room(void)
 	while ((slash = strrchr(group, '/'))) {
 		snprintf(path, sizeof(path), "/sys/fs/cgroup%s/memory.max",
 			 group);
-		max = read_number(path);
+		max = number_read(path);
 		snprintf(path, sizeof(path), "/sys/fs/cgroup%s/memory.current",
 			 group);
-		now = max == UINT64_MAX ? 0 : read_number(path);
+		now = max == UINT64_MAX ? 0 : number_read(path);
 		if (max != UINT64_MAX && now != UINT64_MAX)
 			room = max <= now ? 0 :
 			       max - now < room ? max - now : room;
@@ -106,7 +106,7 @@ static uint64_t machine_room(void)
  * The kernel kills a process to reserve memory that it does not have.  So look first.
  * Memory that other processes take meanwhile is not considered.
  */
-static int enough_memory(uint64_t length)
+static int memory_is_enough(uint64_t length)
 {
 	struct rlimit rl;
 
@@ -204,7 +204,7 @@ static int memory_try(struct shm *shm, const char *name, uint64_t size,
 		return -ENOSPC;
 	*length = (size_t)((size + page - 1) & ~((uint64_t)page - 1));
 	/* huge pages come from a pool of their own */
-	ret = huge ? 0 : enough_memory(*length);
+	ret = huge ? 0 : memory_is_enough(*length);
 	if (ret)
 		return ret;
 	fd = memory_create(shm, name, huge);
@@ -320,7 +320,7 @@ void shm_memory_return(void *addr, size_t len)
 
 static bool maps_copy;			/* mremap() copies a shared mapping */
 
-static void try_map_copy(void)
+static void map_copy_try(void)
 {
 	size_t page = sci_page_size();
 	void *p, *q;
@@ -345,7 +345,7 @@ bool shm_can_map_copy(size_t page)
 
 	if (page > sci_page_size())
 		return false;
-	pthread_once(&once, try_map_copy);
+	pthread_once(&once, map_copy_try);
 	return maps_copy;
 }
 
@@ -453,7 +453,7 @@ void shm_unmap(struct sci_fabric *f, void *addr, size_t len)
 	pthread_mutex_unlock(&shm->svc.lock);
 }
 
-static void make_private(void *start, size_t length)
+static void pages_make_private(void *start, size_t length)
 {
 	/* mmap() replaces an existing map here, so it cannot fail for lack of a mapping */
 	(void)!mmap(start, length, PROT_READ | PROT_WRITE, MAP_FIXED |
@@ -469,13 +469,13 @@ void shm_map_revoke(struct shm *shm, struct sci_rseg *r)
 {
 	struct hash_node *node = NULL;
 
-	make_private(r->base, r->length);
+	pages_make_private(r->base, r->length);
 	if (r->copy && r->copy->imported)
-		make_private(r->copy->memory, r->length);
+		pages_make_private(r->copy->memory, r->length);
 	while ((node = hash_walk(&shm->maps, node))) {
 		struct shm_map *map = container_of(node, struct shm_map, node);
 
 		if (map->rseg == r)
-			make_private(map->start, map->length);
+			pages_make_private(map->start, map->length);
 	}
 }

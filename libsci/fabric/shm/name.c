@@ -50,7 +50,7 @@ static socklen_t name_address(struct shm *shm, const char *name,
 }
 
 /* Make a socket and enter it in the table. Context: svc.lock is held. */
-static int new_socket(struct shm *shm, int type, int *fd)
+static int name_socket_new(struct shm *shm, int type, int *fd)
 {
 	do {
 		*fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
@@ -86,7 +86,7 @@ static bool file_is_stale(struct shm *shm, const char *name)
  * The lock keeps two processes from finding a file stale when the first has already put
  * its own there. If another user holds the lock for long, the file stays.
  */
-static void unlink_if_stale(struct shm *shm, const char *name)
+static void file_unlink_stale(struct shm *shm, const char *name)
 {
 	const struct timespec ms = { .tv_nsec = 1000000 };
 	unsigned int tries = LOCK_TRIES;
@@ -105,14 +105,14 @@ static void unlink_if_stale(struct shm *shm, const char *name)
  * Connecting to a socket file needs the right to write to it. The segment's own rights are
  * checked after the connect.
  */
-static int open_file_to_peers(struct shm *shm, const char *name)
+static int file_open_to_peers(struct shm *shm, const char *name)
 {
 	unsigned int mode = shm->mode & 0444;
 
 	return fchmodat(shm->rundir, name, mode | mode >> 1, 0) ? -errno : 0;
 }
 
-static int bind_and_listen(struct shm *shm, const char *name, int fd, int type)
+static int socket_bind_and_listen(struct shm *shm, const char *name, int fd, int type)
 {
 	struct sockaddr_un sa;
 	socklen_t len = name_address(shm, name, &sa);
@@ -142,7 +142,7 @@ static int name_publish(struct shm *shm, const char *temp, const char *name)
  * A socket file that does not listen yet looks like a dead owner's: give it its name after
  * listen().
  */
-static int bind_file(struct shm *shm, const char *name, int fd, int type)
+static int file_bind(struct shm *shm, const char *name, int fd, int type)
 {
 	char temp[SHM_NAME_MAX];
 	uint64_t unique;
@@ -152,13 +152,13 @@ static int bind_file(struct shm *shm, const char *name, int fd, int type)
 		return -EIO;
 	snprintf(temp, sizeof(temp), "sci.%s.t.%016llx", shm->cluster,
 		 (unsigned long long)unique);
-	ret = bind_and_listen(shm, temp, fd, type);
+	ret = socket_bind_and_listen(shm, temp, fd, type);
 	if (ret)
 		return ret;
-	ret = open_file_to_peers(shm, temp);
+	ret = file_open_to_peers(shm, temp);
 	ret = ret ? ret : name_publish(shm, temp, name);
 	if (ret == -EEXIST) {
-		unlink_if_stale(shm, name);
+		file_unlink_stale(shm, name);
 		ret = name_publish(shm, temp, name);
 	}
 	if (ret)
@@ -176,11 +176,11 @@ int shm_bind(struct shm *shm, const char *name, int type, int *fd)
 {
 	int sock, ret;
 
-	ret = new_socket(shm, type | SOCK_NONBLOCK, &sock);
+	ret = name_socket_new(shm, type | SOCK_NONBLOCK, &sock);
 	if (ret)
 		return ret;
-	ret = shm->rundir >= 0 ? bind_file(shm, name, sock, type) :
-				 bind_and_listen(shm, name, sock, type);
+	ret = shm->rundir >= 0 ? file_bind(shm, name, sock, type) :
+				 socket_bind_and_listen(shm, name, sock, type);
 	if (ret) {
 		sci_fd_close(&shm->svc, sock);
 		return ret;
@@ -190,7 +190,7 @@ int shm_bind(struct shm *shm, const char *name, int type, int *fd)
 }
 
 /* Connect to the owner of an abstract name without waiting; -1 if there is none. */
-static int call_owner(struct shm *shm, const char *name)
+static int owner_call(struct shm *shm, const char *name)
 {
 	struct sockaddr_un sa;
 	socklen_t len = name_address(shm, name, &sa);
@@ -219,7 +219,7 @@ void shm_name_taken(struct shm *shm, const char *name)
 
 	if (shm->told_of_stranger || shm->rundir >= 0)
 		return;
-	fd = call_owner(shm, name);
+	fd = owner_call(shm, name);
 	if (fd < 0)
 		return;
 	if (!shm_trusts(shm, fd) &&
@@ -247,11 +247,11 @@ void shm_unbind(struct shm *shm, const char *name, bool shared, int *fd)
 	sci_fd_close(&shm->svc, *fd);
 	*fd = -1;
 	if (shm->rundir >= 0 && shared)
-		unlink_if_stale(shm, name);
+		file_unlink_stale(shm, name);
 }
 
 /* Limit how long connect() blocks before the caller tests whether it was cancelled. */
-static int set_send_timeout(int sock, uint64_t deadline)
+static int socket_set_send_timeout(int sock, uint64_t deadline)
 {
 	uint64_t now = sci_now_ms();
 	uint64_t left = deadline > now ? deadline - now : 1;
@@ -264,11 +264,11 @@ static int set_send_timeout(int sock, uint64_t deadline)
 }
 
 /* Connect; blocks while the owner's backlog is full. */
-static int connect_until(const struct sockaddr_un *sa, socklen_t len,
-			 struct shm_pending *call)
+static int socket_connect_until(const struct sockaddr_un *sa, socklen_t len,
+				struct shm_pending *call)
 {
 	for (;;) {
-		int ret = set_send_timeout(call->sock, call->deadline);
+		int ret = socket_set_send_timeout(call->sock, call->deadline);
 
 		if (ret)
 			return ret;
@@ -299,13 +299,13 @@ int shm_dial(struct shm *shm, const char *name, struct shm_pending *call)
 	int sock = -1, ret;
 
 	pthread_mutex_lock(&shm->svc.lock);
-	ret = new_socket(shm, SOCK_SEQPACKET, &sock);
+	ret = name_socket_new(shm, SOCK_SEQPACKET, &sock);
 	if (!ret)
 		call->sock = sock;
 	pthread_mutex_unlock(&shm->svc.lock);
 	if (ret)
 		return ret;
-	ret = connect_until(&sa, len, call);
+	ret = socket_connect_until(&sa, len, call);
 	if (!ret && fcntl(sock, F_SETFL, O_NONBLOCK))
 		ret = -errno;
 	if (!ret)
@@ -324,7 +324,7 @@ int shm_dial_locked(struct shm *shm, const char *name, int *fd)
 	socklen_t len = name_address(shm, name, &sa);
 	int sock, ret;
 
-	ret = new_socket(shm, SOCK_SEQPACKET | SOCK_NONBLOCK, &sock);
+	ret = name_socket_new(shm, SOCK_SEQPACKET | SOCK_NONBLOCK, &sock);
 	if (ret)
 		return ret;
 	if (connect(sock, (struct sockaddr *)&sa, len)) {
@@ -338,8 +338,8 @@ int shm_dial_locked(struct shm *shm, const char *name, int *fd)
 
 /* ---- lists ---- */
 
-static int list_abstract(const char *prefix,
-			 int (*fn)(void *arg, const char *name), void *arg)
+static int names_list_abstract(const char *prefix,
+			       int (*fn)(void *arg, const char *name), void *arg)
 {
 	FILE *f = fopen("/proc/net/unix", "re");
 	size_t size = 0, len = strlen(prefix);
@@ -368,8 +368,8 @@ static int list_abstract(const char *prefix,
 	return ret;
 }
 
-static int list_files(struct shm *shm, const char *prefix,
-		      int (*fn)(void *arg, const char *name), void *arg)
+static int names_list_files(struct shm *shm, const char *prefix,
+			    int (*fn)(void *arg, const char *name), void *arg)
 {
 	int fd = openat(shm->rundir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	size_t len = strlen(prefix);
@@ -389,7 +389,7 @@ static int list_files(struct shm *shm, const char *prefix,
 		if (strncmp(e->d_name, prefix, len))
 			continue;
 		if (file_is_stale(shm, e->d_name))
-			unlink_if_stale(shm, e->d_name);
+			file_unlink_stale(shm, e->d_name);
 		else
 			ret = fn(arg, e->d_name);
 	}
@@ -411,6 +411,6 @@ int shm_name_list(struct shm *shm, enum shm_kind kind,
 	sci_fd_room(2);
 	pthread_mutex_unlock(&shm->svc.lock);
 	snprintf(prefix, sizeof(prefix), "sci.%s.%c.", shm->cluster, kind);
-	return shm->rundir >= 0 ? list_files(shm, prefix, fn, arg) :
-				  list_abstract(prefix, fn, arg);
+	return shm->rundir >= 0 ? names_list_files(shm, prefix, fn, arg) :
+				  names_list_abstract(prefix, fn, arg);
 }

@@ -43,7 +43,7 @@ static unsigned int msg_flags(const struct sci_lseg *s)
  * Return a descriptor of the memory that cannot be opened for writing, for importers
  * that may only read.
  */
-static int readonly_fd(int memfd)
+static int fd_reopen_readonly(int memfd)
 {
 	char path[32];
 	int fd;
@@ -67,7 +67,7 @@ static int lseg_grant(struct sci_lseg *s, struct shm_conn *conn)
 		return -EACCES;
 	if (!(access & 2)) {
 		re.flags |= SHM_F_READONLY;
-		fd = readonly_fd(s->memfd);
+		fd = fd_reopen_readonly(s->memfd);
 		if (fd < 0)
 			return fd;
 	}
@@ -228,7 +228,7 @@ static void group_open_gone(struct shm_port *port, struct shm_conn *conn,
 			0);
 }
 
-static int share_name(struct sci_lseg *s, struct shm_port *port,
+static int name_share(struct sci_lseg *s, struct shm_port *port,
 		      enum shm_kind kind, int *memfd)
 {
 	const struct shm_msg mine = { .size = s->size };
@@ -250,7 +250,7 @@ static int group_join(struct sci_lseg *s)
 	struct shm *shm = s->shm;
 	int memfd = -1, ret;
 
-	ret = share_name(s, &s->group, SHM_GROUP, &memfd);
+	ret = name_share(s, &s->group, SHM_GROUP, &memfd);
 	pthread_mutex_lock(&shm->svc.lock);
 	if (!ret && memfd >= 0) {
 		sci_fd_close(&shm->svc, s->memfd);
@@ -269,7 +269,7 @@ static int group_export(struct sci_lseg *s)
 	struct shm *shm = s->shm;
 	int memfd = -1, ret;
 
-	ret = share_name(s, &s->group_open, SHM_GROUP_OPEN, &memfd);
+	ret = name_share(s, &s->group_open, SHM_GROUP_OPEN, &memfd);
 	pthread_mutex_lock(&shm->svc.lock);
 	sci_fd_close(&shm->svc, memfd);
 	if (!ret)
@@ -287,7 +287,7 @@ static int group_export(struct sci_lseg *s)
  * ones. A search that begins where an earlier one began continues at its end, unless a lower id
  * was freed since.
  */
-static int open_auto(struct sci_lseg *s, uint32_t asked)
+static int lseg_open_auto(struct sci_lseg *s, uint32_t asked)
 {
 	struct shm *shm = s->shm;
 	uint32_t id = asked == shm->auto_asked && shm->auto_next ?
@@ -308,7 +308,7 @@ static int open_auto(struct sci_lseg *s, uint32_t asked)
 	return ret;
 }
 
-static int try_name(struct sci_lseg *s)
+static int lseg_try_name(struct sci_lseg *s)
 {
 	struct shm *shm = s->shm;
 	char name[SHM_NAME_MAX];
@@ -316,7 +316,7 @@ static int try_name(struct sci_lseg *s)
 
 	pthread_mutex_lock(&shm->svc.lock);
 	if (s->flags & SCI_LSEG_AUTO_ID) {
-		ret = open_auto(s, s->id);
+		ret = lseg_open_auto(s, s->id);
 	} else {
 		shm_name(shm, name, SHM_SEGMENT, shm->node, s->id);
 		ret = shm_port_open(&s->port, name);
@@ -327,17 +327,17 @@ static int try_name(struct sci_lseg *s)
 	return ret;
 }
 
-static int open_name(struct sci_lseg *s)
+static int lseg_open_name(struct sci_lseg *s)
 {
 	int ret;
 
 	do {
-		ret = try_name(s);
+		ret = lseg_try_name(s);
 	} while (ret == -EEXIST && sci_forked_lately(&s->shm->svc));
 	return ret;
 }
 
-static int alloc_memory(struct sci_lseg *s, size_t huge)
+static int lseg_alloc_memory(struct sci_lseg *s, size_t huge)
 {
 	char name[SHM_NAME_MAX];
 
@@ -417,9 +417,9 @@ int shm_lseg_create(struct sci_fabric *f, const struct sci_lseg_param *p,
 		return -ENOMEM;
 	/* Open the name first: if it is taken, no memory has been allocated yet. */
 	if (!(s->flags & SCI_LSEG_PRIVATE))
-		ret = open_name(s);
+		ret = lseg_open_name(s);
 	if (!ret && !(s->flags & SCI_LSEG_EMPTY))
-		ret = alloc_memory(s, s->shm->huge);
+		ret = lseg_alloc_memory(s, s->shm->huge);
 	if (!ret && s->flags & SCI_LSEG_BROADCAST)
 		ret = group_join(s);
 	if (ret) {
@@ -480,7 +480,7 @@ int shm_lseg_attach(struct sci_fabric *f, const struct sci_lseg_param *p,
 	return 0;
 }
 
-static int cover_registered(struct sci_lseg *s, void *addr, size_t len)
+static int pages_cover_registered(struct sci_lseg *s, void *addr, size_t len)
 {
 	int ret;
 
@@ -501,7 +501,7 @@ int shm_lseg_register(struct sci_lseg *s, void *addr, size_t len)
 	if (((uintptr_t)addr | len) & (sci_page_size() - 1))
 		return -EINVAL;
 	/* registered pages have the ordinary size */
-	ret = alloc_memory(s, 0);
+	ret = lseg_alloc_memory(s, 0);
 	if (ret)
 		return ret;
 	/* Set the state before the pages change: a child may be forked in between. */
@@ -510,7 +510,7 @@ int shm_lseg_register(struct sci_lseg *s, void *addr, size_t len)
 	pthread_mutex_unlock(&shm->svc.lock);
 	ret = shm_memory_adopt(s->memfd, addr, len);
 	if (!ret && shm->link.cache)
-		ret = cover_registered(s, addr, len);
+		ret = pages_cover_registered(s, addr, len);
 	if (!ret)
 		return 0;
 	pthread_mutex_lock(&shm->svc.lock);
@@ -555,7 +555,7 @@ int shm_lseg_export(struct sci_lseg *s, unsigned int adapter)
 	return 0;
 }
 
-static void tell_importers(struct shm_port *port, enum sci_unexport how)
+static void importers_tell(struct shm_port *port, enum sci_unexport how)
 {
 	const struct shm_msg msg = {
 		.type = how == SCI_UNEXPORT_FORCE ? SHM_CUT : SHM_NOTIFY,
@@ -581,8 +581,8 @@ int shm_lseg_unexport(struct sci_lseg *s, enum sci_unexport how)
 	pthread_mutex_lock(&s->shm->svc.lock);
 	s->exported = false;
 	if (how != SCI_UNEXPORT_QUIET) {
-		tell_importers(&s->port, how);
-		tell_importers(&s->group_open, how);
+		importers_tell(&s->port, how);
+		importers_tell(&s->group_open, how);
 	}
 	/* the members that are still exported keep the group's name */
 	if (s->group_open.fd >= 0) {

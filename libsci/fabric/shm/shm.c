@@ -61,7 +61,7 @@ bool shm_node_exists(struct shm *shm, unsigned int node)
 
 /* ---- open and close ---- */
 
-static int read_cluster(struct shm *shm, const struct sci_fabric_place *at,
+static int cluster_read(struct shm *shm, const struct sci_fabric_place *at,
 			const char *name)
 {
 	size_t len = name ? strlen(name) : 0;
@@ -98,7 +98,7 @@ static int env_huge(struct shm *shm)
 	return 0;
 }
 
-static int rundir_bad(int err)
+static int rundir_report(int err)
 {
 	char text[128];
 
@@ -116,7 +116,7 @@ static int env_rundir(struct shm *shm)
 		return 0;
 	shm->rundir = open(s, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (shm->rundir < 0)
-		return rundir_bad(errno);
+		return rundir_report(errno);
 	return sci_fd_track(&shm->svc, shm->rundir);
 }
 
@@ -128,7 +128,7 @@ static int shm_read_place(struct shm *shm, const struct sci_fabric_place *at,
 
 	shm->node = DEFAULT_NODE;
 	shm->mode = DEFAULT_MODE;
-	ret = read_cluster(shm, at, cluster);
+	ret = cluster_read(shm, at, cluster);
 	ret = ret ? ret : sci_place_node(at, &shm->node);
 	ret = ret ? ret : sci_env_number("SCI_NODES", &nodes, 10, 1,
 					 SCI_NODE_MAX / SCI_NODE_STEP,
@@ -179,7 +179,7 @@ static int presence_init(struct shm *shm)
 	 * this is the first file that the process makes in the directory: an error is the
 	 * directory's
 	 */
-	return ret && shm->rundir >= 0 ? rundir_bad(-ret) : ret;
+	return ret && shm->rundir >= 0 ? rundir_report(-ret) : ret;
 }
 
 static void shm_close(struct sci_fabric *f)
@@ -285,14 +285,14 @@ static struct sci_link_status *shm_link_status(struct sci_fabric *f,
 	return &container_of(f, struct shm, base)->link;
 }
 
-struct seek_node {
+struct node_seek {
 	unsigned int node;
 	bool found;
 };
 
-static int seek_node(void *arg, const struct sci_node_info *info)
+static int node_seek(void *arg, const struct sci_node_info *info)
 {
-	struct seek_node *s = arg;
+	struct node_seek *s = arg;
 
 	s->found = info->node == s->node;
 	return s->found;
@@ -302,7 +302,7 @@ static int shm_node_probe(struct sci_fabric *f, unsigned int adapter,
 			  unsigned int node)
 {
 	struct shm *shm = container_of(f, struct shm, base);
-	struct seek_node s = { .node = node };
+	struct node_seek s = { .node = node };
 	unsigned int i;
 	int ret;
 
@@ -317,7 +317,7 @@ static int shm_node_probe(struct sci_fabric *f, unsigned int adapter,
 	 * of the same hash bucket ends meanwhile.
 	 */
 	for (i = 0; i < PROBE_LOOKS && !s.found; i++) {
-		ret = shm_node_list(f, seek_node, &s);
+		ret = shm_node_list(f, node_seek, &s);
 		if (ret < 0)
 			return ret;
 	}

@@ -62,7 +62,7 @@ int shm_send(int sock, const struct shm_msg *msg, const int *fds, int n_fds)
 }
 
 /* Take the descriptors of a message, and close those beyond the wanted number. */
-static int take_fds(struct shm *shm, struct msghdr *mh, int *fds, int *n_fds)
+static int fds_take(struct shm *shm, struct msghdr *mh, int *fds, int *n_fds)
 {
 	int room = fds ? *n_fds : 0, got = 0, ret = 0;
 	struct cmsghdr *cm;
@@ -125,7 +125,7 @@ int shm_recv(struct shm *shm, int sock, struct shm_msg *msg, int *fds,
 	} while (n < 0 && (errno == EINTR || errno == ECONNRESET));
 	if (n < 0)
 		return -errno;
-	ret = take_fds(shm, &mh, fds, n_fds);
+	ret = fds_take(shm, &mh, fds, n_fds);
 	if (ret)
 		return ret;
 	if (!n)
@@ -138,7 +138,7 @@ int shm_recv(struct shm *shm, int sock, struct shm_msg *msg, int *fds,
 	return -EPROTO;
 }
 
-static int wait_readable(const struct shm_pending *call)
+static int socket_wait_readable(const struct shm_pending *call)
 {
 	struct pollfd pfd = { .fd = call->sock, .events = POLLIN };
 
@@ -161,7 +161,7 @@ static int wait_readable(const struct shm_pending *call)
 }
 
 /* Read an answer, or the reason why there is none. Context: svc.lock is held. */
-static int read_answer(struct shm *shm, int sock, struct shm_msg *msg,
+static int answer_read(struct shm *shm, int sock, struct shm_msg *msg,
 		       int *fds, int *n_fds)
 {
 	int ret = shm_recv(shm, sock, msg, fds, n_fds);
@@ -180,8 +180,8 @@ static int read_answer(struct shm *shm, int sock, struct shm_msg *msg,
 }
 
 /* Call an owner, which may change during the call. */
-static int call_once(struct shm *shm, const char *name, struct shm_msg *msg,
-		     int *fds, int *n_fds, struct shm_pending *call)
+static int owner_call_once(struct shm *shm, const char *name, struct shm_msg *msg,
+			   int *fds, int *n_fds, struct shm_pending *call)
 {
 	int ret;
 
@@ -193,10 +193,10 @@ static int call_once(struct shm *shm, const char *name, struct shm_msg *msg,
 	      shm_send(call->sock, msg, NULL, 0) : -EACCES;
 	/* an owner that refuses may have closed the connection already: read its answer */
 	if (!ret || ret == -EPIPE)
-		ret = wait_readable(call);
+		ret = socket_wait_readable(call);
 	pthread_mutex_lock(&shm->svc.lock);
 	if (!ret)
-		ret = read_answer(shm, call->sock, msg, fds, n_fds);
+		ret = answer_read(shm, call->sock, msg, fds, n_fds);
 	if (ret) {
 		sci_fd_close(&shm->svc, call->sock);
 		call->sock = -1;
@@ -275,7 +275,7 @@ int shm_call(struct shm *shm, const char *name, struct shm_msg *msg, int *fds,
 		*msg = ask;
 		if (n_fds)
 			*n_fds = room;
-		ret = call_once(shm, name, msg, fds, n_fds, &call);
+		ret = owner_call_once(shm, name, msg, fds, n_fds, &call);
 		if (ret != -EPIPE)
 			break;
 	}
@@ -386,7 +386,7 @@ static void conn_input(void *obj)
 }
 
 /* Descriptors have run out: accept the peer on the spare one, and close it. */
-static bool refuse_one(struct shm *shm, struct shm_port *port)
+static bool peer_refuse_one(struct shm *shm, struct shm_port *port)
 {
 	const struct shm_msg no = { .type = SHM_REPLY, .status = -ENFILE };
 	int fd;
@@ -416,7 +416,7 @@ static void port_input(void *obj)
 	if (fd < 0) {
 		if ((errno == EMFILE && sci_raise_fd_limit()) ||
 		    errno == ENFILE)
-			shm->svc.starved = !refuse_one(shm, port);
+			shm->svc.starved = !peer_refuse_one(shm, port);
 		return;
 	}
 	if (sci_fd_prepare(&shm->svc, fd)) {

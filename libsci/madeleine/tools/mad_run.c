@@ -19,7 +19,7 @@ struct options {
 	bool show;			/* print the command, and do not start it */
 };
 
-static void print_help(FILE *out)
+static void help_print(FILE *out)
 {
 	fputs("usage: mad-run [OPTION...] FILE [ARGUMENT...]\n\n"
 	      "start the processes of a Madeleine session\n\n"
@@ -68,10 +68,10 @@ static int options_read(int argc, char **argv, struct options *o)
 			o->show = true;
 			break;
 		case 'h':
-			print_help(stdout);
+			help_print(stdout);
 			exit(0);
 		default:
-			print_help(stderr);
+			help_print(stderr);
 			return 2;
 		}
 	}
@@ -109,7 +109,7 @@ static long nodes_of(const struct session *s)
 /* ---- start ---- */
 
 /* Export an absolute path, since the program may start in another folder. */
-static void export_path(const char *name, const char *paths)
+static void path_export(const char *name, const char *paths)
 {
 	p_tbx_string_t all = tbx_string_init();
 	char *copy = tbx_strdup(paths), *rest = copy, *file, folder[PATH_MAX];
@@ -131,7 +131,7 @@ static void export_path(const char *name, const char *paths)
 	free(copy);
 }
 
-static void print_session(const struct session *s, char **args)
+static void session_print(const struct session *s, char **args)
 {
 	for (p_tbx_slist_element_t e = s->processes->head; e; e = e->next) {
 		p_ntbx_process_t p = e->object;
@@ -182,7 +182,7 @@ static void failure_exit(int sig)
 }
 
 /* Export a key for the sockets of this session, unless the user has chosen one. */
-static void export_key(const struct session *s)
+static void key_export(const struct session *s)
 {
 	unsigned char key[32];
 	char text[4 + 2 * sizeof(key) + 1] = "hex:";
@@ -211,10 +211,10 @@ static int session_run(struct session *s, struct options *o, int argc, char **ar
 		fprintf(stderr, "mad-run: %s names no program: use --appli\n", argv[0]);
 		return 2;
 	}
-	export_path("MAD_SESSION", argv[0]);
+	path_export("MAD_SESSION", argv[0]);
 	if (o->nets)
-		export_path("MAD_NET", o->nets);
-	export_key(s);
+		path_export("MAD_NET", o->nets);
+	key_export(s);
 	if (o->folder && chdir(o->folder)) {
 		fprintf(stderr, "mad-run: %s: %s\n", o->folder, strerror(errno));
 		return 2;
@@ -232,7 +232,7 @@ static int session_run(struct session *s, struct options *o, int argc, char **ar
 	args[n++] = (char *)o->program;
 	memcpy(&args[n], &argv[1], (size_t)argc * sizeof(char *));
 	if (o->show) {
-		print_session(s, args);
+		session_print(s, args);
 	} else {
 		fflush(stdout);
 		signal(SIGABRT, SIG_DFL);
@@ -253,7 +253,7 @@ int main(int argc, char **argv)
 	if (ret)
 		return ret;
 	if (optind >= argc) {
-		print_help(stderr);
+		help_print(stderr);
 		return 2;
 	}
 	signal(SIGABRT, failure_exit);

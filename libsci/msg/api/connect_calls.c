@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static int look_fresh(void *arg)
+static int accept_test(void *arg)
 {
 	struct sci_ep *ep = arg;
 
@@ -23,7 +23,7 @@ int sci_accept(struct sci_ep *ep, int timeout, struct sci_peer **peer)
 		return -EINVAL;
 	if (!ep_lock(ep))
 		return -ENOTCONN;
-	ret = msg_wait(ep, look_fresh, ep, timeout);
+	ret = msg_wait(ep, accept_test, ep, timeout);
 	if (!ret) {
 		p = container_of(ep->fresh.next, struct sci_peer, fresh);
 		list_del(&p->fresh);
@@ -57,13 +57,13 @@ int sci_peer_find(struct sci_ep *ep, const struct sci_addr *addr,
 /* ---- dialing ---- */
 
 /* The dial belongs to the thread in sci_connect(), which frees it. */
-static void done_connect(struct msg_dial *d, struct sci_peer *p)
+static void dial_done_connect(struct msg_dial *d, struct sci_peer *p)
 {
 	d->p = p;
 	msg_changed(d->ep);
 }
 
-static void done_request(struct msg_dial *d, struct sci_peer *p)
+static void dial_done_request(struct msg_dial *d, struct sci_peer *p)
 {
 	struct sci_req *req = d->owner;
 	int ret = d->ret;
@@ -74,34 +74,34 @@ static void done_request(struct msg_dial *d, struct sci_peer *p)
 	req_done(req, ret);
 }
 
-static void done_open(struct msg_dial *d, struct sci_peer *p)
+static void dial_done_open(struct msg_dial *d, struct sci_peer *p)
 {
 	(void)p;
 	free(d);
 }
 
-static int look_dialed(void *arg)
+static int dial_test(void *arg)
 {
 	struct msg_dial *d = arg;
 
 	return d->ret;
 }
 
-static int dial_and_wait(struct sci_ep *ep, const struct sci_addr *addr,
-			 int timeout, struct sci_peer **out)
+static int dial_wait(struct sci_ep *ep, const struct sci_addr *addr,
+		     int timeout, struct sci_peer **out)
 {
 	struct msg_dial d;
 	int ret;
 
 	/* msg_wait() below has the timeout */
 	dial_init(&d, ep, addr, -1);
-	d.done = done_connect;
+	d.done = dial_done_connect;
 	ret = dial_pick(&d);
 	if (ret)
 		return ret;
 	ret = dial_start(&d);
 	if (ret == -EAGAIN)
-		ret = msg_wait(ep, look_dialed, &d, timeout);
+		ret = msg_wait(ep, dial_test, &d, timeout);
 	if (d.ret == -EAGAIN)
 		d.p = dial_end(&d, ret);
 	if (!d.ret)
@@ -109,7 +109,7 @@ static int dial_and_wait(struct sci_ep *ep, const struct sci_addr *addr,
 	return d.ret;
 }
 
-static bool addr_good(const struct sci_addr *addr)
+static bool addr_is_good(const struct sci_addr *addr)
 {
 	return addr && addr->id && addr->id <= SCI_EP_ID_MAX;
 }
@@ -119,16 +119,16 @@ int sci_connect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
 {
 	int ret;
 
-	if (!ep || !addr_good(addr) || !peer)
+	if (!ep || !addr_is_good(addr) || !peer)
 		return -EINVAL;
 	if (!ep_lock(ep))
 		return -ENOTCONN;
-	ret = dial_and_wait(ep, addr, timeout, peer);
+	ret = dial_wait(ep, addr, timeout, peer);
 	msg_unlock(&ep->lock);
 	return ret;
 }
 
-static int connect_request(struct sci_ep *ep, const struct sci_addr *addr,
+static int request_connect(struct sci_ep *ep, const struct sci_addr *addr,
 			   int timeout, struct sci_req **out)
 {
 	struct sci_req *req = req_new(ep, MSG_CONNECT);
@@ -138,7 +138,7 @@ static int connect_request(struct sci_ep *ep, const struct sci_addr *addr,
 	if (!req || !d)
 		goto err;
 	dial_init(d, ep, addr, timeout);
-	d->done = done_request;
+	d->done = dial_done_request;
 	d->owner = req;
 	req->dial = d;
 	req->state = MSG_DIALING;
@@ -173,16 +173,16 @@ int sci_iconnect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
 {
 	int ret;
 
-	if (!ep || !addr_good(addr) || !req)
+	if (!ep || !addr_is_good(addr) || !req)
 		return -EINVAL;
 	if (!ep_lock(ep))
 		return -ENOTCONN;
-	ret = connect_request(ep, addr, timeout, req);
+	ret = request_connect(ep, addr, timeout, req);
 	msg_unlock(&ep->lock);
 	return ret;
 }
 
-static int open_peer(struct sci_ep *ep, const struct sci_addr *addr,
+static int peer_open(struct sci_ep *ep, const struct sci_addr *addr,
 		     int timeout, struct sci_peer **out)
 {
 	struct sci_peer *p = peer_find(ep, addr);
@@ -198,7 +198,7 @@ static int open_peer(struct sci_ep *ep, const struct sci_addr *addr,
 	if (!d)
 		return -ENOMEM;
 	dial_init(d, ep, addr, timeout);
-	d->done = done_open;
+	d->done = dial_done_open;
 	d->open = true;
 	ret = dial_pick(d);
 	if (ret) {
@@ -219,11 +219,11 @@ int sci_peer_open(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
 {
 	int ret;
 
-	if (!ep || !addr_good(addr) || !peer)
+	if (!ep || !addr_is_good(addr) || !peer)
 		return -EINVAL;
 	if (!ep_lock(ep))
 		return -ENOTCONN;
-	ret = open_peer(ep, addr, timeout, peer);
+	ret = peer_open(ep, addr, timeout, peer);
 	msg_unlock(&ep->lock);
 	return ret;
 }

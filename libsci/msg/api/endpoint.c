@@ -62,7 +62,7 @@ static void port_event(void *owner, const struct sci_event *ev)
 }
 
 /* Create the bell, before the port: port_event() writes to the bell's descriptor. */
-static int make_bell(struct sci_ep *ep, uint32_t id)
+static int bell_make(struct sci_ep *ep, uint32_t id)
 {
 	struct sci_lintr_param param = {
 		.adapter = ep->adapter, .number = MSG_NUMBERS + id,
@@ -78,7 +78,7 @@ static int make_bell(struct sci_ep *ep, uint32_t id)
 	return ret;
 }
 
-static int make_port(struct sci_ep *ep, uint32_t id)
+static int port_make(struct sci_ep *ep, uint32_t id)
 {
 	struct sci_lintr_param param = {
 		.adapter = ep->adapter, .number = MSG_NUMBERS + id,
@@ -89,13 +89,13 @@ static int make_port(struct sci_ep *ep, uint32_t id)
 	return ep->ops->lintr.create(ep->fabric, &param, &ep->port);
 }
 
-static int take_id(struct sci_ep *ep, uint32_t id)
+static int id_take(struct sci_ep *ep, uint32_t id)
 {
-	int ret = make_bell(ep, id);
+	int ret = bell_make(ep, id);
 
 	if (ret)
 		return ret;
-	ret = make_port(ep, id);
+	ret = port_make(ep, id);
 	if (ret) {
 		wake_fini(ep);
 		ep->ops->lintr.destroy(ep->bell);
@@ -114,14 +114,14 @@ static int take_id(struct sci_ep *ep, uint32_t id)
 }
 
 /* Choose a free id from the upper half: programs choose small ids. */
-static int take_any_id(struct sci_ep *ep)
+static int id_take_any(struct sci_ep *ep)
 {
 	uint32_t half = (SCI_EP_ID_MAX + 1) / 2;
 	uint32_t id = (uint32_t)(ep->nonce % half);
 	int ret = -EEXIST;
 
 	for (uint32_t i = 0; i < 1000 && ret == -EEXIST; i++)
-		ret = take_id(ep, half + (id + i) % half);
+		ret = id_take(ep, half + (id + i) % half);
 	return ret;
 }
 
@@ -157,7 +157,7 @@ static int ep_join(struct sci_ep *ep, const struct sci_ep_attr *attr)
 	return ret;
 }
 
-static int open_ep(struct sci_ep **out, const struct sci_ep_attr *attr)
+static int ep_open_at(struct sci_ep **out, const struct sci_ep_attr *attr)
 {
 	struct sci_ep *ep;
 	int ret;
@@ -177,7 +177,7 @@ static int open_ep(struct sci_ep **out, const struct sci_ep_attr *attr)
 	ret = ret ? ret : keeper_start(ep);
 	if (ret)
 		goto err_leave;
-	ret = attr->id ? take_id(ep, attr->id) : take_any_id(ep);
+	ret = attr->id ? id_take(ep, attr->id) : id_take_any(ep);
 	if (ret)
 		goto err_keeper;
 	*out = ep;
@@ -202,19 +202,19 @@ int sci_ep_open_attr(struct sci_ep **ep, const struct sci_ep_attr *from)
 
 	if (ep && from)
 		ret = attr_copy(&attr, sizeof(attr), from, offsetof(struct sci_ep_attr, fabric));
-	return ret ? ret : open_ep(ep, &attr);
+	return ret ? ret : ep_open_at(ep, &attr);
 }
 
 int sci_ep_open(struct sci_ep **ep, uint32_t id, unsigned int flags)
 {
 	const struct sci_ep_attr attr = { .id = id, .flags = flags };
 
-	return ep ? open_ep(ep, &attr) : -EINVAL;
+	return ep ? ep_open_at(ep, &attr) : -EINVAL;
 }
 
 /* ---- closing ---- */
 
-static void drop_receives(struct sci_ep *ep)
+static void receives_drop(struct sci_ep *ep)
 {
 	struct sci_match_recv *r;
 
@@ -222,7 +222,7 @@ static void drop_receives(struct sci_ep *ep)
 		recv_withdraw(container_of(r, struct sci_req, match), -ECANCELED);
 }
 
-static void drop_orphans(struct sci_ep *ep)
+static void orphans_drop(struct sci_ep *ep)
 {
 	struct list *l;
 
@@ -230,7 +230,7 @@ static void drop_orphans(struct sci_ep *ep)
 		msg_unexpected_free(container_of(l, struct sci_msg, link));
 }
 
-static void close_peers(struct sci_ep *ep)
+static void peers_close(struct sci_ep *ep)
 {
 	while (!list_empty(&ep->peers))
 		peer_drop(container_of(ep->peers.next, struct sci_peer, link));
@@ -250,11 +250,11 @@ int sci_ep_close(struct sci_ep *ep)
 		return -ENOTCONN;
 	peers_flush(ep);
 	dials_cancel(ep);
-	close_peers(ep);
+	peers_close(ep);
 	msg_unlock(&ep->lock);
 	keeper_stop(ep);
-	drop_receives(ep);
-	drop_orphans(ep);
+	receives_drop(ep);
+	orphans_drop(ep);
 	bufs_free(ep);
 	ep->ops->lintr.destroy(ep->port);
 	net_port_end(ep);

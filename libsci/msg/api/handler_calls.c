@@ -27,7 +27,7 @@ struct until {
 	void *arg;
 };
 
-static int look_until(void *arg)
+static int condition_test(void *arg)
 {
 	struct until *u = arg;
 	int ret;
@@ -47,7 +47,7 @@ int sci_wait_until(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeo
 		return -EINVAL;
 	if (!ep_lock(ep))
 		return -ENOTCONN;
-	ret = msg_wait(ep, look_until, &u, timeout);
+	ret = msg_wait(ep, condition_test, &u, timeout);
 	msg_unlock(&ep->lock);
 	return ret;
 }

@@ -40,7 +40,7 @@ struct transfer {
 	const struct sci_write_signal *signal;
 };
 
-static void describe_word(struct sci_req *req, const struct transfer *t)
+static void word_describe(struct sci_req *req, const struct transfer *t)
 {
 	if (t->rmw) {
 		req->word.rmw = *t->rmw;
@@ -76,7 +76,7 @@ static int transfer_start(struct sci_peer *p, const struct transfer *t, struct s
 	req->peer = p;
 	req->segment = t->key->segment;
 	req->offset = t->key->offset + t->offset;
-	describe_word(req, t);
+	word_describe(req, t);
 	req->status.len = req->len;
 	req->state = MSG_MOVING;
 	req->unwatched = !out;
@@ -186,7 +186,7 @@ static bool rmw_at_once(struct sci_peer *p, const struct transfer *t)
 }
 
 /* Start an atomic. @wanted: the program wants a request, even if it is executed at once. */
-static int start_rmw(struct sci_peer *peer, const struct sci_key *key,
+static int rmw_start(struct sci_peer *peer, const struct sci_key *key,
 		     uint64_t offset, const struct sci_rmw *rmw, void *before,
 		     struct sci_req **req, bool wanted)
 {
@@ -208,7 +208,7 @@ static int start_rmw(struct sci_peer *peer, const struct sci_key *key,
 int sci_irmw(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
 	     const struct sci_rmw *rmw, void *before, struct sci_req **req)
 {
-	return start_rmw(peer, key, offset, rmw, before, req, req);
+	return rmw_start(peer, key, offset, rmw, before, req, req);
 }
 
 int sci_write(struct sci_peer *peer, const struct sci_key *key,
@@ -235,12 +235,12 @@ int sci_rmw(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
 	    const struct sci_rmw *rmw, void *before)
 {
 	struct sci_req *req = NULL;
-	int ret = start_rmw(peer, key, offset, rmw, before, &req, false);
+	int ret = rmw_start(peer, key, offset, rmw, before, &req, false);
 
 	return ret || !req ? ret : sci_wait(req, -1, NULL);
 }
 
-static int look_transferred(void *arg)
+static int transfer_test(void *arg)
 {
 	const struct sci_peer *p = arg;
 
@@ -257,7 +257,7 @@ int sci_flush(struct sci_peer *peer, int timeout)
 	ep = peer->ep;
 	if (!ep_lock(ep))
 		return -ENOTCONN;
-	ret = msg_look(ep, look_transferred, peer, timeout);
+	ret = msg_look(ep, transfer_test, peer, timeout);
 	if (ret == -EAGAIN)
 		ret = -ETIMEDOUT;
 	if (!ret) {
@@ -272,15 +272,15 @@ int sci_flush(struct sci_peer *peer, int timeout)
 
 /* ---- pointers of the program ---- */
 
-struct map_look {
+struct map_test {
 	struct sci_peer *p;
 	const struct sci_key *key;
 	uint8_t *addr;
 };
 
-static int map_look(void *arg)
+static int map_test(void *arg)
 {
-	struct map_look *m = arg;
+	struct map_test *m = arg;
 	struct sci_peer *p = m->p;
 	struct msg_import *im;
 	int ret;
@@ -303,7 +303,7 @@ static int map_look(void *arg)
 int sci_peer_map(struct sci_peer *peer, const struct sci_key *key, int timeout,
 		 void **addr)
 {
-	struct map_look m = { .p = peer, .key = key };
+	struct map_test m = { .p = peer, .key = key };
 	int ret;
 
 	if (!peer || !key || !addr || key->reserved || !key->len ||
@@ -314,9 +314,9 @@ int sci_peer_map(struct sci_peer *peer, const struct sci_key *key, int timeout,
 	if (!peer->may_read)
 		return -EOPNOTSUPP;
 	msg_lock(&peer->ep->lock);
-	ret = map_look(&m);
+	ret = map_test(&m);
 	if (ret == -EAGAIN)
-		ret = msg_wait_often(peer->ep, map_look, &m, timeout, MAP_LOOK_MS);
+		ret = msg_wait_often(peer->ep, map_test, &m, timeout, MAP_LOOK_MS);
 	msg_unlock(&peer->ep->lock);
 	if (!ret)
 		*addr = m.addr;

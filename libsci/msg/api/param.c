@@ -108,7 +108,7 @@ static void param_set(struct sci_ep *ep, unsigned int i, uint64_t v)
 	ep->params[i] = v;
 }
 
-static int set_text(struct sci_ep *ep, unsigned int i, const char *text)
+static int param_set_text(struct sci_ep *ep, unsigned int i, const char *text)
 {
 	char *end;
 	uint64_t v;
@@ -125,7 +125,7 @@ static int set_text(struct sci_ep *ep, unsigned int i, const char *text)
 	return 0;
 }
 
-static int param_bad(const char *where, const char *what)
+static int param_report(const char *where, const char *what)
 {
 	fprintf(stderr, "libsci: %s: %s: not understood\n", where, what);
 	return -EINVAL;
@@ -139,7 +139,7 @@ static int param_find(const char *name)
 	return -1;
 }
 
-static int read_line(struct sci_ep *ep, const char *path, char *line)
+static int table_read_line(struct sci_ep *ep, const char *path, char *line)
 {
 	char fabric[32], name[32], value[32];
 	int i;
@@ -149,24 +149,24 @@ static int read_line(struct sci_ep *ep, const char *path, char *line)
 	if (i <= 0)
 		return 0;
 	if (i != 3)
-		return param_bad(path, line);
+		return param_report(path, line);
 	if (strcmp(fabric, ep->ops->name))
 		return 0;
 	i = param_find(name);
-	return i < 0 || set_text(ep, (unsigned int)i, value) ?
-		       param_bad(path, line) : 0;
+	return i < 0 || param_set_text(ep, (unsigned int)i, value) ?
+		       param_report(path, line) : 0;
 }
 
-static int read_table(struct sci_ep *ep, const char *path)
+static int table_read(struct sci_ep *ep, const char *path)
 {
 	FILE *f = fopen(path, "re");
 	char line[256];
 	int ret = 0;
 
 	if (!f)
-		return param_bad("SCI_MSG_TABLE", path);
+		return param_report("SCI_MSG_TABLE", path);
 	while (!ret && fgets(line, sizeof(line), f))
-		ret = read_line(ep, path, line);
+		ret = table_read_line(ep, path, line);
 	fclose(f);
 	return ret;
 }
@@ -179,12 +179,12 @@ int params_init(struct sci_ep *ep)
 
 	memcpy(ep->params, t->value, sizeof(ep->params));
 	if (path && *path)
-		ret = read_table(ep, path);
+		ret = table_read(ep, path);
 	for (unsigned int i = 0; !ret && i < SCI_PARAMS; i++) {
 		const char *text = getenv(params[i].env);
 
-		if (text && *text && set_text(ep, i, text))
-			ret = param_bad(params[i].env, text);
+		if (text && *text && param_set_text(ep, i, text))
+			ret = param_report(params[i].env, text);
 	}
 	return ret;
 }

@@ -6,28 +6,28 @@
 
 #include <errno.h>
 
-static bool is_flushed(const struct sci_peer *p)
+static bool peer_is_flushed(const struct sci_peer *p)
 {
 	return p->state == PEER_DOWN ||
 	       (list_empty(&p->dirty) && list_empty(&p->ctlq) && !p->unwatched);
 }
 
-static int look_flushed(void *arg)
+static int peer_test_flushed(void *arg)
 {
 	struct sci_peer *p = arg;
 
 	check_writes(p->ep);
-	return is_flushed(p) ? 0 : -EAGAIN;
+	return peer_is_flushed(p) ? 0 : -EAGAIN;
 }
 
-static int look_all_flushed(void *arg)
+static int peers_test_flushed(void *arg)
 {
 	struct sci_ep *ep = arg;
 	struct list *pos, *n;
 
 	check_writes(ep);
 	list_for_each_safe(pos, n, &ep->peers)
-		if (!is_flushed(container_of(pos, struct sci_peer, link)))
+		if (!peer_is_flushed(container_of(pos, struct sci_peer, link)))
 			return -EAGAIN;
 	return 0;
 }
@@ -40,10 +40,10 @@ static int look_all_flushed(void *arg)
 /* Wait until everything is flushed, detached sends to unconnected peers included. */
 void peers_flush(struct sci_ep *ep)
 {
-	msg_wait_often(ep, look_all_flushed, ep, LINGER_MS, LINGER_LOOK_MS);
+	msg_wait_often(ep, peers_test_flushed, ep, LINGER_MS, LINGER_LOOK_MS);
 }
 
-static int look_calls(void *arg)
+static int calls_test(void *arg)
 {
 	return calls_give_up(arg) ? 0 : -EAGAIN;
 }
@@ -57,14 +57,14 @@ int sci_disconnect(struct sci_peer *peer)
 	ep = peer->ep;
 	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_wait_often(ep, look_flushed, peer, LINGER_MS, LINGER_LOOK_MS);
+	msg_wait_often(ep, peer_test_flushed, peer, LINGER_MS, LINGER_LOOK_MS);
 	/*
 	 * Wait for the calls here: the fabric reports the end of this side to the peer only
 	 * after they have ended.
 	 */
 	peer->leaving = true;
 	peer_down(peer, -ECANCELED);
-	msg_wait_often(ep, look_calls, peer, LINGER_MS, LINGER_LOOK_MS);
+	msg_wait_often(ep, calls_test, peer, LINGER_MS, LINGER_LOOK_MS);
 	peer_drop(peer);
 	msg_unlock(&ep->lock);
 	return 0;
@@ -86,7 +86,7 @@ int closings_poll(struct sci_ep *ep)
 	list_for_each_safe(pos, n, &ep->closing) {
 		struct sci_peer *p = container_of(pos, struct sci_peer, closing);
 
-		if (!is_flushed(p) && msg_now_ms() < p->close_ms)
+		if (!peer_is_flushed(p) && msg_now_ms() < p->close_ms)
 			continue;
 		peer_drop(p);
 		done++;
@@ -104,7 +104,7 @@ int sci_peer_close(struct sci_peer *peer)
 	if (!ep_lock(ep))
 		return -ENOTCONN;
 	check_writes(ep);
-	if (is_flushed(peer)) {
+	if (peer_is_flushed(peer)) {
 		peer_drop(peer);
 	} else if (list_empty(&peer->closing)) {
 		/* the program must not see this peer any more */
@@ -122,7 +122,7 @@ int sci_peer_close(struct sci_peer *peer)
 }
 
 /* Return the first ended peer all of whose messages have been received, or NULL. */
-static struct sci_peer *next_gone(struct sci_ep *ep)
+static struct sci_peer *gone_find_next(struct sci_ep *ep)
 {
 	struct list *pos, *n;
 
@@ -147,7 +147,7 @@ int sci_peer_gone(struct sci_ep *ep, struct sci_peer **peer)
 		return -EINVAL;
 	if (!ep_lock(ep))
 		return -ENOTCONN;
-	p = next_gone(ep);
+	p = gone_find_next(ep);
 	if (p) {
 		list_del(&p->link);
 		list_add_tail(&p->link, &ep->former);

@@ -138,7 +138,7 @@ int sci_tmatch(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 
 /* ---- messages that the program has taken ---- */
 
-static void give_back(struct sci_msg *msg)
+static void message_give_back(struct sci_msg *msg)
 {
 	list_del(&msg->link);
 	msg->matched = false;
@@ -164,7 +164,7 @@ int sci_msg_recv(struct sci_msg *msg, const struct iovec *iov, size_t n,
 			req_free(r);
 	}
 	if (!ret) {
-		give_back(msg);
+		message_give_back(msg);
 		recv_message(r, msg);
 		*req = r;
 	}
@@ -172,14 +172,14 @@ int sci_msg_recv(struct sci_msg *msg, const struct iovec *iov, size_t n,
 	return ret;
 }
 
-static int look_complete(void *arg)
+static int message_test_complete(void *arg)
 {
 	struct sci_msg *msg = arg;
 
 	return msg->error ? msg->error : msg->have == msg->len ? 0 : -EAGAIN;
 }
 
-static int look_req_done(void *arg)
+static int req_test_done(void *arg)
 {
 	struct sci_req *req = arg;
 
@@ -201,7 +201,7 @@ static int msg_fetch(struct sci_msg *msg)
 	req_iov(&req, &iov, 1);
 	msg->rendezvous = false;
 	rndv_accept(&req, msg->peer, &msg->rts);
-	ret = msg_wait(ep, look_req_done, &req, -1);
+	ret = msg_wait(ep, req_test_done, &req, -1);
 	ret = ret ? ret : req.status.error;
 	if (ret) {
 		free(iov.iov_base);
@@ -222,7 +222,7 @@ static int msg_complete(struct sci_msg *msg)
 	if (msg->error)
 		return msg->error;
 	return msg->rendezvous ? msg_fetch(msg) :
-				 msg_wait(msg->ep, look_complete, msg, -1);
+				 msg_wait(msg->ep, message_test_complete, msg, -1);
 }
 
 int sci_msg_data(struct sci_msg *msg, const void **data)
@@ -268,7 +268,7 @@ void sci_msg_free(struct sci_msg *msg)
 		return;
 	ep = msg->ep;
 	msg_lock(&ep->lock);
-	give_back(msg);
+	message_give_back(msg);
 	if (msg->rendezvous && !msg->error && msg->peer) {
 		/* the sender waits for an answer: receive no byte of the message */
 		struct sci_req *req = req_new(ep, MSG_RECV);

@@ -28,7 +28,7 @@
 /* ---- sleep and doorbells ---- */
 
 /* Return whether our last announcement to @p is still valid: @p has not rung the bell for it. */
-static bool still_announced(struct sci_peer *p)
+static bool peer_is_announced(struct sci_peer *p)
 {
 	if (p->announced)
 		peer_refresh(p, p->status, sizeof(*p->status));
@@ -41,7 +41,7 @@ static bool still_announced(struct sci_peer *p)
 static bool peer_announce(struct sci_peer *p)
 {
 	/* the net's thread wakes us without an announcement */
-	if (p->stream || still_announced(p))
+	if (p->stream || peer_is_announced(p))
 		return false;
 	status_announce(p);
 	p->announced = true;
@@ -78,11 +78,11 @@ bool msg_announce_sleep(struct sci_ep *ep)
 	return !msg_progress(ep);
 }
 
-static void warm_up(struct sci_peer *p)
+static void peer_warm_up(struct sci_peer *p)
 {
 	if (p->state == PEER_UP && list_empty(&p->hot) &&
 	    (p->expects || peer_line_peek(p, &p->data_rx) ||
-	     !still_announced(p)))
+	     !peer_is_announced(p)))
 		peer_heat(p);
 }
 
@@ -91,10 +91,10 @@ static void peers_warm_up(struct sci_ep *ep)
 	struct list *pos, *n;
 
 	list_for_each_safe(pos, n, &ep->peers)
-		warm_up(container_of(pos, struct sci_peer, link));
+		peer_warm_up(container_of(pos, struct sci_peer, link));
 }
 
-static void forget_announcements(struct sci_ep *ep)
+static void announcements_forget(struct sci_ep *ep)
 {
 	struct list *pos, *n;
 
@@ -112,7 +112,7 @@ static bool doorbell_handle(struct sci_ep *ep)
 		return false;
 	/* the bell may overtake the status line that says which sleep it was for */
 	if (ep->lossy)
-		forget_announcements(ep);
+		announcements_forget(ep);
 	if (ep->cooled)
 		peers_warm_up(ep);
 	return true;
@@ -124,7 +124,7 @@ static bool peer_may_cool(const struct sci_peer *p)
 	       list_empty(&p->busy) && list_empty(&p->dirty);
 }
 
-static void cool_down(struct sci_ep *ep)
+static void peer_cool_down(struct sci_ep *ep)
 {
 	struct list *pos, *n, cold;
 
@@ -145,7 +145,7 @@ static void cool_down(struct sci_ep *ep)
 	list_for_each_safe(pos, n, &cold) {
 		list_del(pos);
 		ep->n_hot--;
-		warm_up(container_of(pos, struct sci_peer, hot));
+		peer_warm_up(container_of(pos, struct sci_peer, hot));
 	}
 	ep->cooled = true;
 }
@@ -178,7 +178,7 @@ static int ep_attend(struct sci_ep *ep)
 }
 
 /* Return whether polling @p is useless. Keep this short: it is the most frequent case. */
-static inline bool nothing_came(const struct sci_peer *p)
+static inline bool peer_is_silent(const struct sci_peer *p)
 {
 	return !p->expects && !peer_line_peek(p, &p->data_rx) &&
 	       p->state == PEER_UP;
@@ -200,7 +200,7 @@ int msg_progress(struct sci_ep *ep)
 	list_for_each_safe(pos, n, &ep->hot) {
 		struct sci_peer *p = container_of(pos, struct sci_peer, hot);
 
-		if (nothing_came(p))
+		if (peer_is_silent(p))
 			p->idle++;
 		else
 			done += receive_poll(p);
@@ -226,7 +226,7 @@ int msg_progress(struct sci_ep *ep)
 		done++;
 	}
 	if (ep->n_hot > HOT_MAX && ep->turns % COOL_TURNS == 0)
-		cool_down(ep);
+		peer_cool_down(ep);
 	return done;
 }
 

@@ -197,7 +197,7 @@ static __always_inline bool quick_line(const struct quick *q,
  * block. The sender writes both before the line that announces the message, so they are
  * there by then.
  */
-static inline void prefetch_next(const struct sci_peer *p)
+static inline void line_prefetch_next(const struct sci_peer *p)
 {
 	const struct msg_blocks_rx *b = &p->blocks_rx[RING_EAGER];
 	const struct msg_rx *rx = &p->data_rx;
@@ -242,7 +242,7 @@ static __always_inline bool quick_wait(const struct quick *q)
 	unsigned int looks = 0;
 
 	while (!quick_is_here(q->p)) {
-		prefetch_next(q->p);
+		line_prefetch_next(q->p);
 		if (++looks == QUICK_LOOKS)
 			return false;
 		if (looks > KEEN_LOOKS)
@@ -252,8 +252,8 @@ static __always_inline bool quick_wait(const struct quick *q)
 }
 
 /* Return whether nothing is queued that must be received or sent first. */
-static inline bool may_be_quick(const struct sci_ep *ep,
-				const struct sci_peer *p, uint32_t context)
+static inline bool quick_is_possible(const struct sci_ep *ep,
+				     const struct sci_peer *p, uint32_t context)
 {
 	return p && sci_match_none_of(&ep->match, context) &&
 	       !ep->match.unexpected &&
@@ -269,7 +269,7 @@ static __always_inline int quick_recvs(struct sci_peer *p, uint32_t context,
 {
 	int i;
 
-	if (!may_be_quick(p->ep, p, context))
+	if (!quick_is_possible(p->ep, p, context))
 		return -EBUSY;
 	for (i = 0; i < n; i++) {
 		const struct quick q = { p, context, &t[i], &t[i].status };
@@ -303,7 +303,7 @@ quick_recvs_from_any(const struct sci_ep *ep, uint32_t context, struct sci_try_r
 	return ret == -EAGAIN && ep->match.unexpected ? -EBUSY : ret;
 }
 
-static __always_inline int try_recvs(struct sci_ep *ep, struct sci_peer *peer,
+static __always_inline int recvs_try(struct sci_ep *ep, struct sci_peer *peer,
 				     uint32_t context, struct sci_try_recv *t, int n)
 {
 	int ret;
@@ -320,14 +320,14 @@ static __always_inline int try_recvs(struct sci_ep *ep, struct sci_peer *peer,
 __hot int sci_try_recvs(struct sci_ep *ep, struct sci_peer *peer,
 			struct sci_try_recv *t, int n)
 {
-	return try_recvs(ep, peer, MSG_UNTAGGED, t, n);
+	return recvs_try(ep, peer, MSG_UNTAGGED, t, n);
 }
 
 __hot int sci_try_trecvs(struct sci_ep *ep, struct sci_peer *peer,
 			 uint32_t context, struct sci_try_recv *t, int n)
 {
 	return context > SCI_CONTEXT_MAX ? -EINVAL :
-					   try_recvs(ep, peer, context, t, n);
+					   recvs_try(ep, peer, context, t, n);
 }
 
 /* ---- calls of the program ---- */
@@ -346,7 +346,7 @@ static void recv_describe(struct sci_req *req, struct sci_peer *peer, bool tagge
 }
 
 /* If the message is in the ring already, receive it and complete the request at once. */
-static bool take_now(struct sci_req *req)
+static bool recv_take_now(struct sci_req *req)
 {
 	struct sci_try_recv t = {
 		.size = req->len, .tag = req->match.tag,
@@ -356,7 +356,7 @@ static bool take_now(struct sci_req *req)
 		req->peer, req->match.context, &t, &req->status,
 	};
 
-	if (req->iovs != 1 || !may_be_quick(req->ep, q.p, q.context) ||
+	if (req->iovs != 1 || !quick_is_possible(req->ep, q.p, q.context) ||
 	    !quick_is_here(q.p))
 		return false;
 	t.buf = req->iov->iov_base;
@@ -378,7 +378,7 @@ static int recv_post(struct sci_ep *ep, struct sci_peer *peer, bool tagged,
 	if (req) {
 		ret = req_iov(req, iov, n);
 		recv_describe(req, peer, tagged, context, tag, ignore);
-		if (!ret && !take_now(req))
+		if (!ret && !recv_take_now(req))
 			ret = recv_start(req);
 		if (ret)
 			req_free(req);
@@ -389,7 +389,7 @@ static int recv_post(struct sci_ep *ep, struct sci_peer *peer, bool tagged,
 	return ret;
 }
 
-static int check_recv(struct sci_ep *ep, struct sci_peer *peer,
+static int recv_check(struct sci_ep *ep, struct sci_peer *peer,
 		      uint32_t context, const struct iovec *iov, size_t n)
 {
 	if (!ep || (peer && peer->ep != ep) || context > SCI_CONTEXT_MAX ||
@@ -403,7 +403,7 @@ static int check_recv(struct sci_ep *ep, struct sci_peer *peer,
 int sci_irecvv(struct sci_ep *ep, struct sci_peer *peer,
 	       const struct iovec *iov, size_t n, struct sci_req **req)
 {
-	int ret = req ? check_recv(ep, peer, 0, iov, n) : -EINVAL;
+	int ret = req ? recv_check(ep, peer, 0, iov, n) : -EINVAL;
 
 	return ret ? ret : recv_post(ep, peer, false, 0, 0, 0, iov, n, req);
 }
@@ -412,7 +412,7 @@ int sci_itrecvv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 		uint64_t tag, uint64_t ignore, const struct iovec *iov,
 		size_t n, struct sci_req **req)
 {
-	int ret = req ? check_recv(ep, peer, context, iov, n) : -EINVAL;
+	int ret = req ? recv_check(ep, peer, context, iov, n) : -EINVAL;
 
 	return ret ? ret : recv_post(ep, peer, true, context, tag, ignore, iov, n,
 				     req);
@@ -439,7 +439,7 @@ int sci_irecv_many(struct sci_ep *ep, struct sci_peer *peer, void *buf, size_t s
 		   size_t min, void *data, struct sci_req **out)
 {
 	const struct iovec iov = { .iov_base = buf, .iov_len = size };
-	int ret = out && size ? check_recv(ep, peer, 0, &iov, 1) : -EINVAL;
+	int ret = out && size ? recv_check(ep, peer, 0, &iov, 1) : -EINVAL;
 	struct sci_req *req, *part;
 
 	if (ret)
@@ -503,7 +503,7 @@ static __always_inline int recv_call(struct sci_ep *ep, struct sci_peer *peer,
 		return -EINVAL;
 	if (!ep_lock(ep))
 		return -ENOTCONN;
-	if (!may_be_quick(ep, peer, context) || !quick_wait(&q)) {
+	if (!quick_is_possible(ep, peer, context) || !quick_wait(&q)) {
 		req_init(&req, ep, MSG_RECV);
 		recv_describe(&req, peer, context != MSG_UNTAGGED, context, t->tag,
 			      t->ignore);

@@ -22,7 +22,7 @@ static __always_inline int req_collect(struct sci_req *req, struct sci_status *s
 	return error;
 }
 
-static int look_at_one(void *arg)
+static int reqs_test_one(void *arg)
 {
 	return req_is_done(arg) ? 0 : -EAGAIN;
 }
@@ -37,7 +37,7 @@ int sci_wait(struct sci_req *req, int timeout, struct sci_status *status)
 	ep = req->ep;
 	if (!ep_lock(ep))
 		return -ENOTCONN;
-	ret = req_is_done(req) ? 0 : msg_wait(ep, look_at_one, req, timeout);
+	ret = req_is_done(req) ? 0 : msg_wait(ep, reqs_test_one, req, timeout);
 	if (!ret)
 		ret = req_collect(req, status);
 	msg_unlock(&ep->lock);
@@ -73,7 +73,7 @@ struct many {
 };
 
 /* Return 0 if all requests are done. The next call starts at the first request that is not done. */
-static int look_at_many(void *arg)
+static int reqs_test_all(void *arg)
 {
 	struct many *m = arg;
 
@@ -93,7 +93,7 @@ static int look_at_many(void *arg)
 	return 0;
 }
 
-static int look_at_any(void *arg)
+static int reqs_test_any(void *arg)
 {
 	struct many *m = arg;
 	bool none = true;
@@ -112,7 +112,7 @@ static int look_at_any(void *arg)
 	return none ? -ENOENT : -EAGAIN;
 }
 
-static int look_at_some(void *arg)
+static int reqs_test_some(void *arg)
 {
 	struct many *m = arg;
 	bool none = true;
@@ -132,7 +132,7 @@ static int look_at_some(void *arg)
 }
 
 /* Find the endpoint of the requests. Return: 0; -EINVAL: there are several; -ENOENT: no request. */
-static int endpoint_of(const struct many *m, struct sci_ep **out)
+static int reqs_get_endpoint(const struct many *m, struct sci_ep **out)
 {
 	struct sci_ep *ep = NULL;
 
@@ -149,10 +149,10 @@ static int endpoint_of(const struct many *m, struct sci_ep **out)
 	return msg_usable(ep) ? 0 : -ENOTCONN;
 }
 
-static int wait_many(struct many *m, int (*look)(void *arg), int timeout)
+static int reqs_wait(struct many *m, int (*look)(void *arg), int timeout)
 {
 	struct sci_ep *ep;
-	int ret = endpoint_of(m, &ep);
+	int ret = reqs_get_endpoint(m, &ep);
 
 	if (ret)
 		return ret == -ENOENT && m->all ? 0 : ret;
@@ -162,10 +162,10 @@ static int wait_many(struct many *m, int (*look)(void *arg), int timeout)
 	return ret ? ret : m->error;
 }
 
-static int test_many(struct many *m, int (*look)(void *arg))
+static int reqs_test(struct many *m, int (*look)(void *arg))
 {
 	struct sci_ep *ep;
-	int ret = endpoint_of(m, &ep);
+	int ret = reqs_get_endpoint(m, &ep);
 
 	if (ret)
 		return ret;
@@ -182,7 +182,7 @@ int sci_waitall(struct sci_req **reqs, size_t n, int timeout,
 
 	if (!reqs && n)
 		return -EINVAL;
-	return wait_many(&m, look_at_many, timeout);
+	return reqs_wait(&m, reqs_test_all, timeout);
 }
 
 int sci_waitany(struct sci_req **reqs, size_t n, int timeout, size_t *index,
@@ -194,7 +194,7 @@ int sci_waitany(struct sci_req **reqs, size_t n, int timeout, size_t *index,
 	if (!reqs || !index)
 		return -EINVAL;
 	m.found = n;
-	ret = wait_many(&m, look_at_any, timeout);
+	ret = reqs_wait(&m, reqs_test_any, timeout);
 	*index = m.found;
 	return ret;
 }
@@ -207,7 +207,7 @@ int sci_testany(struct sci_req **reqs, size_t n, size_t *index,
 
 	if (!reqs || !index)
 		return -EINVAL;
-	ret = test_many(&m, look_at_any);
+	ret = reqs_test(&m, reqs_test_any);
 	*index = m.found;
 	return ret;
 }
@@ -221,7 +221,7 @@ int sci_testsome(struct sci_req **reqs, size_t n, size_t *indices,
 
 	if (!reqs || !indices || !status)
 		return -EINVAL;
-	return test_many(&m, look_at_some);
+	return reqs_test(&m, reqs_test_some);
 }
 
 int sci_cancel(struct sci_req *req)
@@ -273,7 +273,7 @@ int sci_req_queue(struct sci_req *req, void *data)
 	return ret;
 }
 
-static int look_completed(void *arg)
+static int completions_test(void *arg)
 {
 	struct sci_ep *ep = arg;
 
@@ -317,7 +317,7 @@ int sci_completions(struct sci_ep *ep, int timeout, struct sci_completion *done,
 	if (list_empty(&ep->completed))
 		msg_progress(ep);
 	if (list_empty(&ep->completed))
-		ret = timeout ? msg_wait(ep, look_completed, ep, timeout) :
+		ret = timeout ? msg_wait(ep, completions_test, ep, timeout) :
 				-EAGAIN;
 	ret = ret ? ret : completions_take(ep, done, n);
 	msg_unlock(&ep->lock);

@@ -31,7 +31,7 @@ static int send_post(struct sci_peer *peer, bool tagged, uint32_t context,
 	return ret;
 }
 
-static int check_send(struct sci_peer *peer, uint32_t context,
+static int send_check(struct sci_peer *peer, uint32_t context,
 		      const struct iovec *iov, size_t n, unsigned int flags)
 {
 	if (!peer || context > SCI_CONTEXT_MAX || (!iov && n) ||
@@ -45,7 +45,7 @@ static int check_send(struct sci_peer *peer, uint32_t context,
 int sci_isendv(struct sci_peer *peer, const struct iovec *iov, size_t n,
 	       unsigned int flags, struct sci_req **req)
 {
-	int ret = req ? check_send(peer, 0, iov, n, flags) : -EINVAL;
+	int ret = req ? send_check(peer, 0, iov, n, flags) : -EINVAL;
 
 	return ret ? ret : send_post(peer, false, 0, 0, iov, n, flags, req);
 }
@@ -54,7 +54,7 @@ int sci_itsendv(struct sci_peer *peer, uint32_t context, uint64_t tag,
 		const struct iovec *iov, size_t n, unsigned int flags,
 		struct sci_req **req)
 {
-	int ret = req ? check_send(peer, context, iov, n, flags) : -EINVAL;
+	int ret = req ? send_check(peer, context, iov, n, flags) : -EINVAL;
 
 	return ret ? ret :
 		     send_post(peer, true, context, tag, iov, n, flags, req);
@@ -101,10 +101,10 @@ static int send_wait(struct sci_peer *peer, bool tagged, uint32_t context,
 	return ret ? ret : req.status.error;
 }
 
-static __always_inline int try_whole(struct sci_peer *peer, bool tagged,
-				     uint32_t context, uint64_t tag,
-				     const uint64_t *imm, const void *buf,
-				     size_t len)
+static __always_inline int send_try_whole(struct sci_peer *peer, bool tagged,
+					  uint32_t context, uint64_t tag,
+					  const uint64_t *imm, const void *buf,
+					  size_t len)
 {
 	bool sent;
 
@@ -112,20 +112,20 @@ static __always_inline int try_whole(struct sci_peer *peer, bool tagged,
 		return -EINVAL;
 	if (!ep_lock(peer->ep))
 		return -ENOTCONN;
-	sent = goes_whole(peer, tagged, context, tag, imm, buf, len);
+	sent = send_goes_whole(peer, tagged, context, tag, imm, buf, len);
 	msg_unlock(&peer->ep->lock);
 	return sent ? 0 : -EAGAIN;
 }
 
 __hot int sci_try_send(struct sci_peer *peer, const void *buf, size_t len)
 {
-	return try_whole(peer, false, 0, 0, NULL, buf, len);
+	return send_try_whole(peer, false, 0, 0, NULL, buf, len);
 }
 
 __hot int sci_try_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
 			const uint64_t *imm, const void *buf, size_t len)
 {
-	return try_whole(peer, true, context, tag, imm, buf, len);
+	return send_try_whole(peer, true, context, tag, imm, buf, len);
 }
 
 __hot int sci_send(struct sci_peer *peer, const void *buf, size_t len)
@@ -138,7 +138,7 @@ __hot int sci_send(struct sci_peer *peer, const void *buf, size_t len)
 	ep = peer->ep;
 	if (!ep_lock(ep))
 		return -ENOTCONN;
-	if (!goes_whole(peer, false, 0, 0, NULL, buf, len))
+	if (!send_goes_whole(peer, false, 0, 0, NULL, buf, len))
 		ret = send_wait(peer, false, 0, 0, buf, len);
 	msg_unlock(&ep->lock);
 	return ret;
@@ -155,13 +155,13 @@ __hot int sci_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
 	ep = peer->ep;
 	if (!ep_lock(ep))
 		return -ENOTCONN;
-	if (!goes_whole(peer, true, context, tag, NULL, buf, len))
+	if (!send_goes_whole(peer, true, context, tag, NULL, buf, len))
 		ret = send_wait(peer, true, context, tag, buf, len);
 	msg_unlock(&ep->lock);
 	return ret;
 }
 
-static int check_sendm(struct sci_peer *peer, const struct sci_send *send,
+static int sendm_check(struct sci_peer *peer, const struct sci_send *send,
 		       struct sci_req *const *req)
 {
 	uint32_t flags = SCI_SEND_SYNC | SCI_SEND_TAGGED | SCI_SEND_COPY |
@@ -170,7 +170,7 @@ static int check_sendm(struct sci_peer *peer, const struct sci_send *send,
 	if (!send || send->flags & ~flags ||
 	    (!req && !(send->flags & SCI_SEND_COPY)))
 		return -EINVAL;
-	return check_send(peer, send->flags & SCI_SEND_TAGGED ? send->context : 0,
+	return send_check(peer, send->flags & SCI_SEND_TAGGED ? send->context : 0,
 			  send->iov, send->n, 0);
 }
 
@@ -181,15 +181,15 @@ static inline void short_at_once(struct sci_peer *p, const struct sci_send *send
 	uint8_t room[SCI_SHORT_MAX];
 	const void *data;
 
-	own_lines(p, len);
+	lines_prefetch_write(p, len);
 	msg_skip(&at, 0);
 	data = short_data(&at, room, len);
-	post_line(p, tagged, tagged ? send->context : MSG_UNTAGGED,
+	line_post(p, tagged, tagged ? send->context : MSG_UNTAGGED,
 		  tagged ? send->tag : 0,
 		  send->flags & SCI_SEND_IMM ? &send->imm : NULL, data, len);
 }
 
-/* Do what goes_whole() does, for a vector. */
+/* Do what send_goes_whole() does, for a vector. */
 static inline bool sendm_at_once(struct sci_peer *p, const struct sci_send *send,
 				 size_t len)
 {
@@ -203,7 +203,7 @@ static inline bool sendm_at_once(struct sci_peer *p, const struct sci_send *send
 
 	if (send->flags & SCI_SEND_SYNC || !peer_takes_now(p))
 		return false;
-	if (len > short_max(tagged, m.has_imm)) {
+	if (len > short_limit(tagged, m.has_imm)) {
 		msg_skip(&m.at, 0);
 		return long_at_once(p, &m, send->flags & SCI_SEND_COPY);
 	}
@@ -216,8 +216,8 @@ static inline bool sendm_at_once(struct sci_peer *p, const struct sci_send *send
  * waits: it must report the error. While a connection is made, neither does the
  * first send.
  */
-static bool would_wait(struct sci_peer *p, const struct sci_send *send,
-		       size_t len)
+static bool send_would_wait(struct sci_peer *p, const struct sci_send *send,
+			    size_t len)
 {
 	struct msg_cursor at = { .iov = send->iov, .n = send->n };
 	const struct msg_blocks *b = &p->blocks_tx[RING_EAGER];
@@ -270,7 +270,7 @@ static int sendm_request(struct sci_peer *peer, const struct sci_send *send,
 	req->imm = send->imm;
 	req->lent = send->flags & SCI_SEND_COPY;
 	/* copy the bytes now: the receiver fetches them later, or says where they go */
-	if (!ret && req->lent && (req->sync || is_long(req)))
+	if (!ret && req->lent && (req->sync || req_is_long(req)))
 		ret = copy_rest(req);
 	req->unwatched = !out;
 	peer->unwatched += !out;
@@ -296,7 +296,7 @@ static int sendm_or_request(struct sci_peer *peer, const struct sci_send *send,
 			*req = NULL;
 		return 0;
 	}
-	if (!req && at_once && would_wait(peer, send, len))
+	if (!req && at_once && send_would_wait(peer, send, len))
 		return -EAGAIN;
 	ret = sendm_request(peer, send, req);
 	if (!ret && req && at_once && (*req)->state == MSG_DONE &&
@@ -310,7 +310,7 @@ static int sendm_or_request(struct sci_peer *peer, const struct sci_send *send,
 int sci_isendm(struct sci_peer *peer, const struct sci_send *send,
 	       struct sci_req **req)
 {
-	int ret = check_sendm(peer, send, req);
+	int ret = sendm_check(peer, send, req);
 
 	if (ret)
 		return ret;

@@ -35,7 +35,7 @@
 /* ---- sleep: called with the endpoint's lock held, and returns with it ---- */
 
 /* Return in how many ms there is work that no doorbell reports; INT_MAX: never. */
-static int next_due(struct sci_ep *ep)
+static int wait_next_due(struct sci_ep *ep)
 {
 	int due = dials_due(ep);
 
@@ -45,7 +45,7 @@ static int next_due(struct sci_ep *ep)
 /* Limit a sleep: retransmission and retries are not reported by a doorbell. */
 static int sleep_limit(struct sci_ep *ep, int ms)
 {
-	int most = next_due(ep);
+	int most = wait_next_due(ep);
 
 	if (ep->retry || (ep->lossy && (!list_empty(&ep->dirty) ||
 					!list_empty(&ep->busy))))
@@ -145,7 +145,7 @@ static uint64_t now_us(void)
  * Let other threads of this endpoint run, and later other processes. Return how long they
  * ran, in microseconds.
  */
-static uint64_t step_aside(struct sci_ep *ep, uint64_t now, uint64_t waited)
+static uint64_t cpu_yield(struct sci_ep *ep, uint64_t now, uint64_t waited)
 {
 	uint64_t away;
 
@@ -166,7 +166,7 @@ static uint64_t step_aside(struct sci_ep *ep, uint64_t now, uint64_t waited)
 	return away;
 }
 
-static int ms_left(uint64_t until_us, uint64_t now, uint32_t at_most)
+static int deadline_ms_left(uint64_t until_us, uint64_t now, uint32_t at_most)
 {
 	uint64_t ms;
 
@@ -202,9 +202,9 @@ int msg_wait_often(struct sci_ep *ep, int (*fn)(void *arg), void *arg,
 			return -ETIMEDOUT;
 		spin = ep->params[SCI_PARAM_SPIN_US];
 		if (now - begin < spin + away && now - begin < spin * PATIENCE)
-			away += step_aside(ep, now, now - begin);
+			away += cpu_yield(ep, now, now - begin);
 		else
-			sleep_some(ep, ms_left(until, now, often_ms));
+			sleep_some(ep, deadline_ms_left(until, now, often_ms));
 		if (ep->completions != w.seen) {
 			w.seen = ep->completions;
 			ret = fn(arg);
@@ -222,10 +222,10 @@ int msg_wait(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeout)
 /* ---- descriptor for the program's own event loop ---- */
 
 /* Set the timer for work that no doorbell reports. This also clears its descriptor. */
-static void set_timer(struct sci_ep *ep)
+static void wait_set_timer(struct sci_ep *ep)
 {
 	struct itimerspec at = { 0 };
-	int due = next_due(ep);
+	int due = wait_next_due(ep);
 
 	if (ep->user_fd < 0 || (due == INT_MAX && !ep->timer_set))
 		return;
@@ -260,7 +260,7 @@ int sci_ep_arm(struct sci_ep *ep)
 	if (!ep_lock(ep))
 		return -ENOTCONN;
 	wake_drain(ep);
-	set_timer(ep);
+	wait_set_timer(ep);
 	msg_woken(ep);
 	ret = msg_announce_sleep(ep) && list_empty(&ep->dirty) &&
 			      list_empty(&ep->completed) && !ep->retry ?

@@ -58,7 +58,7 @@ err_seg:
 	return ret;
 }
 
-static bool good_size(uint32_t size)
+static bool ring_good_size(uint32_t size)
 {
 	return size >= INBOX_BYTES && size <= RING_MAX && !(size & (size - 1));
 }
@@ -71,7 +71,7 @@ int ring_import(struct sci_peer *p, const struct line_attached *a)
 	void *addr = NULL;
 	int ret;
 
-	if (!is_msg_number(a->segment) || !good_size(a->size) || b->size)
+	if (!msg_number_is_valid(a->segment) || !ring_good_size(a->size) || b->size)
 		return -EPROTO;
 	ret = peer_connect_segment(p, a->segment, &b->seg);
 	if (ret)

@@ -26,7 +26,7 @@ static uint32_t call_adapter(const struct msg_call *c)
 	return c->fabric->ops->stream ? 0 : c->ep->adapter;
 }
 
-static int connect_segment(struct msg_call *c)
+static int call_connect_segment(struct msg_call *c)
 {
 	struct sci_rseg_param param = {
 		.adapter = call_adapter(c), .node = c->to.node, .id = c->id,
@@ -37,7 +37,7 @@ static int connect_segment(struct msg_call *c)
 	return c->fabric->ops->rseg.connect(c->fabric, &param, &c->seg);
 }
 
-static int connect_intr(struct msg_call *c, bool data, struct sci_rintr **out)
+static int call_connect_intr(struct msg_call *c, bool data, struct sci_rintr **out)
 {
 	struct sci_rintr_param param = {
 		.adapter = call_adapter(c), .node = c->to.node,
@@ -48,14 +48,14 @@ static int connect_intr(struct msg_call *c, bool data, struct sci_rintr **out)
 	return c->fabric->ops->rintr.connect(c->fabric, &param, out);
 }
 
-static int connect_inbox(struct msg_call *c)
+static int call_connect_inbox(struct msg_call *c)
 {
-	int ret = connect_segment(c);
+	int ret = call_connect_segment(c);
 
 	/* the net has no doorbells: its thread wakes an endpoint that sleeps */
 	if (ret || c->fabric->ops->stream)
 		return ret;
-	ret = connect_intr(c, false, &c->bell);
+	ret = call_connect_intr(c, false, &c->bell);
 	if (!ret)
 		return 0;
 	c->fabric->ops->rseg.disconnect(c->seg);
@@ -65,7 +65,7 @@ static int connect_inbox(struct msg_call *c)
 
 static int call_say_hello(struct msg_call *c)
 {
-	int ret = connect_intr(c, true, &c->port);
+	int ret = call_connect_intr(c, true, &c->port);
 
 	return ret ? ret :
 	       c->fabric->ops->rintr.trigger(c->port, &c->hello, sizeof(c->hello));
@@ -79,10 +79,10 @@ void call_run(struct msg_call *c)
 
 	switch (c->kind) {
 	case CALL_SEGMENT:
-		c->ret = connect_segment(c);
+		c->ret = call_connect_segment(c);
 		break;
 	case CALL_INBOX:
-		c->ret = connect_inbox(c);
+		c->ret = call_connect_inbox(c);
 		break;
 	case CALL_HELLO:
 		c->ret = call_say_hello(c);
@@ -183,7 +183,7 @@ void call_end(struct msg_call *c)
 	free(c);
 }
 
-static void end_those_done(struct list *calls)
+static void calls_end_done(struct list *calls)
 {
 	struct list *pos, *n;
 
@@ -197,13 +197,13 @@ static void end_those_done(struct list *calls)
 
 void refusals_end(struct sci_ep *ep)
 {
-	end_those_done(&ep->refusals);
+	calls_end_done(&ep->refusals);
 }
 
 /* Cancel the calls of @p, which is DOWN. Return false while a call is under way. */
 bool calls_give_up(struct sci_peer *p)
 {
-	end_those_done(&p->calls);
+	calls_end_done(&p->calls);
 	if (list_empty(&p->calls))
 		return true;
 	p->fabric->ops->rseg.cancel_connect(p->fabric, p);

@@ -8,7 +8,7 @@
 
 #define THREADS_MAX	8u
 
-static void *make_calls(void *arg)
+static void *callers_run(void *arg)
 {
 	struct sci_ep *ep = arg;
 	struct msg_callers *t = &ep->callers;
@@ -37,7 +37,7 @@ void callers_make(struct msg_call *c)
 	pthread_mutex_lock(&t->lock);
 	list_add_tail(&c->waiting, &t->waiting);
 	if (t->threads < THREADS_MAX) {
-		ret = sci_thread_start(&thread, make_calls, c->ep,
+		ret = sci_thread_start(&thread, callers_run, c->ep,
 				       ep_thread_name(c->ep, "sci-caller"));
 		if (!ret)
 			pthread_detach(thread);

@@ -47,7 +47,7 @@ static bool lines_arrived(struct sci_peer *p, uint32_t *errors)
 	return false;
 }
 
-static bool resend_lines(struct sci_peer *p, struct msg_tx *tx,
+static bool lines_resend(struct sci_peer *p, struct msg_tx *tx,
 			 uint32_t *errors)
 {
 	unsigned int tries = 0;
@@ -69,7 +69,7 @@ static bool resend_lines(struct sci_peer *p, struct msg_tx *tx,
 	return true;
 }
 
-static bool resend_status(struct sci_peer *p, uint32_t *errors)
+static bool status_resend(struct sci_peer *p, uint32_t *errors)
 {
 	for (unsigned int i = 0; p->status_dirty && i < STORE_TRIES; i++) {
 		status_store(p);
@@ -85,10 +85,10 @@ static void peers_arrived(struct sci_peer *p)
 	p->status_dirty = false;
 }
 
-static bool resend_all(struct sci_peer *p, uint32_t *errors)
+static bool peers_resend(struct sci_peer *p, uint32_t *errors)
 {
-	return resend_lines(p, &p->data_tx, errors) &&
-	       resend_lines(p, &p->ctl_tx, errors) && resend_status(p, errors);
+	return lines_resend(p, &p->data_tx, errors) &&
+	       lines_resend(p, &p->ctl_tx, errors) && status_resend(p, errors);
 }
 
 /* Confirm or repeat the stores to @p. Return true if all of them have arrived. */
@@ -98,13 +98,13 @@ static bool peer_check_writes(struct sci_peer *p, bool lost, uint32_t *errors)
 	p->resend |= lost;
 	if (!p->resend)
 		peers_arrived(p);
-	else if (!resend_all(p, errors))
+	else if (!peers_resend(p, errors))
 		return false;
 	/* the peer may have gone to sleep before the repeated lines arrived: ring again */
 	if (p->resend)
 		p->bell_rung = peer_sleeps(p) - 1;
 	p->resend = false;
-	maybe_ring(p);
+	bell_ring_sleeper(p);
 	return true;
 }
 
@@ -138,7 +138,7 @@ bool check_writes(struct sci_ep *ep)
 	return list_empty(&ep->dirty);
 }
 
-static bool known_to_be_there(struct sci_peer *p)
+static bool lines_are_confirmed(struct sci_peer *p)
 {
 	tx_room_slow(&p->data_tx);
 	tx_room_slow(&p->ctl_tx);
@@ -158,8 +158,8 @@ void watch_writes(struct sci_ep *ep)
 		lost |= p->resend;
 		if (lost)
 			break;
-		maybe_ring(p);
-		if (known_to_be_there(p))
+		bell_ring_sleeper(p);
+		if (lines_are_confirmed(p))
 			list_del(&p->dirty);
 	}
 	if (lost)

@@ -303,7 +303,7 @@ void net_sleep(struct sci_ep *ep);
  * while a request is still there. No request may complete with these codes, or a program
  * would use it after its end.
  */
-static inline int last_error(int error)
+static inline int error_for_request(int error)
 {
 	switch (error) {
 	case -EAGAIN:		/* too much locked memory, or too many threads */
@@ -352,7 +352,7 @@ static inline uint32_t tx_free(const struct msg_tx *tx)
 }
 
 /* Ring the bell if the receiver has announced a sleep: see msg_announce_sleep(). */
-static inline void maybe_ring(struct sci_peer *p)
+static inline void bell_ring_sleeper(struct sci_peer *p)
 {
 	uint32_t sleeps;
 
@@ -401,7 +401,7 @@ static inline void tx_go(struct sci_peer *p, struct msg_tx *tx, uint32_t n)
 		tx->slot -= tx->lines;
 		tx->id ^= LINE_ID;
 	}
-	maybe_ring(p);
+	bell_ring_sleeper(p);
 }
 
 /* Return whether enough lines were read for a status line, which costs a packet or a cache miss. */

@@ -74,7 +74,7 @@ static void hello_refuse(struct sci_ep *ep, struct sci_fabric *fabric,
 	call_hello(ep, fabric, NULL, to, &hello);
 }
 
-static void came_to_life(struct sci_peer *p, const struct msg_hello *h)
+static void peer_came_to_life(struct sci_peer *p, const struct msg_hello *h)
 {
 	p->nonce = h->nonce;
 	p->their_inbox = h->inbox;
@@ -119,7 +119,7 @@ static void inbox_came(struct sci_peer *p, struct msg_call *c)
 	msg_changed(p->ep);
 }
 
-static void hello_went(struct sci_peer *p, struct msg_call *c)
+static void hello_was_sent(struct sci_peer *p, struct msg_call *c)
 {
 	p->hello_ret = c->ret;
 	p->hello_ms = c->ms;
@@ -153,7 +153,7 @@ int calls_check(struct sci_peer *p)
 		if (c->kind == CALL_INBOX)
 			inbox_came(p, c);
 		else
-			hello_went(p, c);
+			hello_was_sent(p, c);
 		call_end(c);
 	}
 	return ended;
@@ -202,7 +202,7 @@ static void accept_hello(struct sci_ep *ep, struct sci_fabric *fabric,
 	}
 	/* when the import for the earlier HELLO ends, inbox_came() sees the new one */
 	asking = call_find(p, CALL_INBOX, 0);
-	came_to_life(p, h);
+	peer_came_to_life(p, h);
 	ret = asking ? 0 : peer_ask_inbox(p);
 	if (ret)
 		accept_failed(p, ret);

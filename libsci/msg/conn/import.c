@@ -79,7 +79,7 @@ void maps_drop(struct sci_peer *p)
 					    link));
 }
 
-static struct msg_import *known_import(struct sci_peer *p, uint32_t id)
+static struct msg_import *import_find_known(struct sci_peer *p, uint32_t id)
 {
 	struct list *pos, *n;
 
@@ -111,7 +111,7 @@ int peer_connect_segment(struct sci_peer *p, uint32_t id, struct sci_rseg **seg)
 	struct msg_call *c = call_find(p, CALL_SEGMENT, id);
 	int ret;
 
-	if (!is_msg_number(id))
+	if (!msg_number_is_valid(id))
 		return -EPROTO;
 	if (!c && p->import_ms && msg_now_ms() < p->import_ms) {
 		p->ep->retry = true;
@@ -138,7 +138,7 @@ int peer_connect_segment(struct sci_peer *p, uint32_t id, struct sci_rseg **seg)
 struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error)
 {
 	const struct sci_fabric_ops *ops = p->fabric->ops;
-	struct msg_import *im = known_import(p, id);
+	struct msg_import *im = import_find_known(p, id);
 	struct sci_rseg *seg;
 	void *addr = NULL;
 	int ret;

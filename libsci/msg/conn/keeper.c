@@ -32,7 +32,7 @@ void keeper_wake(struct sci_ep *ep)
 }
 
 /* Sleep until a peer is dirty. Return false if the thread must end. */
-static bool wait_for_work(struct msg_keeper *k)
+static bool keeper_wait_work(struct msg_keeper *k)
 {
 	bool stop;
 
@@ -44,7 +44,7 @@ static bool wait_for_work(struct msg_keeper *k)
 	return !stop;
 }
 
-static bool wait_a_tick(struct msg_keeper *k, uint32_t ms)
+static bool keeper_wait_tick(struct msg_keeper *k, uint32_t ms)
 {
 	struct timespec until = sci_deadline(ms);
 	bool stop;
@@ -59,7 +59,7 @@ static bool wait_a_tick(struct msg_keeper *k, uint32_t ms)
 }
 
 /* Do the work of one tick. Called with the endpoint's lock held. */
-static void look_after(struct sci_ep *ep)
+static void keeper_tick(struct sci_ep *ep)
 {
 	struct msg_keeper *k = &ep->keeper;
 
@@ -81,16 +81,16 @@ static void *keeper_main(void *arg)
 	struct sci_ep *ep = arg;
 	struct msg_keeper *k = &ep->keeper;
 
-	while (wait_for_work(k)) {
+	while (keeper_wait_work(k)) {
 		uint32_t ms;
 
 		msg_lock(&ep->lock);
 		ms = (uint32_t)ep->params[SCI_PARAM_CHECK_MS];
 		msg_unlock(&ep->lock);
-		if (!wait_a_tick(k, ms))
+		if (!keeper_wait_tick(k, ms))
 			break;
 		msg_lock(&ep->lock);
-		look_after(ep);
+		keeper_tick(ep);
 		msg_unlock(&ep->lock);
 	}
 	return NULL;

@@ -71,7 +71,7 @@ struct sci_peer *peer_find(struct sci_ep *ep, const struct sci_addr *addr)
 	return node ? container_of(node, struct sci_peer, by_addr) : NULL;
 }
 
-static int make_inbox(struct sci_peer *p)
+static int inbox_make(struct sci_peer *p)
 {
 	const struct sci_fabric_ops *ops = p->fabric->ops;
 	struct sci_lseg_param param = {
@@ -122,7 +122,7 @@ int peer_new(struct sci_ep *ep, struct sci_fabric *fabric,
 	ret = ep->up->created(p);
 	if (ret)
 		goto err_hash;
-	ret = make_inbox(p);
+	ret = inbox_make(p);
 	if (ret)
 		goto err_created;
 	list_init(&p->hot);
@@ -159,7 +159,7 @@ err:
 /* Start a call that imports the peer's inbox and connects to its doorbell. */
 int peer_ask_inbox(struct sci_peer *p)
 {
-	return is_msg_number(p->their_inbox) ?
+	return msg_number_is_valid(p->their_inbox) ?
 		       call_start(p, CALL_INBOX, p->their_inbox, outbox_event) :
 		       -EPROTO;
 }
@@ -257,7 +257,7 @@ void peer_down(struct sci_peer *p, int error)
 					   p->blocks_rx[RING_XFER].size;
 	}
 	p->state = PEER_DOWN;
-	p->error = last_error(error);
+	p->error = error_for_request(error);
 	list_del(&p->link);
 	list_add_tail(&p->link, &p->ep->down);
 	atomic_store(&p->ep->attention, 1);

@@ -196,7 +196,7 @@ __hot void status_of_blocks(struct sci_peer *p)
 
 /* ---- blocks ---- */
 
-static void store_piece(struct sci_ep *ep, volatile uint8_t *dst,
+static void piece_store(struct sci_ep *ep, volatile uint8_t *dst,
 			struct msg_cursor *at, size_t len)
 {
 	while (len) {
@@ -212,10 +212,10 @@ static void store_piece(struct sci_ep *ep, volatile uint8_t *dst,
 }
 
 /*
- * Store as store_piece() does, but in whole lines, each of them one packet. The last line is padded
+ * Store as piece_store() does, but in whole lines, each of them one packet. The last line is padded
  * with zeroes: a block has room for that. @dst is aligned to a line.
  */
-static void store_lines(struct sci_ep *ep, volatile uint8_t *dst,
+static void lines_store(struct sci_ep *ep, volatile uint8_t *dst,
 			struct msg_cursor *at, size_t len)
 {
 	while (len) {
@@ -256,7 +256,7 @@ int remote_store(struct sci_peer *p, struct sci_rseg *seg, volatile void *dst,
 	if (p->stream)
 		return net_store(p, seg, dst, at, len);
 	if (!p->lossy) {
-		store_piece(ep, dst, at, len);
+		piece_store(ep, dst, at, len);
 		/* flush before the line that announces these bytes */
 		if (p->stale)
 			sci_link_flush(ep->link);
@@ -267,7 +267,7 @@ int remote_store(struct sci_peer *p, struct sci_rseg *seg, volatile void *dst,
 		uint32_t errors = sci_link_errors(ep->link);
 		struct msg_cursor before = c;
 
-		(block ? store_lines : store_piece)(
+		(block ? lines_store : piece_store)(
 			ep, (volatile uint8_t *)dst + done, &c, n);
 		sci_remote_barrier(ep->fabric, seg);
 		if (errors == sci_link_errors(ep->link)) {

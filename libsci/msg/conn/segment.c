@@ -31,7 +31,7 @@ int segment_create(struct sci_ep *ep, struct sci_fabric *fabric,
 			return ret;
 		id = fabric->ops->lseg.id(*out);
 		ep->next_segment = id + 1 - MSG_NUMBERS;
-		if (is_msg_number(id))
+		if (msg_number_is_valid(id))
 			return 0;
 		/* peers would refuse to import an id beyond the last one */
 		fabric->ops->lseg.destroy(*out);

@@ -28,17 +28,17 @@ static struct list open_eps = { &open_eps, &open_eps };
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-static void fork_prepare(void)
+static void wake_fork_prepare(void)
 {
 	pthread_mutex_lock(&open_lock);
 }
 
-static void fork_parent(void)
+static void wake_fork_parent(void)
 {
 	pthread_mutex_unlock(&open_lock);
 }
 
-static void close_fds(struct sci_ep *ep)
+static void fds_close(struct sci_ep *ep)
 {
 	list_del(&ep->open);
 	if (ep->user_fd >= 0) {
@@ -49,23 +49,23 @@ static void close_fds(struct sci_ep *ep)
 }
 
 /* The child closes its descriptors, as the fabric's fork handler does. It touches nothing else. */
-static void fork_child(void)
+static void wake_fork_child(void)
 {
 	atomic_fetch_add(&msg_fork_gen, 1);
 	while (!list_empty(&open_eps))
-		close_fds(container_of(open_eps.next, struct sci_ep, open));
+		fds_close(container_of(open_eps.next, struct sci_ep, open));
 	pthread_mutex_unlock(&open_lock);
 }
 
-static void fork_init(void)
+static void wake_fork_install(void)
 {
-	pthread_atfork(fork_prepare, fork_parent, fork_child);
+	pthread_atfork(wake_fork_prepare, wake_fork_parent, wake_fork_child);
 }
 
 /* Install the fork handlers. Called before an endpoint reads msg_fork_gen. */
 void wake_fork_init(void)
 {
-	pthread_once(&fork_once, fork_init);
+	pthread_once(&fork_once, wake_fork_install);
 }
 
 int wake_init(struct sci_ep *ep)
@@ -92,7 +92,7 @@ int wake_init(struct sci_ep *ep)
 void wake_fini(struct sci_ep *ep)
 {
 	pthread_mutex_lock(&open_lock);
-	close_fds(ep);
+	fds_close(ep);
 	pthread_mutex_unlock(&open_lock);
 	pthread_mutex_destroy(&ep->sleep_lock);
 	pthread_cond_destroy(&ep->sleep_cond);
@@ -141,7 +141,7 @@ void wake_all(struct sci_ep *ep)
 
 /* ---- descriptor for the program's own event loop ---- */
 
-static int make_user_fd(struct sci_ep *ep)
+static int user_fd_make(struct sci_ep *ep)
 {
 	struct epoll_event in = { .events = EPOLLIN };
 	int ret, fd, timer;
@@ -170,7 +170,7 @@ int wake_user_fd(struct sci_ep *ep)
 	int fd;
 
 	pthread_mutex_lock(&open_lock);
-	fd = ep->user_fd >= 0 ? ep->user_fd : make_user_fd(ep);
+	fd = ep->user_fd >= 0 ? ep->user_fd : user_fd_make(ep);
 	pthread_mutex_unlock(&open_lock);
 	return fd;
 }

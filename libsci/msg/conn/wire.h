@@ -52,7 +52,7 @@
  * Return whether @id can be a segment of this layer. A peer names the segments that we
  * import: it must not make us map, and write to, segments of other programs.
  */
-static inline bool is_msg_number(uint32_t id)
+static inline bool msg_number_is_valid(uint32_t id)
 {
 	return (id & ~MSG_NUMBERS_MASK) == MSG_NUMBERS;
 }
@@ -228,7 +228,7 @@ enum { CTS_BLOCKS = 1, CTS_ZCOPY };
 #define ERRNO_MAX	4095		/* a peer may send no higher one */
 
 /* Return whether a peer may send this status: 0 or -errno. */
-static inline bool is_status(int32_t status)
+static inline bool status_is_valid(int32_t status)
 {
 	return status <= 0 && status >= -ERRNO_MAX;
 }

@@ -15,7 +15,7 @@
 
 /* ---- arithmetic ---- */
 
-static bool type_is_real(enum sci_rmw_type type)
+static bool type_is_float(enum sci_rmw_type type)
 {
 	return type == SCI_RMW_FLOAT || type == SCI_RMW_DOUBLE;
 }
@@ -32,7 +32,7 @@ bool atomic_valid(const struct sci_rmw *a)
 	if ((unsigned int)a->type > SCI_RMW_DOUBLE ||
 	    (unsigned int)a->op > SCI_RMW_MAX)
 		return false;
-	return !type_is_real(a->type) ||
+	return !type_is_float(a->type) ||
 	       (a->op != SCI_RMW_AND && a->op != SCI_RMW_OR &&
 		a->op != SCI_RMW_XOR);
 }
@@ -62,7 +62,7 @@ COMPUTE(uint64, uint64_t, uint64_t)
 COMPUTE(float, float, float)
 COMPUTE(double, double, double)
 
-static uint64_t compute_typed(const struct sci_rmw *a, uint64_t old)
+static uint64_t value_compute(const struct sci_rmw *a, uint64_t old)
 {
 	switch (a->type) {
 	case SCI_RMW_INT32:
@@ -97,18 +97,18 @@ static uint64_t rmw_compute(const struct sci_rmw *a, uint64_t old)
 	case SCI_RMW_XOR:
 		return old ^ a->operand;
 	default:
-		return compute_typed(a, old);
+		return value_compute(a, old);
 	}
 }
 
-static uint64_t apply_32(uint32_t *word, const struct sci_rmw *a)
+static uint64_t word_apply_32(uint32_t *word, const struct sci_rmw *a)
 {
 	struct sci_rmw low = *a;
 	uint32_t old, new;
 
 	low.operand = (uint32_t)a->operand;
 	low.compare = (uint32_t)a->compare;
-	if (a->op == SCI_RMW_ADD && !type_is_real(a->type))
+	if (a->op == SCI_RMW_ADD && !type_is_float(a->type))
 		return sci_fetch_add(word, (uint32_t)a->operand);
 	old = sci_load_acquire(word);
 	do {
@@ -117,11 +117,11 @@ static uint64_t apply_32(uint32_t *word, const struct sci_rmw *a)
 	return old;
 }
 
-static uint64_t apply_64(uint64_t *word, const struct sci_rmw *a)
+static uint64_t word_apply_64(uint64_t *word, const struct sci_rmw *a)
 {
 	uint64_t old, new;
 
-	if (a->op == SCI_RMW_ADD && !type_is_real(a->type))
+	if (a->op == SCI_RMW_ADD && !type_is_float(a->type))
 		return sci_fetch_add(word, a->operand);
 	old = sci_load_acquire(word);
 	do {
@@ -133,7 +133,7 @@ static uint64_t apply_64(uint64_t *word, const struct sci_rmw *a)
 /* Apply @a, which is valid, to the aligned @word. Return the value before. */
 uint64_t atomic_apply(void *word, const struct sci_rmw *a)
 {
-	return atomic_size(a) == 4 ? apply_32(word, a) : apply_64(word, a);
+	return atomic_size(a) == 4 ? word_apply_32(word, a) : word_apply_64(word, a);
 }
 
 /* Store the former value @old for the program. Values between endpoints are little-endian. */

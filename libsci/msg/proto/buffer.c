@@ -166,7 +166,7 @@ void bufs_free(struct sci_ep *ep)
 		buf_free(ep, container_of(l, struct msg_buf, link));
 }
 
-static int alloc_buf(struct sci_ep *ep, size_t len, void **out)
+static int buf_alloc(struct sci_ep *ep, size_t len, void **out)
 {
 	struct msg_buf *b = calloc(1, sizeof(*b));
 	void *addr = NULL;
@@ -209,7 +209,7 @@ int sci_buf_alloc(struct sci_ep *ep, size_t len, void **buf)
 		return -EINVAL;
 	if (!ep_lock(ep))
 		return -ENOTCONN;
-	ret = alloc_buf(ep, len, buf);
+	ret = buf_alloc(ep, len, buf);
 	msg_unlock(&ep->lock);
 	return ret;
 }
@@ -270,7 +270,7 @@ static int buf_describe(struct sci_ep *owner, const void *addr, struct msg_buf *
  * Peers identify segments by id and keep their imports. So the endpoint must never give
  * the id of the shared segment to a segment of its own.
  */
-static int share_buf(struct sci_ep *ep, const struct msg_buf *from)
+static int buf_share(struct sci_ep *ep, const struct msg_buf *from)
 {
 	uint32_t next = ep->ops->lseg.id(from->seg) + 1 - MSG_NUMBERS;
 	struct msg_buf *b;
@@ -306,14 +306,14 @@ int sci_buf_share(struct sci_ep *ep, struct sci_ep *owner, void *buf)
 	if (ret)
 		return ret;
 	msg_lock(&ep->lock);
-	ret = share_buf(ep, &b);
+	ret = buf_share(ep, &b);
 	msg_unlock(&ep->lock);
 	return ret;
 }
 
 /* ---- memory that the program allocated ---- */
 
-static int register_buf(struct sci_ep *ep, uint8_t *addr, size_t len)
+static int buf_register(struct sci_ep *ep, uint8_t *addr, size_t len)
 {
 	struct msg_buf *b = buf_find(ep, addr, len);
 	int ret;
@@ -348,7 +348,7 @@ err_free:
 	return ret;
 }
 
-static bool whole_pages(const void *addr, size_t len)
+static bool pages_are_whole(const void *addr, size_t len)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
@@ -360,11 +360,11 @@ int sci_buf_register(struct sci_ep *ep, void *addr, size_t len)
 {
 	int ret;
 
-	if (!ep || !addr || !whole_pages(addr, len))
+	if (!ep || !addr || !pages_are_whole(addr, len))
 		return -EINVAL;
 	if (!ep_lock(ep))
 		return -ENOTCONN;
-	ret = register_buf(ep, addr, len);
+	ret = buf_register(ep, addr, len);
 	msg_unlock(&ep->lock);
 	return ret;
 }

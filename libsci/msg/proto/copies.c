@@ -17,7 +17,7 @@
 
 _Static_assert(sizeof(struct copy_reply) <= sizeof(struct copy_request), "a piece fits");
 
-static int ask_piece(struct sci_req *req, size_t n)
+static int piece_ask(struct sci_req *req, size_t n)
 {
 	bool write = req->kind == MSG_WRITE;
 	struct copy_request r = {
@@ -45,7 +45,7 @@ int copy_ask(struct sci_req *req)
 	do {
 		msg_chunk(&req->at, &n);
 		n = n < PIECE ? n : PIECE;
-		ret = ask_piece(req, n);
+		ret = piece_ask(req, n);
 		req->want = n;
 		if (ret || req->kind == MSG_READ)
 			break;
@@ -55,11 +55,11 @@ int copy_ask(struct sci_req *req)
 	return ret;
 }
 
-static uint8_t *find_piece(struct sci_ep *ep, const struct copy_request *r, int *error)
+static uint8_t *piece_find(struct sci_ep *ep, const struct copy_request *r, int *error)
 {
 	struct msg_buf *b = buf_by_segment(ep, r->segment);
 
-	*error = !is_msg_number(r->segment) ? -EPROTO : !b ? -ENOENT :
+	*error = !msg_number_is_valid(r->segment) ? -EPROTO : !b ? -ENOENT :
 		 r->offset > b->len || b->len - r->offset < r->len ? -ERANGE : 0;
 	return *error ? NULL : b->addr + r->offset;
 }
@@ -84,7 +84,7 @@ static void write_came(void *arg, const struct sci_handled *m)
 	if (!error && (m->len < sizeof(*r) || m->len - sizeof(*r) != r->len))
 		error = -EPROTO;
 	if (!error)
-		to = find_piece(arg, r, &error);
+		to = piece_find(arg, r, &error);
 	if (to)
 		msg_copy(to, r + 1, r->len);
 	if (error || r->last)
@@ -100,7 +100,7 @@ static void read_came(void *arg, const struct sci_handled *m)
 	if (!error && (m->len != sizeof(*r) || r->len > PIECE))
 		error = -EPROTO;
 	if (!error)
-		from = find_piece(arg, r, &error);
+		from = piece_find(arg, r, &error);
 	copy_answer(m, error, from, from ? r->len : 0);
 }
 

@@ -81,8 +81,8 @@ int handler_send(struct sci_peer *peer, unsigned int id, uint64_t tag,
 {
 	uint32_t context = MSG_HANDLERS + id;
 
-	if (n == 1 && goes_whole(peer, true, context, tag, NULL, iov->iov_base,
-				 iov->iov_len))
+	if (n == 1 && send_goes_whole(peer, true, context, tag, NULL, iov->iov_base,
+				      iov->iov_len))
 		return 0;
 	return handler_request(peer, context, tag, iov, n);
 }

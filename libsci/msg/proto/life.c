@@ -9,7 +9,7 @@
 
 #include "libsci/msg/proto/proto.h"
 
-static void fail_all(struct list *queue, int error)
+static void reqs_fail(struct list *queue, int error)
 {
 	struct list *l;
 
@@ -17,7 +17,7 @@ static void fail_all(struct list *queue, int error)
 		req_done(container_of(l, struct sci_req, link), error);
 }
 
-static void fail_posted(struct sci_peer *p, int error)
+static void posted_fail(struct sci_peer *p, int error)
 {
 	struct sci_match_recv *r;
 
@@ -25,7 +25,7 @@ static void fail_posted(struct sci_peer *p, int error)
 		recv_withdraw(container_of(r, struct sci_req, match), error);
 }
 
-static void fail_chain(struct sci_peer *p, int error)
+static void chain_fail(struct sci_peer *p, int error)
 {
 	struct sci_msg *msg = p->chain_msg;
 
@@ -44,7 +44,7 @@ static void fail_chain(struct sci_peer *p, int error)
 	p->chain_error = 0;
 }
 
-static void fail_matched(struct sci_peer *p, int error)
+static void matched_fail(struct sci_peer *p, int error)
 {
 	struct list *pos, *n;
 
@@ -79,14 +79,14 @@ static void peer_drop_incomplete(struct sci_peer *p)
 /* Complete everything that depended on @p with @error. */
 static void life_ended(struct sci_peer *p, int error)
 {
-	fail_chain(p, error);
-	fail_matched(p, error);
+	chain_fail(p, error);
+	matched_fail(p, error);
 	peer_drop_incomplete(p);
-	fail_all(&p->sendq, error);
-	fail_all(&p->sending, error);
-	fail_all(&p->receiving, error);
+	reqs_fail(&p->sendq, error);
+	reqs_fail(&p->sending, error);
+	reqs_fail(&p->receiving, error);
 	p->importing = 0;
-	fail_posted(p, error);
+	posted_fail(p, error);
 	peer_went(p, error);
 }
 

@@ -123,7 +123,7 @@ static size_t queue_bins_count(const struct sci_match_queue *q)
 	return (size_t)1 << (HASH_BITS - q->shift);
 }
 
-static bool first_bins(struct sci_match_queue *q)
+static bool bins_make(struct sci_match_queue *q)
 {
 	if (!q->bins) {
 		q->bins = calloc((size_t)1 << FIRST_BINS_LOG2,
@@ -134,7 +134,7 @@ static bool first_bins(struct sci_match_queue *q)
 }
 
 /* Double the bins. Without memory the chains grow; the next attempt is at twice as many keys. */
-static void more_bins(struct sci_match_queue *q)
+static void bins_grow(struct sci_match_queue *q)
 {
 	struct sci_match_node **old = q->bins, *n, *next;
 	size_t count = queue_bins_count(q);
@@ -174,14 +174,14 @@ static void queue_hash_one(struct sci_match_queue *q, struct sci_match_node *n)
 	}
 	key_add(q, n);
 	if (q->keys > q->limit)
-		more_bins(q);
+		bins_grow(q);
 }
 
 static void queue_hash_all(struct sci_match_queue *q)
 {
 	struct list *pos, *next;
 
-	if (!first_bins(q)) {
+	if (!bins_make(q)) {
 		q->limit *= 2;
 		return;
 	}
@@ -391,8 +391,8 @@ void sci_match_msg_remove(struct sci_match *m, struct sci_match_msg *msg)
 	queue_remove(&m->msgs, &msg->node, --m->unexpected);
 }
 
-static struct sci_match_node *find_accepted(struct sci_match_queue *q,
-					    const struct sci_match_recv *want)
+static struct sci_match_node *queue_find_accepted(struct sci_match_queue *q,
+						  const struct sci_match_recv *want)
 {
 	struct sci_match_node *n;
 
@@ -414,7 +414,7 @@ sci_match_find_unexpected(struct sci_match *m,
 	struct sci_match_node *n;
 
 	if (!q->hashed || node_is_wild(want))
-		n = find_accepted(q, want);
+		n = queue_find_accepted(q, want);
 	else
 		n = key_find(q, bin_of(q, want->source, want->tag,
 				       want->context),

@@ -28,7 +28,7 @@
 #define ASKED_MAX	(SCI_UNWATCHED_MAX / 2)	/* requests to the owner under way */
 #define READ_TRIES	64u		/* before the caller gives up for now */
 
-static int write_all(struct sci_req *req, struct msg_import *im)
+static int transfer_write(struct sci_req *req, struct msg_import *im)
 {
 	struct sci_peer *p = req->peer;
 	int ret;
@@ -40,7 +40,7 @@ static int write_all(struct sci_req *req, struct msg_import *im)
 	return ret;
 }
 
-static void load_piece(struct sci_ep *ep, struct msg_cursor *at,
+static void piece_load(struct sci_ep *ep, struct msg_cursor *at,
 		       const volatile uint8_t *src, size_t len)
 {
 	while (len) {
@@ -56,7 +56,7 @@ static void load_piece(struct sci_ep *ep, struct msg_cursor *at,
 }
 
 /* Load all bytes. Repeat the loads of a piece after a lost packet. */
-static int read_all(struct sci_req *req, struct msg_import *im)
+static int transfer_read(struct sci_req *req, struct msg_import *im)
 {
 	struct sci_ep *ep = req->ep;
 	unsigned int tries = 0;
@@ -67,7 +67,7 @@ static int read_all(struct sci_req *req, struct msg_import *im)
 		struct msg_cursor before = req->at;
 		uint32_t errors = sci_link_errors(ep->link);
 
-		load_piece(ep, &req->at, im->addr + req->offset + req->moved,
+		piece_load(ep, &req->at, im->addr + req->offset + req->moved,
 			   n);
 		sci_load_barrier();
 		if (!ep->lossy || errors == sci_link_errors(ep->link)) {
@@ -97,7 +97,7 @@ static int transfer_reach(struct sci_req *req, struct msg_import **im)
 		       -ERANGE : 0;
 }
 
-static int move_bytes(struct sci_req *req)
+static int transfer_move_bytes(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
 	struct msg_import *im;
@@ -108,7 +108,7 @@ static int move_bytes(struct sci_req *req)
 	if (p->stream)
 		ret = req->kind == MSG_WRITE ? net_write(req, im) : net_read(req, im);
 	else
-		ret = req->kind == MSG_WRITE ? write_all(req, im) : read_all(req, im);
+		ret = req->kind == MSG_WRITE ? transfer_write(req, im) : transfer_read(req, im);
 	/* the net reports in this way that the segment or the peer is gone */
 	if (p->stream && import_is_gone(ret))
 		return import_missing(p, &req->doubt_ms);
@@ -124,7 +124,7 @@ static int move_bytes(struct sci_req *req)
 
 /* ---- atomics ---- */
 
-static int change_word(struct sci_req *req)
+static int word_change(struct sci_req *req)
 {
 	struct msg_import *im;
 	uint64_t old;
@@ -140,13 +140,13 @@ static int change_word(struct sci_req *req)
 	return 0;
 }
 
-static int ask_for_word(struct sci_req *req)
+static int word_ask(struct sci_req *req)
 {
 	return atomic_ask(req->peer, req->id, req->segment, req->offset, &req->word.rmw);
 }
 
 /* Ask the owner. Return -EINPROGRESS: its answer completes the request. */
-static int ask_owner(struct sci_req *req, int (*ask)(struct sci_req *req))
+static int owner_ask(struct sci_req *req, int (*ask)(struct sci_req *req))
 {
 	int ret = req->peer->answers < ASKED_MAX ? 0 : -EAGAIN;
 
@@ -160,12 +160,12 @@ static int ask_owner(struct sci_req *req, int (*ask)(struct sci_req *req))
 	return -EINPROGRESS;
 }
 
-static int move_word(struct sci_req *req)
+static int word_move(struct sci_req *req)
 {
-	return req->peer->may_read ? change_word(req) : ask_owner(req, ask_for_word);
+	return req->peer->may_read ? word_change(req) : owner_ask(req, word_ask);
 }
 
-static void begin_signal(struct sci_req *req)
+static void signal_begin(struct sci_req *req)
 {
 	req->kind = MSG_ATOMIC;
 	req->segment = req->word.segment;
@@ -180,13 +180,13 @@ static int transfer_move(struct sci_req *req)
 	int ret = 0;
 
 	if (req->kind != MSG_ATOMIC && req->peer->stale)
-		ret = req->moved < req->len ? ask_owner(req, copy_ask) : 0;
+		ret = req->moved < req->len ? owner_ask(req, copy_ask) : 0;
 	else if (req->kind != MSG_ATOMIC)
-		ret = move_bytes(req);
+		ret = transfer_move_bytes(req);
 	if (!ret && req->signals && req->kind == MSG_WRITE)
-		begin_signal(req);
+		signal_begin(req);
 	if (!ret && req->kind == MSG_ATOMIC)
-		ret = move_word(req);
+		ret = word_move(req);
 	return ret;
 }
 

@@ -32,7 +32,7 @@ int net_write(struct sci_req *req, struct msg_import *im)
 	return stream->arrived(im->seg, req->addr);
 }
 
-static int read_piece(struct sci_req *req, struct msg_import *im)
+static int piece_read(struct sci_req *req, struct msg_import *im)
 {
 	const struct sci_stream_ops *stream = req->peer->stream;
 	struct sci_stream_get *g = req->get;
@@ -69,7 +69,7 @@ int net_read(struct sci_req *req, struct msg_import *im)
 	int ret = 0;
 
 	while (!ret && req->moved < req->len)
-		ret = read_piece(req, im);
+		ret = piece_read(req, im);
 	return ret;
 }
 

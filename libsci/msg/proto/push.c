@@ -4,7 +4,7 @@
 
 #include "libsci/msg/proto/send.h"
 
-static bool push_transfers(struct sci_peer *p)
+static bool transfers_push(struct sci_peer *p)
 {
 	bool blocks = true, onesided = true;
 	struct list *pos, *n;
@@ -28,7 +28,7 @@ static bool push_transfers(struct sci_peer *p)
 	return blocks && onesided;
 }
 
-static uint32_t push_moves(const struct sci_peer *p)
+static uint32_t positions_sum(const struct sci_peer *p)
 {
 	return p->ctl_tx.pos + p->data_tx.pos + p->blocks_tx[RING_XFER].end;
 }
@@ -36,12 +36,12 @@ static uint32_t push_moves(const struct sci_peer *p)
 /* Send everything that waits for room. Return whether anything was sent. */
 int send_push(struct sci_peer *p)
 {
-	uint32_t before = push_moves(p);
+	uint32_t before = positions_sum(p);
 	unsigned int completions = p->ep->completions;
 	bool idle = ctl_push(p);
 
 	if (p->state == PEER_UP)
-		idle &= push_transfers(p);
+		idle &= transfers_push(p);
 	if (p->state == PEER_UP)
 		idle &= rndv_accept_later(p);
 	if (p->state == PEER_UP)
@@ -51,6 +51,6 @@ int send_push(struct sci_peer *p)
 	/* transfers may have queued control lines */
 	if ((idle && list_empty(&p->ctlq)) || p->state == PEER_DOWN)
 		list_del(&p->busy);
-	return push_moves(p) != before ||
+	return positions_sum(p) != before ||
 	       p->ep->completions != completions;
 }

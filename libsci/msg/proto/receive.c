@@ -31,14 +31,14 @@
 
 /* ---- immediates ---- */
 
-static void have_imm(struct sci_peer *p, uint64_t imm)
+static void imm_note(struct sci_peer *p, uint64_t imm)
 {
 	p->has_imm = true;
 	p->imm = imm;
 }
 
 /* Put the immediate of the current message of @p into the status. */
-static void take_imm(struct sci_peer *p, struct sci_status *st)
+static void imm_take(struct sci_peer *p, struct sci_status *st)
 {
 	if (!p->has_imm)
 		return;
@@ -125,8 +125,8 @@ void msg_unexpected_free(struct sci_msg *msg)
 
 /* ---- complete messages ---- */
 
-static bool bad_sum(struct sci_peer *p, const void *data, size_t len,
-		    uint32_t crc)
+static bool sum_is_bad(struct sci_peer *p, const void *data, size_t len,
+		       uint32_t crc)
 {
 	if (!p->sums || sci_pio_crc32c(0, data, len) == crc)
 		return false;
@@ -147,7 +147,7 @@ static int message_to_handler(struct sci_peer *p, uint32_t context, uint64_t tag
 		data = room;
 	}
 	handler_run(p, context, tag, data, len,
-		    crc && bad_sum(p, data, len, *crc) ? -EBADMSG : 0);
+		    crc && sum_is_bad(p, data, len, *crc) ? -EBADMSG : 0);
 	return 0;
 }
 
@@ -166,15 +166,15 @@ static int msg_deliver(struct sci_peer *p, uint32_t context, uint64_t tag,
 			return -EAGAIN;
 		memcpy(msg->data, data, len);
 		msg->have = len;
-		if (crc && bad_sum(p, data, len, *crc))
+		if (crc && sum_is_bad(p, data, len, *crc))
 			msg->error = -EBADMSG;
 		return 0;
 	}
 	req->peer = p;
 	status_of_message(&req->status, context, tag, len);
-	take_imm(p, &req->status);
+	imm_take(p, &req->status);
 	msg_scatter_line(&req->at, data, len);
-	msg_finish(req, crc && bad_sum(p, data, len, *crc) ? -EBADMSG : 0);
+	msg_finish(req, crc && sum_is_bad(p, data, len, *crc) ? -EBADMSG : 0);
 	return 0;
 }
 
@@ -227,7 +227,7 @@ static int chain_begin(struct sci_peer *p, uint32_t context, uint64_t tag,
 		p->chain_req->state = MSG_CHAINED;
 		p->chain_req->peer = p;
 		status_of_message(&p->chain_req->status, context, tag, len);
-		take_imm(p, &p->chain_req->status);
+		imm_take(p, &p->chain_req->status);
 	} else {
 		p->chain_msg = context_is_handler(context) ?
 				       message_new(p, context, tag, len) :
@@ -260,7 +260,7 @@ static int chain_imm_came(struct sci_peer *p, const struct line_chain_imm *c)
 {
 	int ret;
 
-	have_imm(p, c->imm);
+	imm_note(p, c->imm);
 	ret = chain_begin(p, c->context, c->tag, c->len);
 	if (!ret)
 		chain_piece(p, c->data,
@@ -279,14 +279,14 @@ static int eager_came(struct sci_peer *p, const struct line_eager *e)
 	if (!data || !e->first || e->first > e->len)
 		return -EPROTO;
 	if (e->has_imm)
-		have_imm(p, e->imm);
+		imm_note(p, e->imm);
 	if (e->first == e->len) {
 		const uint32_t crc = e->crc;
 
 		ret = msg_deliver(p, e->context, e->tag, data, e->len, &crc);
 	} else {
 		ret = chain_begin(p, e->context, e->tag, e->len);
-		if (!ret && bad_sum(p, data, e->first, e->crc))
+		if (!ret && sum_is_bad(p, data, e->first, e->crc))
 			p->chain_error = -EBADMSG;
 		if (!ret)
 			chain_piece(p, data, e->first);
@@ -305,7 +305,7 @@ static int more_came(struct sci_peer *p, const struct line_more *m)
 
 	if (!data || !m->len || m->len > p->chain_left)
 		return -EPROTO;
-	if (bad_sum(p, data, m->len, m->crc))
+	if (sum_is_bad(p, data, m->len, m->crc))
 		p->chain_error = -EBADMSG;
 	chain_piece(p, data, m->len);
 	p->now.eager = m->end;
@@ -337,10 +337,10 @@ static int rts_came(struct sci_peer *p, const struct line_rts *rts)
 	if (context_is_handler(rts->context))
 		return -EPROTO;
 	if (rts->flags & RTS_IMM)
-		have_imm(p, rts->imm);
+		imm_note(p, rts->imm);
 	req = recv_for(p, rts->context, rts->tag, rts->len);
 	if (req) {
-		take_imm(p, &req->status);
+		imm_take(p, &req->status);
 		rndv_accept(req, p, rts);
 		return 0;
 	}
@@ -359,7 +359,7 @@ static int tagged_imm_came(struct sci_peer *p, const struct line_tagged_imm *t)
 {
 	if (t->len > sizeof(t->data))
 		return -EPROTO;
-	have_imm(p, t->imm);
+	imm_note(p, t->imm);
 	return msg_deliver(p, t->context, t->tag, t->data, t->len, NULL);
 }
 
@@ -399,7 +399,7 @@ static int data_line(struct sci_peer *p, const struct msg_line *l)
 	}
 }
 
-static int poll_ring(struct sci_peer *p, struct msg_rx *rx,
+static int ring_poll(struct sci_peer *p, struct msg_rx *rx,
 		     int (*handle)(struct sci_peer *p,
 				   const struct msg_line *l))
 {
@@ -436,12 +436,12 @@ int receive_poll(struct sci_peer *p)
 	int n = 0;
 
 	if (p->expects) {
-		n = poll_ring(p, &p->ctl_rx, ctl_line);
+		n = ring_poll(p, &p->ctl_rx, ctl_line);
 		p->now.ctl = p->ctl_rx.pos;
 	}
 	if (p->state != PEER_UP)
 		return n;
-	n += poll_ring(p, &p->data_rx, data_line);
+	n += ring_poll(p, &p->data_rx, data_line);
 	p->now.data = p->data_rx.pos;
 	if (!n) {
 		p->idle++;

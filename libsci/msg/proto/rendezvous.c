@@ -44,7 +44,7 @@ static void fin_send(struct sci_peer *p, uint32_t id, int status, bool receiver)
 }
 
 /* Tell the sender that the receiver has read all it wants. */
-static void send_fin_read(struct sci_peer *p, uint32_t id, uint8_t how)
+static void fin_send_read(struct sci_peer *p, uint32_t id, uint8_t how)
 {
 	struct msg_typed t = {
 		.type = LINE_FIN, .fin = { .id = id, .how = how },
@@ -62,8 +62,8 @@ static void receive_done(struct sci_req *req, int error)
 	msg_finish(req, error ? error : req->crc_error);
 }
 
-static int start_receiving(struct sci_req *req, struct sci_peer *p,
-			   struct msg_typed *cts)
+static int receive_start(struct sci_req *req, struct sci_peer *p,
+			 struct msg_typed *cts)
 {
 	int ret = req_id_get(req);
 
@@ -98,7 +98,7 @@ static struct msg_buf *exported_target(struct sci_req *req, size_t len,
 	return buf;
 }
 
-static bool accept_zcopy(struct sci_req *req, struct sci_peer *p,
+static bool zcopy_accept(struct sci_req *req, struct sci_peer *p,
 			 struct msg_typed *cts)
 {
 	struct msg_buf *buf;
@@ -114,7 +114,7 @@ static bool accept_zcopy(struct sci_req *req, struct sci_peer *p,
 	cts->cts.mode = CTS_ZCOPY;
 	cts->cts.segment = req->ep->ops->lseg.id(buf->seg);
 	cts->cts.offset = offset;
-	if (start_receiving(req, p, cts)) {
+	if (receive_start(req, p, cts)) {
 		fin_send(p, cts->cts.id, -ENOMEM, false);
 		receive_done(req, -ENOMEM);
 	}
@@ -125,7 +125,7 @@ static bool accept_zcopy(struct sci_req *req, struct sci_peer *p,
  * Read the bytes. Return 0, -EAGAIN while the import is under way, or an error: take
  * another way.
  */
-static int read_exported(struct sci_req *req, struct sci_peer *p,
+static int exported_read(struct sci_req *req, struct sci_peer *p,
 			 const struct line_rts *rts)
 {
 	struct msg_cursor start = req->at;
@@ -148,8 +148,8 @@ static int read_exported(struct sci_req *req, struct sci_peer *p,
 }
 
 /* Queue the receive until the sender's buffer is imported. */
-static void wait_for_import(struct sci_req *req, struct sci_peer *p,
-			    const struct line_rts *rts)
+static void import_wait(struct sci_req *req, struct sci_peer *p,
+			const struct line_rts *rts)
 {
 	req->state = MSG_IMPORTING;
 	req->their_id = rts->id;
@@ -161,7 +161,7 @@ static void wait_for_import(struct sci_req *req, struct sci_peer *p,
 	peer_busy(p);
 }
 
-static struct line_rts awaited_rts(const struct sci_req *req)
+static struct line_rts rts_get_awaited(const struct sci_req *req)
 {
 	return (struct line_rts){
 		.len = req->status.len, .tag = req->status.tag,
@@ -171,7 +171,7 @@ static struct line_rts awaited_rts(const struct sci_req *req)
 	};
 }
 
-static int read_private_pieces(struct sci_req *req, struct sci_peer *p,
+static int private_read_pieces(struct sci_req *req, struct sci_peer *p,
 			       uint64_t addr)
 {
 	size_t left = req->want;
@@ -192,7 +192,7 @@ static int read_private_pieces(struct sci_req *req, struct sci_peer *p,
 	return 0;
 }
 
-static bool read_private(struct sci_req *req, struct sci_peer *p,
+static bool private_read(struct sci_req *req, struct sci_peer *p,
 			 const struct line_rts *rts)
 {
 	struct msg_cursor start = req->at;
@@ -201,7 +201,7 @@ static bool read_private(struct sci_req *req, struct sci_peer *p,
 	if (!(rts->flags & RTS_PRIVATE) || p->stream ||
 	    req->want < req->ep->params[SCI_PARAM_SINGLE_COPY_MIN])
 		return false;
-	ret = read_private_pieces(req, p, rts->addr);
+	ret = private_read_pieces(req, p, rts->addr);
 	if (ret) {
 		/* this endpoint may not read the sender's memory: do not try again */
 		if (ret == -EOPNOTSUPP)
@@ -212,7 +212,7 @@ static bool read_private(struct sci_req *req, struct sci_peer *p,
 	return true;
 }
 
-static void accept_blocks(struct sci_req *req, struct sci_peer *p,
+static void blocks_accept(struct sci_req *req, struct sci_peer *p,
 			  const struct line_rts *rts, struct msg_typed *cts)
 {
 	int ret = 0;
@@ -226,7 +226,7 @@ static void accept_blocks(struct sci_req *req, struct sci_peer *p,
 	if (p->state == PEER_DOWN)
 		ret = p->error;
 	if (!ret)
-		ret = start_receiving(req, p, cts);
+		ret = receive_start(req, p, cts);
 	if (ret) {
 		fin_send(p, rts->id, ret, false);
 		receive_done(req, ret);
@@ -253,23 +253,23 @@ void rndv_accept(struct sci_req *req, struct sci_peer *p,
 		receive_done(req, p->error);
 		return;
 	}
-	ret = read_exported(req, p, rts);
+	ret = exported_read(req, p, rts);
 	if (ret == -EAGAIN) {
-		wait_for_import(req, p, rts);
+		import_wait(req, p, rts);
 		return;
 	}
 	if (!ret) {
 		how = FIN_EXPORTED;
 	} else if (req->want) {
-		if (accept_zcopy(req, p, &cts))
+		if (zcopy_accept(req, p, &cts))
 			return;
-		if (!read_private(req, p, rts)) {
-			accept_blocks(req, p, rts, &cts);
+		if (!private_read(req, p, rts)) {
+			blocks_accept(req, p, rts, &cts);
 			return;
 		}
 		how = FIN_PRIVATE;
 	}
-	send_fin_read(p, rts->id, how);
+	fin_send_read(p, rts->id, how);
 	receive_done(req, 0);
 }
 
@@ -283,7 +283,7 @@ bool rndv_accept_later(struct sci_peer *p)
 		return true;
 	list_for_each_safe(pos, n, &p->receiving) {
 		struct sci_req *req = container_of(pos, struct sci_req, link);
-		struct line_rts rts = awaited_rts(req);
+		struct line_rts rts = rts_get_awaited(req);
 		int error = 0;
 
 		if (req->state != MSG_IMPORTING)
@@ -398,7 +398,7 @@ static size_t block_size(const struct sci_req *req)
 	return left < max ? left : max;
 }
 
-static int push_blocks(struct sci_req *req)
+static int blocks_push(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
 	struct msg_blocks *b = &p->blocks_tx[RING_XFER];
@@ -437,7 +437,7 @@ static int push_blocks(struct sci_req *req)
 	return 0;
 }
 
-static int push_zcopy(struct sci_req *req)
+static int zcopy_push(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
 	struct msg_import *im;
@@ -479,10 +479,10 @@ static int push_zcopy(struct sci_req *req)
 /* Write the next bytes of a transfer. Return -EAGAIN if there is no room for more. */
 int rndv_push(struct sci_req *req)
 {
-	return req->mode == CTS_ZCOPY ? push_zcopy(req) : push_blocks(req);
+	return req->mode == CTS_ZCOPY ? zcopy_push(req) : blocks_push(req);
 }
 
-static void count_read(struct sci_ep *ep, const struct line_fin *fin)
+static void read_count(struct sci_ep *ep, const struct line_fin *fin)
 {
 	if (fin->how == FIN_EXPORTED)
 		ep->stats.sent_zcopy++;
@@ -497,12 +497,12 @@ static int rndv_finished(struct sci_peer *p, const struct line_fin *fin)
 	enum msg_kind kind = fin->receiver ? MSG_RECV : MSG_SEND;
 	struct sci_req *req = req_by_id(p, fin->id, kind);
 
-	if (!req || !is_status(fin->status) ||
+	if (!req || !status_is_valid(fin->status) ||
 	    (req->state != MSG_HANDSHAKE && req->state != MSG_MOVED))
 		return -EPROTO;
 	p->expects--;
 	if (kind == MSG_SEND)
-		count_read(p->ep, fin);
+		read_count(p->ep, fin);
 	if (kind == MSG_RECV)
 		receive_done(req, fin->status);
 	else

@@ -114,7 +114,7 @@ void req_done(struct sci_req *req, int error)
 	if (req->kind == MSG_READ && req->get)
 		net_read_forget(req);
 	req->state = MSG_DONE;
-	req->status.error = last_error(error);
+	req->status.error = error_for_request(error);
 	req->status.peer = req->peer && !req->peer->leaving ? req->peer : NULL;
 	atomic_store_explicit(&req->done, true, memory_order_release);
 	if (req->queued) {
@@ -140,17 +140,17 @@ void msg_finish(struct sci_req *req, int error)
 /* ---- ids of requests in a rendezvous ---- */
 
 /* Free entries form a list through the table: an odd value is the index of the next one. */
-static struct sci_req *free_entry(uint32_t next)
+static struct sci_req *entry_make_free(uint32_t next)
 {
 	return (struct sci_req *)((uintptr_t)next << 1 | 1);
 }
 
-static bool is_free_entry(const struct sci_req *e)
+static bool entry_is_free(const struct sci_req *e)
 {
 	return (uintptr_t)e & 1;
 }
 
-static int more_ids(struct sci_ep *ep)
+static int ids_grow(struct sci_ep *ep)
 {
 	uint32_t n = ep->n_ids ? ep->n_ids * 2 : 64;
 	struct sci_req **ids;
@@ -162,7 +162,7 @@ static int more_ids(struct sci_ep *ep)
 		return -ENOMEM;
 	ep->ids = ids;
 	for (uint32_t i = ep->n_ids; i < n; i++)
-		ids[i] = free_entry(i + 1 < n ? i + 1 : UINT32_MAX);
+		ids[i] = entry_make_free(i + 1 < n ? i + 1 : UINT32_MAX);
 	ep->free_id = ep->n_ids;
 	ep->n_ids = n;
 	return 0;
@@ -173,7 +173,7 @@ int req_id_get(struct sci_req *req)
 	struct sci_ep *ep = req->ep;
 	uint32_t id;
 
-	if (ep->free_id == UINT32_MAX && more_ids(ep))
+	if (ep->free_id == UINT32_MAX && ids_grow(ep))
 		return -ENOMEM;
 	id = ep->free_id;
 	ep->free_id = (uint32_t)((uintptr_t)ep->ids[id] >> 1);
@@ -188,7 +188,7 @@ void req_id_put(struct sci_req *req)
 
 	if (req->id == UINT32_MAX)
 		return;
-	ep->ids[req->id] = free_entry(ep->free_id);
+	ep->ids[req->id] = entry_make_free(ep->free_id);
 	ep->free_id = req->id;
 	req->id = UINT32_MAX;
 }
@@ -199,7 +199,7 @@ struct sci_req *req_by_id(struct sci_peer *p, uint32_t id, enum msg_kind kind)
 	struct sci_ep *ep = p->ep;
 	struct sci_req *req;
 
-	if (id >= ep->n_ids || is_free_entry(ep->ids[id]))
+	if (id >= ep->n_ids || entry_is_free(ep->ids[id]))
 		return NULL;
 	req = ep->ids[id];
 	return req->peer == p && req->kind == kind ? req : NULL;

@@ -151,7 +151,7 @@ int ring_attached(struct sci_peer *p, const struct line_attached *a)
 {
 	int ret = a->status;
 
-	if (a->ring >= MSG_RINGS || !is_status(a->status) ||
+	if (a->ring >= MSG_RINGS || !status_is_valid(a->status) ||
 	    (a->ring == RING_EAGER && !p->waiting_attach))
 		return -EPROTO;
 	if (!ret)

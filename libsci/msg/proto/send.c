@@ -90,7 +90,7 @@ const void *short_data(struct msg_cursor *at, void *room, size_t len)
 	return room;
 }
 
-static int send_short(struct sci_req *req)
+static int short_send(struct sci_req *req)
 {
 	uint8_t room[SCI_SHORT_MAX];
 	const void *data = short_data(&req->at, room, req->len);
@@ -99,7 +99,7 @@ static int send_short(struct sci_req *req)
 		short_imm_post(req->peer, req->context, req->tag, req->imm,
 			       data, req->len);
 	else
-		post_short(req->peer, req->tagged, req->context, req->tag, data,
+		short_post(req->peer, req->tagged, req->context, req->tag, data,
 			   req->len);
 	return 0;
 }
@@ -123,7 +123,7 @@ bool send_chain_whole(struct sci_peer *p, const struct msg_out *m)
 	return n >= m->len && chain_at_once(p, m, buf);
 }
 
-static void send_chain_line(struct sci_req *req)
+static void chain_send_line(struct sci_req *req)
 {
 	struct line_head head = { .len = 0 };
 	enum msg_line_type type = LINE_SHORT;
@@ -145,7 +145,7 @@ static void send_chain_line(struct sci_req *req)
 	req->moved += n;
 }
 
-static int send_chain(struct sci_req *req)
+static int chain_send(struct sci_req *req)
 {
 	const struct msg_out m = out_make(req);
 	struct sci_peer *p = req->peer;
@@ -159,7 +159,7 @@ static int send_chain(struct sci_req *req)
 	do {
 		if (!tx_room(&p->data_tx))
 			return -EAGAIN;
-		send_chain_line(req);
+		chain_send_line(req);
 	} while (req->moved < req->len);
 	p->chained += req->len;
 	p->ep->stats.sent_lines++;
@@ -169,8 +169,8 @@ static int send_chain(struct sci_req *req)
 /* ---- eager ---- */
 
 /* Build struct line_eager in registers: a load from memory would wait for the stores. */
-static inline void announce_first(struct sci_peer *p, const struct msg_out *m,
-				  uint32_t len, uint32_t end, uint32_t crc)
+static inline void eager_announce_first(struct sci_peer *p, const struct msg_out *m,
+					uint32_t len, uint32_t end, uint32_t crc)
 {
 	const struct line_head head = {
 		.w = { m->tag, (uint64_t)m->len << 32 | m->context,
@@ -183,8 +183,8 @@ static inline void announce_first(struct sci_peer *p, const struct msg_out *m,
 	tx_go(p, &p->data_tx, 1);
 }
 
-static void announce_more(struct sci_peer *p, uint32_t len, uint32_t end,
-			  uint32_t crc)
+static void eager_announce_more(struct sci_peer *p, uint32_t len, uint32_t end,
+				uint32_t crc)
 {
 	const struct msg_typed t = {
 		.more = { .len = len, .end = end, .crc = crc },
@@ -206,14 +206,14 @@ __hot int send_block(struct sci_peer *p, const struct msg_out *m,
 	room = blocks_room(p, b, at, n);
 	if (room < 0)
 		return (int)room;
-	own_lines(p, m->len);
+	lines_prefetch_write(p, m->len);
 	end = blocks_put(p, b, room, at, n, &crc);
 	if (end < 0)
 		return (int)end;
 	if (moved)
-		announce_more(p, (uint32_t)n, (uint32_t)end, crc);
+		eager_announce_more(p, (uint32_t)n, (uint32_t)end, crc);
 	else
-		announce_first(p, m, (uint32_t)n, (uint32_t)end, crc);
+		eager_announce_first(p, m, (uint32_t)n, (uint32_t)end, crc);
 	if (moved + n == m->len) {
 		p->ep->stats.sent_eager++;
 		p->heard = p->data_rx.pos;
@@ -222,7 +222,7 @@ __hot int send_block(struct sci_peer *p, const struct msg_out *m,
 }
 
 /* Send in blocks: the receiver copies one block while we write the next. */
-static int send_eager(struct sci_req *req)
+static int eager_send(struct sci_req *req)
 {
 	const struct msg_out m = out_make(req);
 	struct sci_peer *p = req->peer;
@@ -245,7 +245,7 @@ static int send_eager(struct sci_req *req)
 /* ---- rendezvous: request to send ---- */
 
 /* Offer the buffer if it is one piece: a receiver that can read takes the bytes from there. */
-static void offer_buffer(struct sci_req *req, struct line_rts *rts)
+static void buffer_offer(struct sci_req *req, struct line_rts *rts)
 {
 	const uint8_t *addr;
 	struct msg_buf *buf;
@@ -266,7 +266,7 @@ static void offer_buffer(struct sci_req *req, struct line_rts *rts)
 	rts->flags |= RTS_EXPORTED;
 }
 
-static int send_rts(struct sci_req *req)
+static int rts_send(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
 	struct msg_typed t = {
@@ -281,7 +281,7 @@ static int send_rts(struct sci_req *req)
 	if (req_id_get(req))
 		return -ENOMEM;
 	t.rts.id = req->id;
-	offer_buffer(req, &t.rts);
+	buffer_offer(req, &t.rts);
 	req->state = MSG_HANDSHAKE;
 	list_add_tail(&req->link, &p->sending);
 	peer_expect_ctl(p);
@@ -291,7 +291,7 @@ static int send_rts(struct sci_req *req)
 
 /* ---- choice of the protocol ---- */
 
-static bool wants_ring(const struct sci_req *req)
+static bool send_wants_ring(const struct sci_req *req)
 {
 	const struct sci_peer *p = req->peer;
 	uint64_t after = req->ep->params[SCI_PARAM_ATTACH_AFTER];
@@ -300,7 +300,7 @@ static bool wants_ring(const struct sci_req *req)
 	       !p->attach_failed && p->chained + req->len > after;
 }
 
-static void ask_for_ring(struct sci_peer *p)
+static void ring_ask(struct sci_peer *p)
 {
 	struct msg_typed t = {
 		.attach.size = (uint32_t)p->ep->params[SCI_PARAM_EAGER_RING],
@@ -331,22 +331,22 @@ static bool message_is_exported(const struct sci_req *req)
 }
 
 /* Return 0 if the message is sent, or its RTS; -EAGAIN if it has to wait. */
-static int try_send(struct sci_req *req)
+static int send_try(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
-	size_t line = short_max(req->tagged, req->has_imm);
+	size_t line = short_limit(req->tagged, req->has_imm);
 	const uint64_t *params = req->ep->params;
 
 	if (!tx_room(&p->data_tx) || !tx_prepare(p))
 		return -EAGAIN;
 	if (req->moved)
-		return req->in_blocks ? send_eager(req) : send_chain(req);
+		return req->in_blocks ? eager_send(req) : chain_send(req);
 	if (!req->sync && req->len <= line)
-		return send_short(req);
-	if (req->sync || is_long(req) || (!req->lent && message_is_exported(req)))
-		return send_rts(req);
-	if (req->len > params[SCI_PARAM_LINES_MAX] && wants_ring(req)) {
-		ask_for_ring(p);
+		return short_send(req);
+	if (req->sync || req_is_long(req) || (!req->lent && message_is_exported(req)))
+		return rts_send(req);
+	if (req->len > params[SCI_PARAM_LINES_MAX] && send_wants_ring(req)) {
+		ring_ask(p);
 		if (!tx_room(&p->data_tx))
 			return -EAGAIN;
 	}
@@ -355,8 +355,8 @@ static int try_send(struct sci_req *req)
 		return -EAGAIN;
 	if (p->blocks_tx[RING_EAGER].size &&
 	    req->len > params[SCI_PARAM_LINES_MAX])
-		return send_eager(req);
-	return send_chain(req);
+		return eager_send(req);
+	return chain_send(req);
 }
 
 /* Remove @req from the queue and send it. On -EAGAIN the caller puts it back. */
@@ -365,7 +365,7 @@ static int queued_request_send(struct sci_req *req)
 	int ret;
 
 	list_del(&req->link);
-	ret = try_send(req);
+	ret = send_try(req);
 	if (ret == -EAGAIN)
 		return ret;
 	if (ret || req->state == MSG_QUEUED)

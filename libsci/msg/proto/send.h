@@ -16,7 +16,7 @@
  * first store fetch them all together. Earlier prefetches would be in vain: the peer's next
  * poll takes the lines away again.
  */
-static inline void own_lines(const struct sci_peer *p, size_t len)
+static inline void lines_prefetch_write(const struct sci_peer *p, size_t len)
 {
 	const struct msg_blocks *b = &p->blocks_tx[RING_EAGER];
 	const struct msg_tx *tx = &p->data_tx;
@@ -38,7 +38,7 @@ static inline void own_lines(const struct sci_peer *p, size_t len)
 static const struct line_head no_head;
 
 /* Write a message that fits into a line. An untagged message has no tag in the line. */
-static __always_inline void post_short(struct sci_peer *p, bool tagged,
+static __always_inline void short_post(struct sci_peer *p, bool tagged,
 				       uint32_t context, uint64_t tag,
 				       const void *buf, size_t len)
 {
@@ -129,7 +129,7 @@ static __always_inline bool chain_at_once(struct sci_peer *p,
 	if (tx_free(tx) < lines && (!tx_room_slow(tx) || tx_free(tx) < lines))
 		return false;
 	first = chain_head(m, &head, &type);
-	own_lines(p, m->len);
+	lines_prefetch_write(p, m->len);
 	for (k = 1, at = first; at < m->len; k++, at += n) {
 		n = m->len - at < LINE_PAYLOAD ? m->len - at : LINE_PAYLOAD;
 		tx_put(p, tx, k, &no_head, buf + at, n, LINE_SHORT);
@@ -141,14 +141,14 @@ static __always_inline bool chain_at_once(struct sci_peer *p,
 	return true;
 }
 
-static inline bool is_long(const struct sci_req *req)
+static inline bool req_is_long(const struct sci_req *req)
 {
 	return req->len > LINE_PAYLOAD &&
 	       req->len > req->ep->params[SCI_PARAM_EAGER_MAX] &&
 	       !context_is_handler(req->context);
 }
 
-static inline size_t short_max(bool tagged, bool has_imm)
+static inline size_t short_limit(bool tagged, bool has_imm)
 {
 	if (has_imm)
 		return SCI_IMM_SHORT_MAX;
@@ -187,7 +187,7 @@ static inline bool peer_takes_now(struct sci_peer *peer)
 	       (!peer->lossy || peer->data_tx.shadow);
 }
 
-static __always_inline void post_line(struct sci_peer *peer, bool tagged,
+static __always_inline void line_post(struct sci_peer *peer, bool tagged,
 				      uint32_t context, uint64_t tag,
 				      const uint64_t *imm, const void *buf,
 				      size_t len)
@@ -195,7 +195,7 @@ static __always_inline void post_line(struct sci_peer *peer, bool tagged,
 	if (imm)
 		short_imm_post(peer, context, tag, *imm, buf, len);
 	else
-		post_short(peer, tagged, context, tag, buf, len);
+		short_post(peer, tagged, context, tag, buf, len);
 }
 
 /*
@@ -227,18 +227,18 @@ static __always_inline bool long_at_once(struct sci_peer *p, struct msg_out *m,
 }
 
 /* Send the whole message now, without a request. Return false if that is impossible. */
-static __always_inline bool goes_whole(struct sci_peer *peer, bool tagged,
-				       uint32_t context, uint64_t tag,
-				       const uint64_t *imm, const void *buf,
-				       size_t len)
+static __always_inline bool send_goes_whole(struct sci_peer *peer, bool tagged,
+					    uint32_t context, uint64_t tag,
+					    const uint64_t *imm, const void *buf,
+					    size_t len)
 {
 	if (!peer_takes_now(peer))
 		return false;
-	if (len > short_max(tagged, imm))
+	if (len > short_limit(tagged, imm))
 		return buffer_at_once(peer, tagged ? context : MSG_UNTAGGED, tag,
 				      imm, buf, len);
-	own_lines(peer, len);
-	post_line(peer, tagged, context, tag, imm, buf, len);
+	lines_prefetch_write(peer, len);
+	line_post(peer, tagged, context, tag, imm, buf, len);
 	return true;
 }
 

@@ -328,7 +328,7 @@ void requests_fail(int host);
 /* Handle the end of task @tid. A host's id stands for all tasks of that host. */
 void task_ended(int tid);
 
-static inline bool tid_among(int tid, int which)
+static inline bool tid_matches(int tid, int which)
 {
 	return (uint32_t)which & TID_LOCAL_MASK ? tid == which :
 		tid && TID_HOST(tid) == TID_HOST(which);

@@ -98,7 +98,7 @@ static void group_free(struct group *g)
 	free(g);
 }
 
-static int inst_of(const struct group *g, int tid)
+static int member_find_instance(const struct group *g, int tid)
 {
 	for (int i = 0; tid && i < g->room; i++)
 		if (g->tids[i] == tid)
@@ -122,7 +122,7 @@ static int group_join(const char *name, int tid)
 
 	if (!g && !(g = group_new(name)))
 		return PvmNoMem;
-	if (inst_of(g, tid) >= 0)
+	if (member_find_instance(g, tid) >= 0)
 		return PvmDupGroup;
 	if (g->frozen)
 		return PvmNotInGroup;
@@ -158,7 +158,7 @@ static void member_remove(struct group *g, int inst)
 
 static int group_leave(struct group *g, int tid)
 {
-	int inst = inst_of(g, tid);
+	int inst = member_find_instance(g, tid);
 
 	if (inst < 0)
 		return inst;
@@ -182,7 +182,7 @@ static int group_barrier(struct group *g, const struct frame_head *head, int cou
 {
 	int ret;
 
-	if (inst_of(g, (int)head->src) < 0)
+	if (member_find_instance(g, (int)head->src) < 0)
 		return PvmNotInGroup;
 	if (g->broken)
 		return PvmNoGroup;
@@ -207,7 +207,7 @@ static int group_freeze(struct group *g, const struct frame_head *head, int coun
 {
 	int ret;
 
-	if (inst_of(g, (int)head->src) < 0)
+	if (member_find_instance(g, (int)head->src) < 0)
 		return PvmNotInGroup;
 	if (g->frozen)
 		return PvmDupGroup;
@@ -257,7 +257,7 @@ void group_serve(const struct frame_head *head, struct body *b)
 	switch (op) {
 	case GROUP_JOIN: ret = group_join(name, (int)head->src); break;
 	case GROUP_LEAVE: ret = group_leave(g, (int)head->src); break;
-	case GROUP_INST: ret = inst_of(g, x); break;
+	case GROUP_INST: ret = member_find_instance(g, x); break;
 	case GROUP_TID: ret = inst_tid(g, x); break;
 	case GROUP_SIZE: ret = g->size; break;
 	case GROUP_TIDS: tids_answer(head, g); return;
@@ -307,7 +307,7 @@ static void waits_forget(struct group *g, int tid)
 	list_for_each_safe(l, next, &g->waits) {
 		struct member_wait *w = container_of(l, struct member_wait, link);
 
-		if (!tid_among((int)w->head.src, tid))
+		if (!tid_matches((int)w->head.src, tid))
 			continue;
 		if (w->freeze)
 			g->freeze_arrived--;
@@ -331,7 +331,7 @@ void groups_task_ended(int tid)
 			if (!g->tids[i])
 				continue;
 			left--;
-			if (tid_among(g->tids[i], tid))
+			if (tid_matches(g->tids[i], tid))
 				member_remove(g, i);	/* the removal of the last member frees @g */
 		}
 	}

@@ -93,7 +93,7 @@ void hoster_start(struct host *const *list, int n)
 
 void hoster_ended(int tid)
 {
-	if (!hoster || !tid_among(hoster, tid))
+	if (!hoster || !tid_matches(hoster, tid))
 		return;
 	hoster = 0;
 	for (int i = 2; i <= (int)HOST_MAX; i++)

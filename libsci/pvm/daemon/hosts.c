@@ -24,7 +24,7 @@ struct sci_ep *endpoint;
 static struct sci_peer *master_peer;
 static int table_version;		/* of the last table that the master has made */
 
-static bool same_addr(const struct sci_addr *a, const struct sci_addr *b)
+static bool addr_is_same(const struct sci_addr *a, const struct sci_addr *b)
 {
 	return a->node == b->node && a->id == b->id;
 }
@@ -74,7 +74,7 @@ static struct host *host_of(struct sci_peer *peer)
 		return NULL;
 	for (int i = 1; i <= (int)HOST_MAX; i++)
 		if (hosts[i] && hosts[i]->state != HOST_STARTING &&
-		    same_addr(&hosts[i]->addr, &addr))
+		    addr_is_same(&hosts[i]->addr, &addr))
 			return hosts[i];
 	return NULL;
 }
@@ -143,7 +143,7 @@ static bool table_is_known(const struct host *h)
 }
 
 /* Set the result of @h in the request that has added it. */
-static void add_result(struct host *h, int result)
+static void result_add(struct host *h, int result)
 {
 	struct add *a = h->add;
 
@@ -181,7 +181,7 @@ static void joins_advance(void)
 		if (h && h->state == HOST_JOINING && h->version >= h->awaited)
 			host_enter(h);
 		if (host_up(h) && h->add && table_is_known(h))
-			add_result(h, (int)TID_OF_HOST(i));
+			result_add(h, (int)TID_OF_HOST(i));
 	}
 }
 
@@ -192,7 +192,7 @@ static void host_gone(struct host *h)
 
 	if (up)
 		say("host %s has gone", h->name);
-	add_result(h, PvmCantStart);
+	result_add(h, PvmCantStart);
 	host_free(h);
 	if (up) {
 		manager_host_gone(index);
@@ -318,7 +318,7 @@ void host_lost(struct body *b)
 
 	addr.id = (uint32_t)body_i32(b);
 	for (int i = 2; own_host == 1 && i <= (int)HOST_MAX; i++)
-		if (hosts[i] && hosts[i]->state != HOST_STARTING && same_addr(&hosts[i]->addr, &addr))
+		if (hosts[i] && hosts[i]->state != HOST_STARTING && addr_is_same(&hosts[i]->addr, &addr))
 			host_dismiss(hosts[i]);
 }
 
@@ -416,7 +416,7 @@ static struct host *host_by_name(const char *name)
 
 void host_failed(struct host *h, int error)
 {
-	add_result(h, error);
+	result_add(h, error);
 	host_gone(h);
 }
 
@@ -537,7 +537,7 @@ void hosts_halt(bool hard)
 		if (!h)
 			continue;
 		/* a host that is starting will not join */
-		add_result(h, PvmCantStart);
+		result_add(h, PvmCantStart);
 		if (host_up(h))
 			bye_send(h);
 		else if (h->pid)

@@ -247,7 +247,7 @@ void arrivals_serve(void)
 	}
 }
 
-static int look_arrived(void *arg)
+static int arrivals_test(void *arg)
 {
 	(void)arg;
 	return arrivals_any() ? 0 : -EAGAIN;
@@ -255,7 +255,7 @@ static int look_arrived(void *arg)
 
 bool arrivals_wait(int timeout)
 {
-	if (sci_wait_until(endpoint, look_arrived, NULL, timeout))
+	if (sci_wait_until(endpoint, arrivals_test, NULL, timeout))
 		return false;
 	arrivals_serve();
 	return true;

@@ -234,7 +234,7 @@ static void daemon_loop(void)
 /* ---- start-up ---- */
 
 /* Tell the process that started this daemon once whether it runs. */
-static void start_report(int status)
+static void report_start(int status)
 {
 	const char *s = getenv("SCI_PVMD_REPORT");
 	ssize_t n;
@@ -291,7 +291,7 @@ static void start_fail(const char *what, int err)
 {
 	fprintf(stderr, "pvmd3: %s: %s\n", what, strerror(-err));
 	say("%s: %s", what, strerror(-err));
-	start_report(err == -EADDRINUSE ? PvmDupHost : PvmCantStart);
+	report_start(err == -EADDRINUSE ? PvmDupHost : PvmCantStart);
 	exit(1);
 }
 
@@ -342,7 +342,7 @@ int main(int argc, char **argv)
 	ret = hosts_init(name, master, by_hoster);
 	if (ret)
 		start_fail("cannot reach the master", ret);
-	start_report(0);
+	report_start(0);
 	say("ready");
 	daemon_loop();
 	hosts_fini();

@@ -56,14 +56,14 @@ void manager_serve(const struct frame_head *head)
 
 void manager_ended(int tid)
 {
-	if (manager && tid_among(manager, tid))
+	if (manager && tid_matches(manager, tid))
 		manager = 0;
 	for (struct list *l = tasks.next; l != &tasks; l = l->next) {
 		struct task *t = container_of(l, struct task, link);
 		struct frame f = { 0 };
 		struct frame_head *h;
 
-		if (!t->manager || !tid_among(t->manager, tid))
+		if (!t->manager || !tid_matches(t->manager, tid))
 			continue;
 		t->manager = 0;
 		manager_frame(&f, t->tid, 0);

@@ -312,7 +312,7 @@ void mbox_task_ended(int tid)
 	list_for_each_safe(l, next, &entries) {
 		struct entry *e = container_of(l, struct entry, link);
 
-		if (!tid_among(e->owner, tid))
+		if (!tid_matches(e->owner, tid))
 			continue;
 		if (e->flags & PvmMboxPersistent)
 			e->owner = 0;
@@ -322,7 +322,7 @@ void mbox_task_ended(int tid)
 	list_for_each_safe(l, next, &seekers) {
 		struct seeker *s = container_of(l, struct seeker, link);
 
-		if (tid_among((int)s->head.src, tid))
+		if (tid_matches((int)s->head.src, tid))
 			seeker_free(s);
 	}
 }

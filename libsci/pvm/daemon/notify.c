@@ -66,13 +66,13 @@ void notify_task(int tid)
 	list_for_each_safe(l, next, &interests) {
 		struct interest *i = container_of(l, struct interest, link);
 
-		if (tid_among(i->task, tid))
+		if (tid_matches(i->task, tid))
 			interest_free(i);
 	}
 	list_for_each_safe(l, next, &interests) {
 		struct interest *i = container_of(l, struct interest, link);
 
-		if (i->what != PvmTaskExit || !tid_among(i->tid, tid))
+		if (i->what != PvmTaskExit || !tid_matches(i->tid, tid))
 			continue;
 		interest_tell(i, &i->tid, 1, false);
 		interest_free(i);

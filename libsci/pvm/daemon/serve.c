@@ -165,7 +165,7 @@ static void waiters_take(struct list *from, int tid, struct list *to)
 	list_for_each_safe(l, next, from) {
 		struct waiter *w = container_of(l, struct waiter, link);
 
-		if (!tid_among(w->tid, tid) && !tid_among((int)w->head.src, tid))
+		if (!tid_matches(w->tid, tid) && !tid_matches((int)w->head.src, tid))
 			continue;
 		list_del(&w->link);
 		list_add_tail(&w->link, to);
@@ -256,7 +256,7 @@ static void siblings_orphaned(int ptid)
 	list_for_each_safe(l, next, &tasks) {
 		struct task *t = container_of(l, struct task, link);
 
-		if (t->tid && tid_among(t->ptid, ptid))
+		if (t->tid && tid_matches(t->ptid, ptid))
 			siblings_set(t, &t->tid, 1);
 	}
 }
@@ -278,7 +278,7 @@ void task_ended(int tid)
 	while (!list_empty(&mine)) {
 		struct waiter *w = container_of(list_pop(&mine), struct waiter, link);
 
-		if (!tid_among((int)w->head.src, tid))
+		if (!tid_matches((int)w->head.src, tid))
 			where_answer(&w->head, NULL);
 		free(w);
 	}
@@ -295,7 +295,7 @@ void task_ended(int tid)
 /* ---- requests ---- */
 
 /* Return the entry of the task that this daemon has started as process @pid. */
-static struct task *started_as(pid_t pid)
+static struct task *entry_find_pid(pid_t pid)
 {
 	for (struct list *l = tasks.next; l != &tasks; l = l->next) {
 		struct task *t = container_of(l, struct task, link);
@@ -341,7 +341,7 @@ static void serve_enrol(const struct frame_head *head, struct body *b, struct ta
 		task_end(t);
 		return;
 	}
-	s = pid > 0 ? started_as(pid) : NULL;
+	s = pid > 0 ? entry_find_pid(pid) : NULL;
 	if (s) {
 		/* the task has an entry already: give it the connection */
 		s->sock = t->sock;
@@ -408,7 +408,7 @@ static void tasks_list(const struct frame_head *head, struct body *b)
 	answer(head, 0, &f);
 }
 
-static void signal_task(const struct frame_head *head, struct body *b)
+static void task_signal(const struct frame_head *head, struct body *b)
 {
 	struct task *t = task_find(body_i32(b));
 	int sig = body_i32(b);
@@ -497,7 +497,7 @@ static void serve_setopt(const struct frame_head *head, struct body *b)
 		trace_task_new(t, 0, true);
 }
 
-static void get_siblings(const struct frame_head *head)
+static void siblings_get(const struct frame_head *head)
 {
 	struct task *t = task_find((int)head->src);
 
@@ -576,9 +576,9 @@ static void serve_own(struct frame_head *head, struct body *b, struct task *t)
 	case OP_EXIT: task_leave(head, t); return;
 	case OP_SPAWN: spawn_serve(head, b); return;
 	case OP_SIBLINGS: siblings_told(b); return;
-	case OP_GET_SIBLINGS: get_siblings(head); return;
+	case OP_GET_SIBLINGS: siblings_get(head); return;
 	case OP_WHERE: serve_where(head, b); return;
-	case OP_SIGNAL: signal_task(head, b); return;
+	case OP_SIGNAL: task_signal(head, b); return;
 	case OP_TASKS: tasks_list(head, b); return;
 	case OP_CONFIG: serve_config(head); return;
 	case OP_PICK: pick_serve(head, b); return;

@@ -51,7 +51,7 @@ struct add *add_new_managed(const struct frame_head *head, int n, int ctx, int w
 }
 
 /* Send SM_ADDACK to the resource manager. A host that has failed has empty names. */
-static void add_answer_managed(const struct add *a)
+static void add_answer_manager(const struct add *a)
 {
 	struct text x = { 0 };
 
@@ -79,7 +79,7 @@ void add_done(struct add *a, int slot, int result)
 	if (--a->left)
 		return;
 	if (a->managed) {
-		add_answer_managed(a);
+		add_answer_manager(a);
 	} else {
 		frame_begin(&f, OP_REPLY, 0);
 		frame_ints(&f, a->results, a->n);
@@ -134,7 +134,7 @@ int secret_make(char secret[33])
 }
 
 /* Make words for env(1) of the variables that all daemons of a machine share. */
-static int common_words(const char **argv, char words[][256])
+static int words_add_common(const char **argv, char words[][256])
 {
 	static const char *const names[] = {
 		"SCI_FABRIC", "SCI_RUNDIR", "PVM_VMID", "PVM_TMP", "PVM_ROOT", "PVM_PATH",
@@ -183,7 +183,7 @@ char *host_command(const struct host *h)
 	if (len > 0)
 		self[len] = 0;
 	argv[n++] = "env";
-	n += common_words(argv + n, words);
+	n += words_add_common(argv + n, words);
 	if (node) {
 		snprintf(number, sizeof(number), "SCI_NODE=%u", node);
 		argv[n++] = number;
@@ -224,7 +224,7 @@ starter_run(const struct host *h, unsigned int node, int in)
 	argv[n++] = rsh && *rsh ? rsh : "ssh";
 	argv[n++] = h->name;
 	argv[n++] = "env";
-	n += common_words(argv + n, words);
+	n += words_add_common(argv + n, words);
 	argv[n++] = path && *path ? path : "pvmd3";
 	argv[n++] = "-n";
 	argv[n++] = h->name;

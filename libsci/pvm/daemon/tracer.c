@@ -76,7 +76,7 @@ void tracer_tell(int host)
 
 void tracer_ended(int tid)
 {
-	if (tracer.tid && tid_among(tracer.tid, tid))
+	if (tracer.tid && tid_matches(tracer.tid, tid))
 		tracer = (struct tracer){ 0 };
 }
 

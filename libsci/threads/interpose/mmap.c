@@ -28,7 +28,7 @@ static size_t page_count(size_t len)
 	return (len + PAGE - 1) & ~(size_t)(PAGE - 1);
 }
 
-static void map_here(void *arg)
+static void range_map_here(void *arg)
 {
 	struct mapping *m = arg;
 
@@ -37,7 +37,7 @@ static void map_here(void *arg)
 		m->err = errno;
 }
 
-static void protect_here(void *arg)
+static void range_protect_here(void *arg)
 {
 	struct mapping *m = arg;
 
@@ -45,7 +45,7 @@ static void protect_here(void *arg)
 		m->err = errno;
 }
 
-static int on_all(void (*fn)(void *arg), struct mapping *m)
+static int nodes_run_all(void (*fn)(void *arg), struct mapping *m)
 {
 	node_call_all(fn, m);
 	errno = m->err ? m->err : errno;
@@ -85,7 +85,7 @@ static void *map_private(struct mapping *m)
 	if (!(m->flags & MAP_ANONYMOUS) && !block_read(p, m->len, m->fd, m->offset))
 		m->err = errno;
 	if (!m->err && m->prot != (PROT_READ | PROT_WRITE))
-		on_all(protect_here, m);
+		nodes_run_all(range_protect_here, m);
 	if (!m->err)
 		return p;
 	heap_free(&world->heap, p);
@@ -109,7 +109,7 @@ static void *mapping_share(struct mapping *m)
 		return MAP_FAILED;
 	heap_mark(&world->heap, p);
 	m->addr = p;
-	return on_all(map_here, m) ? MAP_FAILED : p;
+	return nodes_run_all(range_map_here, m) ? MAP_FAILED : p;
 }
 
 static void *range_map(void *hint, struct mapping *m)
@@ -121,10 +121,10 @@ static void *range_map(void *hint, struct mapping *m)
 		if (m->flags & MAP_ANONYMOUS && is_global(hint)) {
 			memory_discard(hint, page_count(m->len));
 			m->addr = hint;
-			return on_all(protect_here, m) ? MAP_FAILED : hint;
+			return nodes_run_all(range_protect_here, m) ? MAP_FAILED : hint;
 		}
 		m->addr = hint;
-		return on_all(map_here, m) ? MAP_FAILED : hint;
+		return nodes_run_all(range_map_here, m) ? MAP_FAILED : hint;
 	}
 	if ((m->flags & MAP_TYPE) == MAP_PRIVATE &&
 	    (m->flags & MAP_ANONYMOUS || m->prot & PROT_WRITE || world_spans()))
@@ -152,7 +152,7 @@ EXPORT void *mmap64(void *hint, size_t len, int prot, int flags, int fd, off_t o
 	return range_map(hint, &m);
 }
 
-static void unmap_here(void *arg)
+static void range_unmap_here(void *arg)
 {
 	struct mapping *m = arg;
 
@@ -171,8 +171,8 @@ EXPORT int munmap(void *p, size_t len)
 	if (!world || !heap_has(&world->heap, p))
 		return REAL(munmap)(p, len);
 	if (heap_marked(&world->heap, p))
-		return on_all(unmap_here, &m);
-	if (on_all(protect_here, &m))
+		return nodes_run_all(range_unmap_here, &m);
+	if (nodes_run_all(range_protect_here, &m))
 		return -1;
 	memory_discard(p, m.len);
 	if (heap_size(&world->heap, p) - m.len < HEAP_UNIT)
@@ -184,7 +184,7 @@ EXPORT int mprotect(void *p, size_t len, int prot)
 {
 	struct mapping m = { .addr = p, .len = len, .prot = prot };
 
-	return world_spans() ? on_all(protect_here, &m) : REAL(mprotect)(p, len, prot);
+	return world_spans() ? nodes_run_all(range_protect_here, &m) : REAL(mprotect)(p, len, prot);
 }
 
 EXPORT int madvise(void *p, size_t len, int advice)

@@ -99,7 +99,7 @@ EXPORT FILE *freopen64(const char *path, const char *mode, FILE *f)
 	return stream_reopened(REAL(freopen64), path, mode, f);
 }
 
-static void flush_all(void *ret)
+static void streams_flush(void *ret)
 {
 	*(int *)ret = REAL(fflush)(NULL);
 }
@@ -110,6 +110,6 @@ EXPORT int fflush(FILE *f)
 
 	if (f || !world_spans() || !self_node)
 		return REAL(fflush)(f);
-	node_call(0, flush_all, &ret);
+	node_call(0, streams_flush, &ret);
 	return ret;
 }
