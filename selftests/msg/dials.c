@@ -507,17 +507,35 @@ static int outcome(struct sci_ep *ep, const struct sci_addr *addr, int timeout)
 static struct {
 	const struct sci_fabric_ops *real;
 	struct sci_fabric_ops ops;
-	unsigned int refused;
+	bool hellos;			/* these find no way; else doorbells */
+	unsigned int left, refused;
 } mute;
 
-/* HELLOs find no way, doorbells do. */
 static int connect_bell(struct sci_fabric *f, const struct sci_rintr_param *p,
 			struct sci_rintr **out)
 {
-	if (!p->data || mute.refused >= MUTE_HELLOS)
+	if (p->data != mute.hellos || mute.refused == mute.left)
 		return mute.real->rintr.connect(f, p, out);
 	mute.refused++;
 	return -ETIMEDOUT;
+}
+
+static void mute_begin(struct sci_ep *ep, bool hellos, unsigned int n)
+{
+	mute.real = ep->ops;
+	mute.ops = *ep->ops;
+	mute.ops.rintr.connect = connect_bell;
+	mute.hellos = hellos;
+	mute.left = n;
+	ep->ops = &mute.ops;
+	ep->fabric->ops = ep->ops;
+}
+
+static void mute_end(struct sci_ep *ep)
+{
+	CHECK_EQ(mute.refused, mute.left);
+	ep->ops = mute.real;
+	ep->fabric->ops = ep->ops;
 }
 
 static void calls_the_mute(struct peer *self, void *arg)
@@ -543,20 +561,51 @@ TEST(an_opened_peer_that_is_answered_late)
 	struct sci_peer *to;
 	char c = 1;
 
-	mute.real = ep->ops;
-	mute.ops = *ep->ops;
-	mute.ops.rintr.connect = connect_bell;
-	ep->ops = &mute.ops;
-	ep->fabric->ops = ep->ops;
+	mute_begin(ep, true, MUTE_HELLOS);
 	CHECK_EQ(sci_peer_open(ep, &addr, TEST_WAIT_MS, &to), 0);
 	CHECK_EQ(sci_send(to, &c, 1), 0);
 	CHECK_EQ(sci_recv(ep, to, &c, 1, NULL), 0);
-	CHECK_EQ(mute.refused, MUTE_HELLOS);
-	ep->ops = mute.real;
-	ep->fabric->ops = ep->ops;
+	mute_end(ep);
 	CHECK_EQ(sci_ep_close(ep), 0);
 	peer_join(p);
 }
+
+/* It has our inbox, and cannot finish its side of the connection at first. */
+static void answers_late(struct peer *self, void *arg)
+{
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *to;
+	struct sci_status st;
+	char c;
+
+	mute_begin(ep, *(bool *)arg, 2);
+	peer_send(self, "open");
+	CHECK_EQ(sci_recv(ep, NULL, &c, 1, &st), 0);
+	to = st.peer;
+	CHECK_EQ(sci_send(to, &c, 1), 0);
+	CHECK_EQ(sci_recv(ep, to, &c, 1, NULL), -ENOTCONN);
+	mute_end(ep);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+static void open_one_that_answers_late(bool hellos)
+{
+	struct peer *p = peer_spawn(8, answers_late, &hellos);
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *to;
+	char c = 1;
+
+	peer_expect(p, "open");
+	CHECK_EQ(sci_peer_open(ep, &node8, -1, &to), 0);
+	CHECK_EQ(sci_send(to, &c, 1), 0);
+	CHECK_EQ(sci_recv(ep, to, &c, 1, NULL), 0);
+	CHECK_EQ(sci_ep_close(ep), 0);
+	peer_join(p);
+}
+
+TEST(an_opened_peer_that_gets_our_doorbell_late) { open_one_that_answers_late(false); }
+
+TEST(an_opened_peer_whose_answer_is_late) { open_one_that_answers_late(true); }
 
 /* ---- the other's inbox cannot be reached at first ---- */
 

@@ -48,19 +48,16 @@ static int call_connect_intr(struct msg_call *c, bool data, struct sci_rintr **o
 	return c->fabric->ops->rintr.connect(c->fabric, &param, out);
 }
 
+/*
+ * Connect to the doorbell first: the peer takes the import of its inbox for the last step, and
+ * the end of the import for the end of the connection.
+ */
 static int call_connect_inbox(struct msg_call *c)
 {
-	int ret = call_connect_segment(c);
-
 	/* the net has no doorbells: its thread wakes an endpoint that sleeps */
-	if (ret || c->fabric->ops->stream)
-		return ret;
-	ret = call_connect_intr(c, false, &c->bell);
-	if (!ret)
-		return 0;
-	c->fabric->ops->rseg.disconnect(c->seg);
-	c->seg = NULL;
-	return ret;
+	int ret = c->fabric->ops->stream ? 0 : call_connect_intr(c, false, &c->bell);
+
+	return ret ? ret : call_connect_segment(c);
 }
 
 static int call_say_hello(struct msg_call *c)

@@ -87,12 +87,12 @@ static void accept_failed(struct sci_peer *p, int error)
 {
 	if (error != -ENETDOWN && !hello_again(error)) {
 		hello_refuse(p->ep, p->fabric, &p->addr, p->nonce, p->their_inbox, error);
-	} else if (!p->incoming || p->dialers) {
+	} else if (!p->incoming || p->dialers || p->state == PEER_UP) {
 		/*
-		 * Keep the peer: another HELLO will come. If the peer has imported our
-		 * inbox, it lacks only our answer. Otherwise this HELLO was old, or the
-		 * other node cannot be reached now. If the program connects to the peer,
-		 * too, it has our HELLO, and dial.c decides when to give up.
+		 * Keep the peer: another HELLO will come. If either side has imported the
+		 * other's inbox, the peer lacks only our answer. Otherwise this HELLO was
+		 * old, or the other node cannot be reached now. If the program connects to
+		 * the peer, too, it has our HELLO, and dial.c decides when to give up.
 		 */
 		if (p->state == PEER_CONNECTING)
 			p->nonce = 0;
