@@ -52,13 +52,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Return whether an answer ends the attempt. The service's -ETIME is about its own attempt. */
-static bool answer_is_final(int answer)
-{
-	return answer && answer != -EAGAIN && answer != -ETIME;
-}
-
-/* Ask the mail box's process for its side of the connection, again if that attempt has ended. */
+/* Ask the mail box's process for its side of the connection, again if it has answered. */
 static int answer_look(struct deck_world *w, const struct deck_note *note, int owner,
 		       struct deck_ask *ask, int answer, int timeout)
 {
@@ -69,51 +63,85 @@ static int answer_look(struct deck_world *w, const struct deck_note *note, int o
 	return answer == -ETIMEDOUT ? -EAGAIN : answer;
 }
 
-/*
- * Wait for the connection until @end.  This side asks the mail box's process again and again
- * whether the mail box exists: it may be destroyed before the connection is made.  The attempt
- * has no other time limit, because a network that loses packets may need any number of HELLOs.
- * It ends when the process answers with an error, has died, or cannot be reached.
- */
-static int connection_wait(struct deck_world *w, const struct deck_note *note, int owner,
-			   struct sci_req *req, uint64_t end, struct sci_peer **to)
-{
-	int ret = -ETIMEDOUT, answer = -ETIME;
-	struct sci_status st;
-	struct deck_ask ask;
+/* This side of a connection to a mail box. */
+struct link {
+	struct sci_req *req;		/* NULL: the attempt has ended */
+	struct sci_peer *peer;
+};
 
-	do {
-		answer = answer_look(w, note, owner, &ask, answer, ret ? 0 : LOOK_MS);
-		if (ret == -ETIMEDOUT)
-			ret = sci_wait(req, LOOK_MS, &st);
-	} while (now_ms() < end && !answer_is_final(answer) &&
-		 (ret == -ETIMEDOUT || (!ret && answer)));
-	if (ret == -ETIMEDOUT) {
-		sci_cancel(req);
-		ret = sci_wait(req, -1, &st);
+/*
+ * Look at this side, and make it again if the mail box has ended it.  The mail box may have made
+ * it for an earlier find, whose time was over.
+ * Return: 0: connected; -ETIMEDOUT: not yet; or another error.
+ */
+static int link_look(struct deck_world *w, const struct sci_addr *addr, struct link *l)
+{
+	struct sci_status st;
+	int ret;
+
+	if (!l->req) {
+		sci_progress(w->port);
+		if (l->peer && !sci_peer_state(l->peer))
+			return 0;
+		if (l->peer)
+			sci_disconnect(l->peer);
+		l->peer = NULL;
+		ret = sci_iconnect(w->port, addr, -1, &l->req);
+		if (ret)
+			return ret;
 	}
-	if (answer == -EAGAIN)
-		answer = deck_service_give_up(w, owner, &ask);
-	if (!ret && !answer) {
-		*to = st.peer;
-		return 0;
-	}
+	ret = sci_wait(l->req, LOOK_MS, &st);
+	if (ret != -ETIMEDOUT)
+		l->req = NULL;
 	if (!ret)
-		sci_disconnect(st.peer);
-	if (answer_is_final(answer))
-		return answer;
-	return ret && ret != -ECANCELED ? ret : -ETIMEDOUT;
+		l->peer = st.peer;
+	return ret;
 }
 
-/* Connect the port to a mail box. The service of the mail box's process accepts the connection. */
+static void link_end(struct link *l)
+{
+	struct sci_status st;
+
+	if (l->req) {
+		sci_cancel(l->req);
+		if (!sci_wait(l->req, -1, &st))
+			l->peer = st.peer;
+	}
+	if (l->peer)
+		sci_disconnect(l->peer);
+}
+
+/*
+ * Connect the port to a mail box until @end.  The service of the mail box's process makes the
+ * other side.  This side asks it again and again whether the mail box exists: it may be destroyed
+ * before the connection is made.  The attempt has no other time limit, because a network that
+ * loses packets may need any number of HELLOs.  It ends when the process answers with an error,
+ * has died, or cannot be reached.
+ */
 static int connection_open(struct deck_world *w, int owner, const struct sci_addr *addr,
 			   uint64_t end, struct sci_peer **to)
 {
-	struct deck_note note = { .op = NOTE_OPEN, .rank = w->rank, .addr = *addr };
-	struct sci_req *req;
-	int ret = sci_iconnect(w->port, addr, -1, &req);
+	const struct deck_note note = { .op = NOTE_OPEN, .rank = w->rank, .addr = *addr };
+	struct link l = { NULL, NULL };
+	int ret = -ETIMEDOUT, answer = 0;
+	struct deck_ask ask;
 
-	return ret ? ret : connection_wait(w, &note, owner, req, end, to);
+	do {
+		answer = answer_look(w, &note, owner, &ask, answer, ret ? 0 : LOOK_MS);
+		if (!answer || answer == -EAGAIN)
+			ret = link_look(w, addr, &l);
+	} while (now_ms() < end && (!answer || answer == -EAGAIN) &&
+		 (ret == -ETIMEDOUT || (!ret && answer)));
+	if (answer == -EAGAIN)
+		answer = deck_service_give_up(w, owner, &ask);
+	if (!ret && !answer) {
+		*to = l.peer;
+		return 0;
+	}
+	link_end(&l);
+	if (answer && answer != -ETIMEDOUT)
+		return answer;
+	return ret ? ret : -ETIMEDOUT;
 }
 
 int deck_mbox_reach(struct deck_mbox *box, struct sci_peer **to)

@@ -88,6 +88,7 @@ struct deck_mbox {
 	_Atomic unsigned int waiting;	/* retrieves that have begun */
 	_Atomic unsigned int longer;	/* posts of more than a line */
 	_Atomic unsigned int requests;	/* retrieves that deck_wait() ends */
+	struct list connects;		/* connections that the service makes, of its own one */
 	struct sci_addr addr;
 	unsigned int refs;		/* creates and finds */
 	int owner;
@@ -167,6 +168,7 @@ int deck_service_tell(struct deck_world *w, int rank, const struct deck_note *no
 int deck_service_answer(struct deck_ask *ask, int timeout);
 int deck_service_give_up(struct deck_world *w, int rank, struct deck_ask *ask);
 int deck_service_call(struct deck_world *w, int rank, struct deck_note *note);
+void deck_connects_end(struct deck_mbox *box);
 
 /* ---- the process ---- */
 

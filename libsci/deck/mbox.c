@@ -39,6 +39,7 @@ int deck_mbox_open(struct deck_world *w, const char *name, struct deck_mbox **ou
 	strcpy(box->name, name);
 	box->owner = w->rank;
 	box->refs = 1;
+	list_init(&box->connects);
 	ret = sci_ep_open(&box->ep, 0, 0);
 	if (ret)
 		goto err_free;
@@ -69,6 +70,8 @@ void deck_mbox_close(struct deck_world *w, struct deck_mbox *box)
 	pthread_mutex_lock(&w->lock);
 	list_del(&box->link);
 	pthread_mutex_unlock(&w->lock);
+	if (box->ep)
+		deck_connects_end(box);
 	if (to)
 		sci_disconnect(to);
 	if (box->ep)

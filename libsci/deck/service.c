@@ -12,8 +12,8 @@
  *			of the process that keeps it, its home. A question for a name
  *			that is not there waits there until it is.
  *	connections	A mail box accepts a connection only while a thread is in a call
- *			of its endpoint. The service makes that call, so finding a mail
- *			box does not wait for a retrieve.
+ *			of its endpoint. The service makes such calls until the connection
+ *			is made, so finding a mail box does not wait for a retrieve.
  *	deaths		Each service watches the living ranks before and after its own:
  *			it has posted a receive from them, which fails when they die.
  *			It tells all others, and the mail boxes of this process.
@@ -31,6 +31,7 @@
 #define CONTEXT_NOTE	1u
 #define CONTEXT_ANSWER	2u
 #define CONNECT_MS	10000
+#define CONNECT_LOOK_MS	2		/* between looks at connections of mail boxes */
 #define DEATH_MS	100		/* how often a question looks for a death */
 
 /* Indices of the requests that the thread waits for. */
@@ -316,44 +317,101 @@ static void names_free(struct deck_service *s)
 
 /* ---- connections to mail boxes of this process ---- */
 
-/*
- * Connect a mail box to the port that asks for it. The attempt ends with -ETIME, so that other
- * questions do not wait longer: the port asks again. It ends with -ECANCELED if the port forgets
- * its question, or dies.
- * @from: connection of the asking service
- */
-static int port_connect(struct deck_world *w, struct deck_mbox *box,
-			const struct deck_note *note, struct sci_peer *from)
-{
-	struct sci_req *req, *forgotten;
-	struct deck_note forget;
-	struct sci_status st;
-	int ret = sci_itrecv(w->service.ep, from, CONTEXT_NOTE, note->token, 0, &forget,
-			     sizeof(forget), &forgotten);
+/* A connection from a mail box to the port that asks for it, under way. */
+struct connect {
+	struct list link;		/* mbox.connects */
+	struct sci_req *req;
+	struct sci_peer *from;		/* connection of the asking service */
+	uint32_t token;
+	int rank;
+};
 
-	if (ret)
-		return ret;
-	ret = sci_iconnect(box->ep, &w->ports[note->rank], CONNECT_MS, &req);
-	while (!ret || ret == -ETIMEDOUT) {
-		if (forgotten && sci_test(forgotten, NULL) != -EAGAIN) {
-			forgotten = NULL;
-			sci_cancel(req);
-		}
-		ret = sci_wait(req, DEATH_MS, &st);
-		if (!ret) {
-			deck_peer_set_rank(st.peer, note->rank);
-			break;
-		}
-	}
-	if (forgotten) {
-		sci_cancel(forgotten);
-		sci_wait(forgotten, -1, NULL);
-	}
-	return ret;
+static void connect_end(struct connect *c, int error)
+{
+	/* a port that has forgotten its question, or died, gets no answer */
+	if (error != -ECANCELED)
+		answer_send(c->from, c->token, error, NULL);
+	list_del(&c->link);
+	free(c);
 }
 
-static int box_accept(struct deck_world *w, const struct deck_note *note,
-		      struct sci_peer *from)
+/* Return whether the attempt goes on after @timeout. Context: world.lock is held. */
+static bool connect_look(struct connect *c, int timeout)
+{
+	struct sci_status st;
+	int ret = timeout ? sci_wait(c->req, timeout, &st) : sci_test(c->req, &st);
+
+	if (ret == -EAGAIN || ret == -ETIMEDOUT)
+		return true;
+	if (!ret)
+		deck_peer_set_rank(st.peer, c->rank);
+	connect_end(c, ret);
+	return false;
+}
+
+/* Look at all attempts. Return whether some go on. */
+static bool connects_look(struct deck_world *w)
+{
+	struct list *pos, *n, *c, *m;
+	bool some = false;
+
+	pthread_mutex_lock(&w->lock);
+	list_for_each_safe(pos, n, &w->boxes)
+		list_for_each_safe(c, m, &container_of(pos, struct deck_mbox, link)->connects)
+			some |= connect_look(container_of(c, struct connect, link), 0);
+	pthread_mutex_unlock(&w->lock);
+	return some;
+}
+
+/* Cancel the attempts for a question that its port forgets; @from NULL: those for a dead rank. */
+static void connects_cancel(struct deck_mbox *box, const struct sci_peer *from, uint32_t token,
+			    int rank)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &box->connects) {
+		struct connect *c = container_of(pos, struct connect, link);
+
+		if (from ? c->from == from && c->token == token : c->rank == rank)
+			sci_cancel(c->req);
+	}
+}
+
+void deck_connects_end(struct deck_mbox *box)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &box->connects)
+		connect_end(container_of(pos, struct connect, link), -ENOENT);
+}
+
+/*
+ * Begin to connect a mail box to the port that asks for it. An attempt that is not over at once
+ * goes on while the service answers other questions.
+ */
+static int connect_begin(struct deck_world *w, struct deck_mbox *box,
+			 const struct deck_note *note, struct sci_peer *from)
+{
+	struct connect *c = malloc(sizeof(*c));
+	int ret;
+
+	if (!c)
+		return -ENOMEM;
+	*c = (struct connect){ .from = from, .token = note->token, .rank = note->rank };
+	/* the port may have ended an earlier connection */
+	sci_progress(box->ep);
+	ret = sci_iconnect(box->ep, &w->ports[note->rank], -1, &c->req);
+	if (ret) {
+		free(c);
+		return ret;
+	}
+	list_add_tail(&c->link, &box->connects);
+	connect_look(c, CONNECT_LOOK_MS);
+	return 0;
+}
+
+static void box_accept(struct deck_world *w, const struct deck_note *note,
+		       struct sci_peer *from)
 {
 	struct list *pos, *n;
 	int ret = -ENOENT;
@@ -363,10 +421,22 @@ static int box_accept(struct deck_world *w, const struct deck_note *note,
 		struct deck_mbox *box = container_of(pos, struct deck_mbox, link);
 
 		if (box->addr.id == note->addr.id)
-			ret = port_connect(w, box, note, from);
+			ret = connect_begin(w, box, note, from);
 	}
 	pthread_mutex_unlock(&w->lock);
-	return ret;
+	if (ret)
+		answer_send(from, note->token, ret, NULL);
+}
+
+static void question_forget(struct deck_world *w, const struct sci_peer *from, uint32_t token)
+{
+	struct list *pos, *n;
+
+	find_forget(&w->service, from, token);
+	pthread_mutex_lock(&w->lock);
+	list_for_each_safe(pos, n, &w->boxes)
+		connects_cancel(container_of(pos, struct deck_mbox, link), from, token, -1);
+	pthread_mutex_unlock(&w->lock);
 }
 
 /* Connect the mail box and the service.  This thread drives both endpoints. */
@@ -430,8 +500,12 @@ static void death_handle(struct deck_world *w, int rank, bool tell)
 	if (tell)
 		death_tell_all(w, rank);
 	pthread_mutex_lock(&w->lock);
-	list_for_each_safe(pos, n, &w->boxes)
-		box_wake(w, container_of(pos, struct deck_mbox, link));
+	list_for_each_safe(pos, n, &w->boxes) {
+		struct deck_mbox *box = container_of(pos, struct deck_mbox, link);
+
+		connects_cancel(box, NULL, 0, rank);
+		box_wake(w, box);
+	}
 	pthread_mutex_unlock(&w->lock);
 }
 
@@ -484,7 +558,6 @@ static void note_handle(struct deck_world *w, struct sci_peer *from,
 			const struct deck_note *note)
 {
 	struct deck_service *s = &w->service;
-	int ret;
 
 	switch (note->op) {
 	case NOTE_CREATE:
@@ -498,12 +571,10 @@ static void note_handle(struct deck_world *w, struct sci_peer *from,
 		name_handle_find(s, from, note);
 		break;
 	case NOTE_FORGET:
-		find_forget(s, from, note->token);
+		question_forget(w, from, note->token);
 		break;
 	case NOTE_OPEN:
-		ret = box_accept(w, note, from);
-		if (ret != -ECANCELED)
-			answer_send(from, note->token, ret, NULL);
+		box_accept(w, note, from);
 		break;
 	case NOTE_DEATH:
 		death_handle(w, note->rank, false);
@@ -537,7 +608,10 @@ static void *service_run(void *arg)
 		    sci_itrecv(ep, NULL, CONTEXT_NOTE, 0, UINT64_MAX, &note,
 			       sizeof(note), &reqs[WAIT_NOTE]))
 			return NULL;
-		ret = sci_waitany(reqs, WAITS, -1, &which, &st);
+		ret = sci_waitany(reqs, WAITS, connects_look(w) ? CONNECT_LOOK_MS : -1, &which,
+				  &st);
+		if (which == WAITS && ret == -ETIMEDOUT)
+			continue;
 		if (which == WAITS)
 			return NULL;
 		if (which != WAIT_NOTE) {
