@@ -16,6 +16,7 @@
 
 #include "libsci/team/boot_server.h"
 #include "selftests/ranks.h"
+#include "selftests/remote.h"
 
 struct rank {
 	struct boot_stream stream;
@@ -226,16 +227,20 @@ void ranks_die_in(unsigned int us)
 	CHECK_EQ(timer_settime(timer, 0, &when, NULL), 0);
 }
 
-unsigned int ranks_sockets_left(void)
+static unsigned int count_sockets_of(const char *cluster)
 {
 	FILE *f = fopen("/proc/net/unix", "re");
-	const char *cluster = strchr(getenv("SCI_FABRIC"), ':');
 	char line[512];
 	unsigned int n = 0;
 
-	CHECK(f && cluster);
+	CHECK(f);
 	while (fgets(line, sizeof(line), f))
-		n += strstr(line, cluster + 1) != NULL;
+		n += strstr(line, cluster) != NULL;
 	fclose(f);
 	return n;
+}
+
+unsigned int ranks_resources_left(void)
+{
+	return *test_cluster() ? count_sockets_of(test_cluster()) : harness_objects();
 }

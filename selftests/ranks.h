@@ -57,7 +57,10 @@ void ranks_die_in(unsigned int us);
 /* The exit status that a rank has asked for by an abort, 0: none has (@may_die only). */
 int ranks_aborted(void);
 
-/* Return how many sockets of the test's cluster the kernel still lists. */
-unsigned int ranks_sockets_left(void);
+/*
+ * Return what the ranks have left in the kernel: sockets of the test's cluster; with
+ * SCI_TEST_FABRIC segments, imports and descriptors of all adapters.
+ */
+unsigned int ranks_resources_left(void);
 
 #endif
