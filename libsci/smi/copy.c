@@ -8,6 +8,8 @@
 
 #include "libsci/base/barrier.h"
 
+#define PIECE_MIN	64u		/* bytes */
+#define TRIES		1000		/* of a piece */
 #define TYPE_BITS	0x1f80
 #define REMOTE_TO	(SMI_MEMCPY_LP_RS | SMI_MEMCPY_LS_RS)
 #define REMOTE_FROM	(SMI_MEMCPY_RS_LP | SMI_MEMCPY_RS_LS)
@@ -24,48 +26,89 @@ static struct smi_segment *segment_remote_at(const void *addr)
 	return s && s->rseg ? s : NULL;
 }
 
-/* Copy and check.  Repeat the copy until all stores have arrived. */
+/* A copy to or from remote memory. */
+struct copy {
+	struct smi_segment *s;		/* the remote one */
+	char *dst;
+	const char *src;
+	int flags;
+};
+
+/* Store @n bytes.  Return SMI_ERR_TRANSFER if some have not arrived. */
+static int piece_store(const struct copy *c, size_t at, size_t n)
+{
+	sci_error_t err;
+
+	SCIMemWrite((void *)(uintptr_t)(c->src + at), c->dst + at, n, 0, &err);
+	if (err)
+		return smi_error_of(err);
+	if (!(c->flags & SMI_MEMCPY_NOBARRIER))
+		smi_store_barrier();
+	else if (!smi.seq)
+		sci_store_barrier();	/* SMI_BARRIER() makes none */
+	return c->flags & SMI_MEMCPY_NOVERIFY ? SMI_SUCCESS :
+						smi_segment_check(c->s, SMI_CHECK_FAST);
+}
+
+static int piece_load(const struct copy *c, size_t at, size_t n)
+{
+	unsigned int how = SCI_FLAG_BLOCK_READ |
+			   (c->flags & SMI_MEMCPY_NOVERIFY ? 0 : SCI_FLAG_ERROR_CHECK);
+	size_t offset = (size_t)(c->src - c->s->addr) + at;
+	sci_error_t err;
+
+	SCIMemCpy(c->s->seq, c->dst + at, c->s->map, offset, n, how, &err);
+	if (err == SCI_ERR_TRANSFER_FAILED && smi_segment_check(c->s, 0) == SMI_ERR_OTHER)
+		return SMI_ERR_OTHER;
+	return smi_error_of(err);
+}
+
+/*
+ * Copy, and repeat each piece until it has arrived. The first piece is the whole copy. A piece
+ * that fails is halved: where many packets are lost, a long piece never arrives.
+ */
+static int copy_in_pieces(const struct copy *c, size_t size,
+			  int (*fn)(const struct copy *c, size_t at, size_t n))
+{
+	size_t piece = size, at = 0, n;
+	int err, tries = 0;
+
+	while (at < size) {
+		n = piece < size - at ? piece : size - at;
+		err = fn(c, at, n);
+		if (!err) {
+			at += n;
+			tries = 0;
+			piece = piece < size ? 2 * piece : piece;
+		} else if (err != SMI_ERR_TRANSFER || ++tries == TRIES) {
+			return err == SMI_ERR_OTHER ? SMI_ERR_TRANSFER : err;
+		} else {
+			piece = piece / 2 / PIECE_MIN * PIECE_MIN;
+			piece = piece ? piece : PIECE_MIN;
+		}
+	}
+	return SMI_SUCCESS;
+}
+
 int smi_copy_checked(struct smi_segment *to, void *dst, const void *src, size_t size,
 		     int flags)
 {
-	sci_error_t err;
-	int ret;
+	const struct copy c = { to, dst, src, flags };
 
-	if (!to || !to->seq) {
-		memcpy(dst, src, size);
-		return SMI_SUCCESS;
-	}
-	do {
-		SCIMemWrite((void *)(uintptr_t)src, dst, size, 0, &err);
-		if (err)
-			return smi_error_of(err);
-		if (!(flags & SMI_MEMCPY_NOBARRIER))
-			smi_store_barrier();
-		else if (!smi.seq)
-			sci_store_barrier();	/* SMI_BARRIER() makes none */
-		if (flags & SMI_MEMCPY_NOVERIFY)
-			return SMI_SUCCESS;
-		ret = smi_segment_check(to, SMI_CHECK_FAST);
-	} while (ret == SMI_ERR_TRANSFER);
-	return ret == SMI_SUCCESS ? ret : SMI_ERR_TRANSFER;
+	if (to && to->seq)
+		return copy_in_pieces(&c, size, piece_store);
+	memcpy(dst, src, size);
+	return SMI_SUCCESS;
 }
 
 static int copy_from_segment(struct smi_segment *from, void *dst, const void *src, size_t size,
 			     int flags)
 {
-	unsigned int how = SCI_FLAG_BLOCK_READ |
-			   (flags & SMI_MEMCPY_NOVERIFY ? 0 : SCI_FLAG_ERROR_CHECK);
-	size_t offset = (size_t)((const char *)src - from->addr);
-	sci_error_t err;
-	int tries = 0;
+	const struct copy c = { from, dst, src, flags };
 
 	if (!(flags & SMI_MEMCPY_NOBARRIER))
 		smi_load_barrier();
-	do {
-		SCIMemCpy(from->seq, dst, from->map, offset, size, how, &err);
-	} while (err == SCI_ERR_TRANSFER_FAILED &&
-		 smi_segment_check(from, 0) != SMI_ERR_OTHER && ++tries < 1000);
-	return smi_error_of(err);
+	return copy_in_pieces(&c, size, piece_load);
 }
 
 static int transfer_check_flags(int flags)

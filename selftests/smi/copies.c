@@ -65,6 +65,25 @@ static void copies(void)
 
 TEST_SIZES(copies, copies)
 
+/* Each tenth packet is lost: a copy of a thousand never arrives in one piece. */
+static void lossy(void)
+{
+	unsigned char *place;
+	int id;
+
+	smi_start();
+	place = smi_region(SMI_SHM_BLOCKED, BYTES * (unsigned int)size, 0, &id);
+	through(place + BYTES * (unsigned int)!rank, BYTES - 64, 0);
+	CHECK_SMI(SMI_Barrier());
+	smi_stop();
+}
+
+TEST(copies_with_loss)
+{
+	setenv("SCI_FAULT", "loss=0.1,seed=1", 1);
+	ranks_run(2, 2, lossy);
+}
+
 /* A handle goes back to NULL and is used again; copies queue up in both directions. */
 static void beside(void)
 {
