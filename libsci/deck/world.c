@@ -158,40 +158,20 @@ int deck_done(void)
 	return ret ? ret : closed;
 }
 
-int deck_rank(void)
-{
-	struct deck_world *w = deck_world();
+/* A call that needs no more than the world @w. */
+#define WORLD_CALL(name, parameters, value)			\
+	int name(parameters)					\
+	{							\
+		struct deck_world *w = deck_world();		\
+								\
+		return w ? (value) : -ENOTCONN;			\
+	}
 
-	return w ? w->rank : -ENOTCONN;
-}
-
-int deck_size(void)
-{
-	struct deck_world *w = deck_world();
-
-	return w ? w->size : -ENOTCONN;
-}
-
-int deck_node(int rank)
-{
-	struct deck_world *w = deck_world();
-
-	return w ? sci_team_node(w->team, rank) : -ENOTCONN;
-}
-
-int deck_nodes(void)
-{
-	struct deck_world *w = deck_world();
-
-	return w ? sci_team_nodes(w->team) : -ENOTCONN;
-}
-
-int deck_barrier(void)
-{
-	struct deck_world *w = deck_world();
-
-	return w ? sci_team_barrier(w->team) : -ENOTCONN;
-}
+WORLD_CALL(deck_rank, void, w->rank)
+WORLD_CALL(deck_size, void, w->size)
+WORLD_CALL(deck_node, int rank, sci_team_node(w->team, rank))
+WORLD_CALL(deck_nodes, void, sci_team_nodes(w->team))
+WORLD_CALL(deck_barrier, void, sci_team_barrier(w->team))
 
 int deck_broadcast(deck_msg_t *msg, int root)
 {
