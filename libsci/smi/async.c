@@ -101,19 +101,21 @@ static int transfer_add(struct smi_memcpy_handle_t_ *h, struct smi_segment *s, v
 
 /* ---- handles ---- */
 
-static struct smi_memcpy_handle_t_ *handle_get(smi_memcpy_handle *variable)
+/* Get the handle in *@variable, or make one. *@fresh: set if the call has made it. */
+static int handle_get(smi_memcpy_handle *variable, bool *fresh)
 {
 	struct smi_memcpy_handle_t_ *h = *variable;
 
+	*fresh = !h;
 	if (h)
-		return handle_is_valid(h) && !h->posted ? h : NULL;
+		return handle_is_valid(h) && !h->posted ? SMI_SUCCESS : SMI_ERR_PARAM;
 	h = calloc(1, sizeof(*h));
 	if (!h)
-		return NULL;
+		return SMI_ERR_NOMEM;
 	h->magic = MAGIC;
 	h->variable = variable;
 	*variable = h;
-	return h;
+	return SMI_SUCCESS;
 }
 
 static void handle_end(struct smi_memcpy_handle_t_ *h)
@@ -248,22 +250,20 @@ static int copy_start_dma(struct smi_memcpy_handle_t_ *h, void *dst, void *src, 
 SMI_API smi_error_t SMI_Imemcpy(void *dst, void *src, size_t size, int flags,
 				smi_memcpy_handle *handle)
 {
-	struct smi_memcpy_handle_t_ *h;
 	bool fresh;
 	int err;
 
 	SMI_REFUSE(!handle || flags & ~SMI_MEMCPY_FLAGS_ALL);
-	fresh = !*handle;
-	h = handle_get(handle);
-	if (!h)
-		return fresh ? SMI_ERR_NOMEM : SMI_ERR_PARAM;
-	err = size ? copy_start_dma(h, dst, src, size, flags) : SMI_SUCCESS;
+	err = handle_get(handle, &fresh);
+	if (err)
+		return err;
+	err = size ? copy_start_dma(*handle, dst, src, size, flags) : SMI_SUCCESS;
 	if (err == SMI_ERR_NOTIMPL)
 		err = SMI_Memcpy(dst, src, size, flags);
 	if (err && fresh)
-		handle_end(h);
+		handle_end(*handle);
 	if (!err && !(flags & SMI_MEMCPY_ENQUEUE))
-		err = SMI_Mempost(h);
+		err = SMI_Mempost(*handle);
 	return err;
 }
 
@@ -309,32 +309,25 @@ static int access_copy(const struct access *a)
 static int access_start(struct access *a, int region, int offset,
 			smi_memcpy_handle *handle)
 {
-	struct smi_memcpy_handle_t_ *h;
 	bool fresh, aligned;
-	int err;
+	int err = handle ? access_check(a, region, offset) : SMI_ERR_PARAM;
 
-	if (!handle)
-		return SMI_ERR_PARAM;
-	err = access_check(a, region, offset);
 	if (err)
 		return err;
 	aligned = dma_is_aligned((size_t)a->local, a->offset, a->size);
 	if (!aligned && a->r->type == SMI_SHM_RDMA)
 		return SMI_ERR_BADALIGN;
-	fresh = !*handle;
-	h = handle_get(handle);
-	if (!h)
-		return fresh ? SMI_ERR_NOMEM : SMI_ERR_PARAM;
-	if (!a->size)
-		err = SMI_SUCCESS;
-	else if (a->s->rseg && aligned)
-		err = transfer_add(h, a->s, a->local, a->s->skip + a->r->offset + a->offset,
+	err = handle_get(handle, &fresh);
+	if (err)
+		return err;
+	if (a->size && a->s->rseg && aligned)
+		err = transfer_add(*handle, a->s, a->local, a->s->skip + a->r->offset + a->offset,
 				   a->size, a->read);
-	else
+	else if (a->size)
 		err = access_copy(a);
 	if (err && fresh)
-		handle_end(h);
-	return err ? err : SMI_Mempost(h);
+		handle_end(*handle);
+	return err ? err : SMI_Mempost(*handle);
 }
 
 SMI_API smi_error_t SMI_Iput(int region, int offset, void *src, size_t size,
