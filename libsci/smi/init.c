@@ -59,9 +59,6 @@ static int library_start(void)
 
 	err = err ? err : smi_agree(smi.team, device_open());
 	err = err ? err : smi_sync_start();
-	err = err ? err : smi_signals_start();
-	err = err ? err : smi_messages_start();
-	err = smi.team ? smi_agree(smi.team, err) : err;
 	err = err ? err : smi_agree(smi.team, smi_channel_open());
 	err = err ? err : smi_nodemem_start();
 	err = err ? err : smi_agree(smi.team, pidfile_write());
@@ -80,7 +77,6 @@ static void library_end(void)
 	smi.seq = NULL;
 	smi_loops_end();
 	smi_sync_end();
-	smi_messages_end();
 	if (smi.sd)
 		SCIClose(smi.sd, 0, &err);
 	smi.sd = NULL;

@@ -38,8 +38,21 @@
 
 /* ---- the program ---- */
 
-struct smi_signals;
-struct smi_mailbox;
+/* What this process has of one process. */
+struct smi_proc {
+	int pid;
+	/* signal.c: signals that have come, and the threads that wait for them */
+	unsigned int for_any;		/* sent with SMI_SIGNAL_ANY */
+	unsigned int direct;
+	bool awaited;
+	bool callback;
+	/* message.c: */
+	bool full;			/* there is a message from the process */
+	bool sent;			/* a message to it is not waited for yet */
+	bool taken;			/* the process has received that message */
+	uint32_t len;
+	unsigned char data[SMI_MESSAGE_MAX];
+};
 
 struct smi {
 	_Atomic bool up;
@@ -61,9 +74,7 @@ struct smi {
 	pthread_cond_t change;
 	struct smi_region **regions;
 	int nregions;
-	struct smi_signals *signals;
-	struct smi_mailbox *mailboxes;	/* one per process */
-	int *pids;
+	struct smi_proc *procs;		/* [size]: waits for a signal of any process */
 	void *board;			/* of smi_exchange(): BOARD bytes per process */
 	_Atomic int errors;		/* of transfers, since the start */
 };
@@ -328,11 +339,8 @@ int smi_copy_checked(struct smi_segment *to, void *dst, const void *src, size_t 
 
 /* ---- signal.c, message.c ---- */
 
-int smi_signals_start(void);
 void smi_signals_end(void);
 void smi_signal_take(const struct smi_msg *m);
-int smi_messages_start(void);
-void smi_messages_end(void);
 void smi_message_handle(const struct smi_msg *m);
 
 /* ---- loop.c, split.c ---- */

@@ -4,35 +4,14 @@
 
 #include "libsci/smi/internal.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-struct smi_mailbox {			/* of one peer */
-	bool full;			/* it holds a message from the peer */
-	uint32_t len;
-	unsigned char data[SMI_MESSAGE_MAX];
-	bool sent;			/* a message to the peer is not waited for yet */
-	bool taken;			/* the peer has received that message */
-};
-
-int smi_messages_start(void)
-{
-	smi.mailboxes = calloc((size_t)smi.size, sizeof(*smi.mailboxes));
-	return smi.mailboxes ? SMI_SUCCESS : SMI_ERR_NOMEM;
-}
-
-void smi_messages_end(void)
-{
-	free(smi.mailboxes);
-	smi.mailboxes = NULL;
-}
 
 void smi_message_handle(const struct smi_msg *m)
 {
-	struct smi_mailbox *b;
+	struct smi_proc *b;
 
 	pthread_mutex_lock(&smi.lock);
-	b = &smi.mailboxes[m->from];
+	b = &smi.procs[m->from];
 	if (m->type == SMI_MSG_TAKEN) {
 		b->taken = b->sent;
 	} else if (!b->full) {
@@ -63,10 +42,10 @@ SMI_API smi_error_t SMI_Isend(void *buf, int count, int dest)
 	if (err)
 		return err;
 	pthread_mutex_lock(&smi.lock);
-	busy = smi.mailboxes[dest].sent;
-	smi.mailboxes[dest].sent = true;
+	busy = smi.procs[dest].sent;
+	smi.procs[dest].sent = true;
 	if (!busy)
-		smi.mailboxes[dest].taken = false;
+		smi.procs[dest].taken = false;
 	pthread_mutex_unlock(&smi.lock);
 	if (busy)
 		return SMI_ERR_PENDING;
@@ -77,19 +56,19 @@ SMI_API smi_error_t SMI_Isend(void *buf, int count, int dest)
 	if (!err)
 		return SMI_SUCCESS;
 	pthread_mutex_lock(&smi.lock);
-	smi.mailboxes[dest].sent = false;
+	smi.procs[dest].sent = false;
 	pthread_mutex_unlock(&smi.lock);
 	return err;
 }
 
 SMI_API smi_error_t SMI_Send_wait(int dest)
 {
-	struct smi_mailbox *b;
+	struct smi_proc *b;
 	int err = SMI_SUCCESS;
 
 	SMI_REFUSE(!smi_rank_ok(dest) || dest == smi.rank);
 	pthread_mutex_lock(&smi.lock);
-	b = &smi.mailboxes[dest];
+	b = &smi.procs[dest];
 	if (!b->sent)
 		err = SMI_ERR_NOTPOSTED;
 	while (!err && !b->taken)
@@ -110,13 +89,13 @@ SMI_API smi_error_t SMI_Send(void *buf, int count, int dest)
 SMI_API smi_error_t SMI_Recv(void *buf, int count, int src)
 {
 	struct smi_msg m = { .type = SMI_MSG_TAKEN };
-	struct smi_mailbox *b;
+	struct smi_proc *b;
 	int err = message_check_args(buf, count, src);
 
 	if (err)
 		return err;
 	pthread_mutex_lock(&smi.lock);
-	b = &smi.mailboxes[src];
+	b = &smi.procs[src];
 	while (!err && !b->full)
 		err = smi_wait_change();
 	/* receive a message that has arrived even if its sender has died */

@@ -296,7 +296,7 @@ static int query_sys(smi_query_t query, int arg, void *result)
 		return query_store_int(result, err ? SMI_WC_UNKNOWN : n ? SMI_WC_ENABLED :
 				       SMI_WC_DISABLED);
 	case SMI_Q_SYS_PID:
-		return smi_rank_ok(arg) ? query_store_int(result, smi.pids[arg]) : SMI_ERR_PARAM;
+		return smi_rank_ok(arg) ? query_store_int(result, smi.procs[arg].pid) : SMI_ERR_PARAM;
 	case SMI_Q_SYS_TICK_DURATION:
 		return query_store_int(result, 1000);
 	case SMI_Q_SYS_CPU_CACHELINELEN:

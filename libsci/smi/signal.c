@@ -6,66 +6,48 @@
 
 #include <stdlib.h>
 
-/* The signals of one sender, and the threads that wait for them. */
-struct sender {
-	unsigned int for_any;		/* signals sent with SMI_SIGNAL_ANY */
-	unsigned int direct;
-	bool awaited;
-	bool callback;
-};
+static bool signals_stop;
+static int signals_waits;			/* threads that wait */
 
-struct smi_signals {
-	bool stop;
-	int waits;			/* threads that wait */
-	struct sender any;		/* only .awaited and .callback are used */
-	struct sender from[];
-};
-
-int smi_signals_start(void)
-{
-	smi.signals = calloc(1, sizeof(*smi.signals) +
-			     (size_t)smi.size * sizeof(smi.signals->from[0]));
-	return smi.signals ? SMI_SUCCESS : SMI_ERR_NOMEM;
-}
-
-/* Free the signals after all waiting threads have returned. */
+/* Return after all waiting threads have returned. */
 void smi_signals_end(void)
 {
 	pthread_mutex_lock(&smi.lock);
-	if (smi.signals) {
-		smi.signals->stop = true;
-		pthread_cond_broadcast(&smi.change);
-		while (smi.signals->waits)
-			pthread_cond_wait(&smi.change, &smi.lock);
-	}
-	free(smi.signals);
-	smi.signals = NULL;
+	signals_stop = true;
+	pthread_cond_broadcast(&smi.change);
+	while (signals_waits)
+		pthread_cond_wait(&smi.change, &smi.lock);
 	pthread_mutex_unlock(&smi.lock);
 }
 
 void smi_signal_take(const struct smi_msg *m)
 {
 	pthread_mutex_lock(&smi.lock);
-	if (smi.signals) {
-		if (m->a == SMI_SIGNAL_ANY)
-			smi.signals->from[m->from].for_any++;
-		else
-			smi.signals->from[m->from].direct++;
-		pthread_cond_broadcast(&smi.change);
-	}
+	if (m->a == SMI_SIGNAL_ANY)
+		smi.procs[m->from].for_any++;
+	else
+		smi.procs[m->from].direct++;
+	pthread_cond_broadcast(&smi.change);
 	pthread_mutex_unlock(&smi.lock);
+}
+
+/* Return whether signals are in use, and the arguments are good. */
+static int signal_check_args(bool good)
+{
+	if (smi_check_up())
+		return SMI_ERR_NOINIT;
+	if (smi_args.no_signals)
+		return SMI_ERR_NOTIMPL;
+	return good ? SMI_SUCCESS : SMI_ERR_PARAM;
 }
 
 SMI_API smi_error_t SMI_Signal_send(int rank)
 {
 	struct smi_msg m = { .type = SMI_MSG_SIGNAL };
-	int i, to, err = SMI_SUCCESS;
+	int i, to, err = signal_check_args(rank >= 0);
 
-	SMI_ENTER();
-	if (smi_args.no_signals)
-		return SMI_ERR_NOTIMPL;
-	if (rank < 0)
-		return SMI_ERR_PARAM;
+	if (err)
+		return err;
 	m.a = rank & SMI_SIGNAL_ANY;
 	to = rank & ~SMI_SIGNAL_ANY;
 	if (to != SMI_SIGNAL_BCAST)
@@ -89,7 +71,7 @@ static bool signal_count_take(unsigned int *count)
  */
 static bool signal_take(int rank)
 {
-	struct sender *from = smi.signals->from;
+	struct smi_proc *from = smi.procs;
 	int i;
 
 	if (rank != SMI_SIGNAL_ANY)
@@ -104,9 +86,9 @@ static bool signal_take(int rank)
 	return false;
 }
 
-static struct sender *signal_get_sender(int rank)
+static struct smi_proc *signal_get_sender(int rank)
 {
-	return rank == SMI_SIGNAL_ANY ? &smi.signals->any : &smi.signals->from[rank];
+	return &smi.procs[rank == SMI_SIGNAL_ANY ? smi.size : rank];
 }
 
 /* Wait for a signal. Context: smi.lock is held. */
@@ -114,23 +96,21 @@ static int signal_await(int rank)
 {
 	int err = SMI_SUCCESS;
 
-	smi.signals->waits++;
+	signals_waits++;
 	while (!err && !signal_take(rank))
-		err = smi.signals->stop ? SMI_ERR_NOINIT : smi_wait_change();
-	smi.signals->waits--;
+		err = signals_stop ? SMI_ERR_NOINIT : smi_wait_change();
+	signals_waits--;
 	return err;
 }
 
 SMI_API smi_error_t SMI_Signal_wait(int rank)
 {
-	struct sender *s;
-	int err = SMI_ERR_PENDING;
+	int err = signal_check_args(rank == SMI_SIGNAL_ANY || smi_rank_ok(rank));
+	struct smi_proc *s;
 
-	SMI_ENTER();
-	if (smi_args.no_signals)
-		return SMI_ERR_NOTIMPL;
-	if (rank != SMI_SIGNAL_ANY && !smi_rank_ok(rank))
-		return SMI_ERR_PARAM;
+	if (err)
+		return err;
+	err = SMI_ERR_PENDING;
 	pthread_mutex_lock(&smi.lock);
 	s = signal_get_sender(rank);
 	if (!s->awaited && !s->callback) {
@@ -162,14 +142,13 @@ SMI_API smi_error_t SMI_Signal_setCallBack(int rank, void (*fcn)(void *), void *
 					   smi_signal_handle *handle)
 {
 	smi_signal_handle_t *h;
-	struct sender *s;
-	int err = SMI_ERR_PENDING, ret;
+	struct smi_proc *s;
+	int ret, err = signal_check_args((rank == SMI_SIGNAL_ANY || smi_rank_ok(rank)) && fcn &&
+					 handle);
 
-	SMI_ENTER();
-	if (smi_args.no_signals)
-		return SMI_ERR_NOTIMPL;
-	if ((rank != SMI_SIGNAL_ANY && !smi_rank_ok(rank)) || !fcn || !handle)
-		return SMI_ERR_PARAM;
+	if (err)
+		return err;
+	err = SMI_ERR_PENDING;
 	h = calloc(1, sizeof(*h));
 	if (!h)
 		return SMI_ERR_NOMEM;

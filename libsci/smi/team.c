@@ -64,9 +64,9 @@ static int team_nodes(void)
 	smi.node_of = calloc((size_t)smi.size, sizeof(*smi.node_of));
 	smi.first = calloc((size_t)smi.size + 1, sizeof(*smi.first));
 	smi.sci_node = calloc((size_t)smi.size, sizeof(*smi.sci_node));
-	smi.pids = calloc((size_t)smi.size, sizeof(*smi.pids));
+	smi.procs = calloc((size_t)smi.size + 1, sizeof(*smi.procs));
 	smi.board = calloc((size_t)smi.size, SMI_BOARD);
-	if (!smi.node_of || !smi.first || !smi.sci_node || !smi.pids || !smi.board)
+	if (!smi.node_of || !smi.first || !smi.sci_node || !smi.procs || !smi.board)
 		return -ENOMEM;
 	for (i = 0; i < smi.size; i++) {
 		ret = sci_team_addr(smi.team, i, &at);
@@ -93,7 +93,7 @@ static int team_pages(void)
 	int i, err = smi_exchange(&mine, sizeof(mine));
 
 	for (i = 0; !err && i < smi.size; i++) {
-		smi.pids[i] = all[i].pid;
+		smi.procs[i].pid = all[i].pid;
 		if ((size_t)all[i].page > smi.page)
 			smi.page = (size_t)all[i].page;
 	}
@@ -122,9 +122,10 @@ void smi_team_end(void)
 	free(smi.node_of);
 	free(smi.first);
 	free(smi.sci_node);
-	free(smi.pids);
+	free(smi.procs);
 	free(smi.board);
 	smi.board = NULL;
-	smi.node_of = smi.first = smi.pids = NULL;
+	smi.node_of = smi.first = NULL;
+	smi.procs = NULL;
 	smi.sci_node = NULL;
 }

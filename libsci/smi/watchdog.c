@@ -30,8 +30,10 @@ static struct watchdog {
 	int seconds;
 	pthread_mutex_t lock;
 	pthread_cond_t change;
-	uint32_t *seen;			/* the last beat of each process, */
-	uint64_t *when;			/* ... and the time of its arrival */
+	struct beat {
+		uint32_t seen;		/* the last beat of a process, */
+		uint64_t when;		/* ... and the time of its arrival */
+	} *beats;
 } watchdog = {
 	.seconds = DEFAULT_S,
 	.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER,
@@ -79,16 +81,16 @@ static void watchdog_report_death(int rank, const char *how)
 
 static void watchdog_check_process(int rank, uint64_t now, int seconds)
 {
+	struct beat *b = &watchdog.beats[rank];
 	uint32_t beat = atomic_load(smi_cell(0, rank));
 
 	if (sci_team_alive(smi.team, rank)) {
 		watchdog_report_death(rank, "has died");
 		return;
 	}
-	if (beat != watchdog.seen[rank]) {
-		watchdog.seen[rank] = beat;
-		watchdog.when[rank] = now;
-	} else if (now - watchdog.when[rank] > (uint64_t)seconds * 1000000000u) {
+	if (beat != b->seen) {
+		*b = (struct beat){ beat, now };
+	} else if (now - b->when > (uint64_t)seconds * 1000000000u) {
 		watchdog_report_death(rank, "is silent");
 	}
 }
@@ -118,7 +120,7 @@ static void beat_send(uint32_t beat, uint64_t now, int seconds)
 	_Atomic uint32_t *mine = smi_cell(0, smi.rank), *there;
 
 	for (int i = 0; i < smi.size; i++) {
-		if (i == smi.rank || (seconds > 0 && now - watchdog.when[i] >
+		if (i == smi.rank || (seconds > 0 && now - watchdog.beats[i].when >
 				      (uint64_t)seconds * 500000000u))
 			continue;
 		there = sci_team_ptr(smi.team, mine, i);
@@ -153,12 +155,11 @@ int smi_watchdog_start(void)
 
 	if (smi_args.no_watchdog || smi.size == 1 || watchdog.started)
 		return SMI_SUCCESS;
-	watchdog.seen = calloc((size_t)smi.size, sizeof(*watchdog.seen));
-	watchdog.when = calloc((size_t)smi.size, sizeof(*watchdog.when));
-	if (!watchdog.seen || !watchdog.when)
+	watchdog.beats = calloc((size_t)smi.size, sizeof(*watchdog.beats));
+	if (!watchdog.beats)
 		return SMI_ERR_NOMEM;
 	for (i = 0; i < smi.size; i++)
-		watchdog.when[i] = smi_now_ns();
+		watchdog.beats[i].when = smi_now_ns();
 	/* the first beat makes connections, for which the peers must be alive */
 	beat_send(1, smi_now_ns(), 0);
 	watchdog.stop = false;
@@ -176,10 +177,8 @@ void smi_watchdog_stop(void)
 	if (watchdog.started)
 		pthread_join(watchdog.id, NULL);
 	watchdog.started = false;
-	free(watchdog.seen);
-	free(watchdog.when);
-	watchdog.seen = NULL;
-	watchdog.when = NULL;
+	free(watchdog.beats);
+	watchdog.beats = NULL;
 }
 
 SMI_API smi_error_t SMI_Watchdog(int seconds)
