@@ -333,42 +333,37 @@ static int copies_combine_aside(struct smi_region *r, int mode, int p1, int p2)
 	return err ? err : copies_combine(r, mode, p1, p2);
 }
 
-static void region_unmap_aside(struct smi_region *r)
-{
-	for (int i = 0; i < r->nsegs; i++)
-		smi_segment_unmap(&r->segs[i]);
-}
-
-SMI_API smi_error_t SMI_Switch_to_sharing(int id, int mode, int p1, int p2)
+/* Combine the copies. With @share the region becomes shared again, else all get the result. */
+static int region_combine(int id, int mode, int p1, int p2, bool share)
 {
 	struct smi_region *r = region_whole(id);
 	char *base;
-	int err;
-
-	SMI_REFUSE(!r || combine_check_args(r, mode, p1));
-	if (!r->replicated)
-		return SMI_SUCCESS;
-	err = copies_combine_aside(r, mode, p1, p2);
-	region_unmap_aside(r);
-	if (err)
-		return err;
-	base = r->base;
-	copy_destroy(r, base);
-	r->replicated = 0;
-	return copies_sync(smi_region_map(r, base));
-}
-
-SMI_API smi_error_t SMI_Ensure_consistency(int id, int mode, int p1, int p2)
-{
-	struct smi_region *r = region_whole(id);
 	int i, err;
 
 	SMI_REFUSE(!r || combine_check_args(r, mode, p1));
 	if (!r->replicated)
 		return SMI_SUCCESS;
 	err = copies_combine_aside(r, mode, p1, p2);
-	for (i = 0; !err && copy_is_combined(r) && i < r->nsegs; i++)
+	for (i = 0; !err && !share && copy_is_combined(r) && i < r->nsegs; i++)
 		memcpy(r->base + r->segs[i].offset, r->segs[i].addr, r->segs[i].size);
-	region_unmap_aside(r);
-	return copies_sync(err);
+	base = r->base;
+	smi_region_unmap(r);
+	r->base = base;
+	if (!share)
+		return copies_sync(err);
+	if (err)
+		return err;
+	copy_destroy(r, base);
+	r->replicated = 0;
+	return copies_sync(smi_region_map(r, base));
+}
+
+SMI_API smi_error_t SMI_Switch_to_sharing(int id, int mode, int p1, int p2)
+{
+	return region_combine(id, mode, p1, p2, true);
+}
+
+SMI_API smi_error_t SMI_Ensure_consistency(int id, int mode, int p1, int p2)
+{
+	return region_combine(id, mode, p1, p2, false);
 }

@@ -35,7 +35,7 @@ static struct sync {
 	int ids[SMI_LOCKS_MAX];		/* lock of each mutex id, or -1 */
 	bool barriers[BARRIERS_MAX];
 	int counters;
-	int *values;			/* own value of each counter */
+	int values[SMI_PCS_MAX + 1];	/* own value of each counter, by row */
 	pthread_mutex_t store;		/* one store of a counter at a time */
 } sync_state = { .store = PTHREAD_MUTEX_INITIALIZER };
 
@@ -69,8 +69,8 @@ int smi_sync_start(void)
 	for (i = 0; i < SMI_LOCKS_MAX; i++)
 		sync_state.ids[i] = -1;
 	sync_state.barriers[0] = true;
-	sync_state.values = calloc(SMI_PCS_MAX + 1, sizeof(int));
-	return smi_agree(smi.team, sync_state.values ? SMI_SUCCESS : SMI_ERR_NOMEM);
+	/* the others may store counters and beats only after the memset() */
+	return smi_agree(smi.team, SMI_SUCCESS);
 }
 
 void smi_sync_end(void)
@@ -78,8 +78,7 @@ void smi_sync_end(void)
 	for (int i = 0; i < SMI_LOCKS_MAX; i++)
 		smi_lock_free(i);
 	memset(sync_state.barriers, 0, sizeof(sync_state.barriers));
-	free(sync_state.values);
-	sync_state.values = NULL;
+	memset(sync_state.values, 0, sizeof(sync_state.values));
 	sync_state.counters = 0;
 	smi_shared = NULL;		/* freed with the team */
 }
@@ -207,15 +206,21 @@ SMI_API smi_error_t SMI_Mutex_destroy(int id)
 	return err;
 }
 
-SMI_API smi_error_t SMI_Mutex_lock(int id)
+static int mutex_take(int id, int lock, int timeout)
 {
-	int lock = mutex_get_lock(id), err;
+	int err = smi_lock_take(lock, timeout);
 
-	SMI_REFUSE(lock < 0);
-	err = smi_lock_take(lock, -1);
 	if (!err && !(id & NOCONSISTENCY))
 		smi_load_barrier();
 	return err;
+}
+
+SMI_API smi_error_t SMI_Mutex_lock(int id)
+{
+	int lock = mutex_get_lock(id);
+
+	SMI_REFUSE(lock < 0);
+	return mutex_take(id, lock, -1);
 }
 
 SMI_API smi_error_t SMI_Mutex_trylock(int id, int *got)
@@ -223,10 +228,8 @@ SMI_API smi_error_t SMI_Mutex_trylock(int id, int *got)
 	int lock = mutex_get_lock(id), err;
 
 	SMI_REFUSE(lock < 0 || !got);
-	err = smi_lock_take(lock, 0);
+	err = mutex_take(id, lock, 0);
 	*got = !err;
-	if (!err && !(id & NOCONSISTENCY))
-		smi_load_barrier();
 	return err == SMI_ERR_PENDING ? SMI_SUCCESS : err;
 }
 
