@@ -88,7 +88,6 @@ struct deck_mbox {
 	_Atomic unsigned int waiting;	/* retrieves that have begun */
 	_Atomic unsigned int longer;	/* posts of more than a line */
 	_Atomic unsigned int requests;	/* retrieves that deck_wait() ends */
-	struct list connects;		/* connections that the service makes, of its own one */
 	struct sci_addr addr;
 	unsigned int refs;		/* creates and finds */
 	int owner;
@@ -153,9 +152,9 @@ struct deck_service {
 	struct sci_addr *addr;		/* by rank */
 	_Atomic uint32_t tokens;
 	_Atomic bool *dead;		/* by rank; the thread sets it */
+	struct list questions;		/* without an answer yet, under world.lock */
 	/* only the service's thread uses the members below */
 	struct list names[NAME_BUCKETS];
-	struct list finds;		/* questions for names that are not there yet */
 	int neighbour[2];		/* rank that it watches; -1: none */
 };
 
@@ -168,7 +167,8 @@ int deck_service_tell(struct deck_world *w, int rank, const struct deck_note *no
 int deck_service_answer(struct deck_ask *ask, int timeout);
 int deck_service_give_up(struct deck_world *w, int rank, struct deck_ask *ask);
 int deck_service_call(struct deck_world *w, int rank, struct deck_note *note);
-void deck_connects_end(struct deck_mbox *box);
+/* End the connections that the service makes to a mail box. Context: world.lock is held. */
+void deck_connects_end(struct deck_world *w, const struct deck_mbox *box);
 
 /* ---- the process ---- */
 

@@ -39,7 +39,6 @@ int deck_mbox_open(struct deck_world *w, const char *name, struct deck_mbox **ou
 	strcpy(box->name, name);
 	box->owner = w->rank;
 	box->refs = 1;
-	list_init(&box->connects);
 	ret = sci_ep_open(&box->ep, 0, 0);
 	if (ret)
 		goto err_free;
@@ -69,9 +68,8 @@ void deck_mbox_close(struct deck_world *w, struct deck_mbox *box)
 
 	pthread_mutex_lock(&w->lock);
 	list_del(&box->link);
+	deck_connects_end(w, box);
 	pthread_mutex_unlock(&w->lock);
-	if (box->ep)
-		deck_connects_end(box);
 	if (to)
 		sci_disconnect(to);
 	if (box->ep)

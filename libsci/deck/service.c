@@ -44,11 +44,15 @@ struct name {
 	char name[DECK_NAME_MAX + 1];
 };
 
-struct find {
-	struct list link;		/* service.finds */
-	struct sci_peer *from;
+/* A question that has no answer yet: for a name, or for a connection from a mail box. */
+struct question {
+	struct list link;		/* service.questions, under world.lock */
+	struct sci_peer *from;		/* connection of the asking service */
 	uint32_t token;
+	int rank;
 	char name[DECK_NAME_MAX + 1];
+	const struct deck_mbox *box;
+	struct sci_req *req;		/* connects the mail box; NULL: waits for the name */
 };
 
 static uint32_t name_hash(const char *name)
@@ -222,24 +226,64 @@ static struct name *name_find(struct deck_service *s, const char *name)
 	return NULL;
 }
 
-static void finds_answer_all(struct deck_service *s, const struct name *e)
+static void question_end(struct question *q, int error, const struct name *name)
+{
+	/* a port that has forgotten its question, or died, gets no answer */
+	if (error != -ECANCELED)
+		answer_send(q->from, q->token, error, name);
+	list_del(&q->link);
+	free(q);
+}
+
+static struct question *question_new(struct deck_world *w, struct sci_peer *from,
+				     const struct deck_note *note)
+{
+	struct question *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return NULL;
+	q->from = from;
+	q->token = note->token;
+	q->rank = note->rank;
+	memcpy(q->name, note->name, sizeof(q->name));
+	list_add_tail(&q->link, &w->service.questions);
+	return q;
+}
+
+/* End a question that its port forgets, or with @from NULL those of a dead rank. */
+static void questions_cancel(struct deck_world *w, const struct sci_peer *from, uint32_t token,
+			     int rank)
 {
 	struct list *pos, *n;
 
-	list_for_each_safe(pos, n, &s->finds) {
-		struct find *f = container_of(pos, struct find, link);
+	list_for_each_safe(pos, n, &w->service.questions) {
+		struct question *q = container_of(pos, struct question, link);
 
-		if (strcmp(f->name, e->name))
+		if (from ? q->from != from || q->token != token : q->rank != rank)
 			continue;
-		answer_send(f->from, f->token, 0, e);
-		list_del(&f->link);
-		free(f);
+		if (q->req)
+			sci_cancel(q->req);
+		else
+			question_end(q, -ECANCELED, NULL);
+	}
+}
+
+static void finds_answer_all(struct deck_world *w, const struct name *e)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &w->service.questions) {
+		struct question *q = container_of(pos, struct question, link);
+
+		if (!q->req && !strcmp(q->name, e->name))
+			question_end(q, 0, e);
 	}
 }
 
 /* Create a name, also one of a dead process's mail box. */
-static int name_create(struct deck_service *s, const struct deck_note *note)
+static int name_create(struct deck_world *w, const struct deck_note *note)
 {
+	struct deck_service *s = &w->service;
 	struct name *e = name_find(s, note->name);
 
 	if (e && !atomic_load(&s->dead[e->rank]))
@@ -253,7 +297,7 @@ static int name_create(struct deck_service *s, const struct deck_note *note)
 	}
 	e->rank = note->rank;
 	e->addr = note->addr;
-	finds_answer_all(s, e);
+	finds_answer_all(w, e);
 	return 0;
 }
 
@@ -268,40 +312,15 @@ static int name_destroy(struct deck_service *s, const struct deck_note *note)
 	return 0;
 }
 
-static void name_handle_find(struct deck_service *s, struct sci_peer *from,
+static void name_handle_find(struct deck_world *w, struct sci_peer *from,
 			     const struct deck_note *note)
 {
-	const struct name *e = name_find(s, note->name);
-	struct find *f;
+	const struct name *e = name_find(&w->service, note->name);
 
-	if (e || note->op == NOTE_FIND_NOW) {
+	if (e || note->op == NOTE_FIND_NOW)
 		answer_send(from, note->token, e ? 0 : -EAGAIN, e);
-		return;
-	}
-	f = calloc(1, sizeof(*f));
-	if (!f) {
+	else if (!question_new(w, from, note))
 		answer_send(from, note->token, -ENOMEM, NULL);
-		return;
-	}
-	f->from = from;
-	f->token = note->token;
-	memcpy(f->name, note->name, sizeof(f->name));
-	list_add_tail(&f->link, &s->finds);
-}
-
-static void find_forget(struct deck_service *s, const struct sci_peer *from, uint32_t token)
-{
-	struct list *pos, *n;
-
-	list_for_each_safe(pos, n, &s->finds) {
-		struct find *f = container_of(pos, struct find, link);
-
-		if (f->from != from || f->token != token)
-			continue;
-		list_del(&f->link);
-		free(f);
-		return;
-	}
 }
 
 static void names_free(struct deck_service *s)
@@ -311,102 +330,79 @@ static void names_free(struct deck_service *s)
 	for (unsigned int i = 0; i < NAME_BUCKETS; i++)
 		while ((l = list_pop(&s->names[i])))
 			free(container_of(l, struct name, link));
-	while ((l = list_pop(&s->finds)))
-		free(container_of(l, struct find, link));
+	while ((l = list_pop(&s->questions)))
+		free(container_of(l, struct question, link));
 }
 
 /* ---- connections to mail boxes of this process ---- */
 
-/* A connection from a mail box to the port that asks for it, under way. */
-struct connect {
-	struct list link;		/* mbox.connects */
-	struct sci_req *req;
-	struct sci_peer *from;		/* connection of the asking service */
-	uint32_t token;
-	int rank;
-};
-
-static void connect_end(struct connect *c, int error)
-{
-	/* a port that has forgotten its question, or died, gets no answer */
-	if (error != -ECANCELED)
-		answer_send(c->from, c->token, error, NULL);
-	list_del(&c->link);
-	free(c);
-}
-
-/* Return whether the attempt goes on after @timeout. Context: world.lock is held. */
-static bool connect_look(struct connect *c, int timeout)
+/* Return whether the attempt goes on after @timeout. */
+static bool connect_look(struct question *q, int timeout)
 {
 	struct sci_status st;
-	int ret = timeout ? sci_wait(c->req, timeout, &st) : sci_test(c->req, &st);
+	int ret = timeout ? sci_wait(q->req, timeout, &st) : sci_test(q->req, &st);
 
 	if (ret == -EAGAIN || ret == -ETIMEDOUT)
 		return true;
 	if (!ret)
-		deck_peer_set_rank(st.peer, c->rank);
-	connect_end(c, ret);
+		deck_peer_set_rank(st.peer, q->rank);
+	question_end(q, ret, NULL);
 	return false;
 }
 
 /* Look at all attempts. Return whether some go on. */
 static bool connects_look(struct deck_world *w)
 {
-	struct list *pos, *n, *c, *m;
+	struct list *pos, *n;
 	bool some = false;
 
 	pthread_mutex_lock(&w->lock);
-	list_for_each_safe(pos, n, &w->boxes)
-		list_for_each_safe(c, m, &container_of(pos, struct deck_mbox, link)->connects)
-			some |= connect_look(container_of(c, struct connect, link), 0);
+	list_for_each_safe(pos, n, &w->service.questions) {
+		struct question *q = container_of(pos, struct question, link);
+
+		some |= q->req && connect_look(q, 0);
+	}
 	pthread_mutex_unlock(&w->lock);
 	return some;
 }
 
-/* Cancel the attempts for a question that its port forgets; @from NULL: those for a dead rank. */
-static void connects_cancel(struct deck_mbox *box, const struct sci_peer *from, uint32_t token,
-			    int rank)
+void deck_connects_end(struct deck_world *w, const struct deck_mbox *box)
 {
 	struct list *pos, *n;
 
-	list_for_each_safe(pos, n, &box->connects) {
-		struct connect *c = container_of(pos, struct connect, link);
+	list_for_each_safe(pos, n, &w->service.questions) {
+		struct question *q = container_of(pos, struct question, link);
 
-		if (from ? c->from == from && c->token == token : c->rank == rank)
-			sci_cancel(c->req);
+		if (q->req && q->box == box)
+			question_end(q, -ENOENT, NULL);
 	}
-}
-
-void deck_connects_end(struct deck_mbox *box)
-{
-	struct list *pos, *n;
-
-	list_for_each_safe(pos, n, &box->connects)
-		connect_end(container_of(pos, struct connect, link), -ENOENT);
 }
 
 /*
  * Begin to connect a mail box to the port that asks for it. An attempt that is not over at once
  * goes on while the service answers other questions.
  */
-static int connect_begin(struct deck_world *w, struct deck_mbox *box,
+static int connect_begin(struct deck_world *w, const struct deck_mbox *box,
 			 const struct deck_note *note, struct sci_peer *from)
 {
-	struct connect *c = malloc(sizeof(*c));
+	struct question *q;
+	struct sci_req *req;
 	int ret;
 
-	if (!c)
-		return -ENOMEM;
-	*c = (struct connect){ .from = from, .token = note->token, .rank = note->rank };
 	/* the port may have ended an earlier connection */
 	sci_progress(box->ep);
-	ret = sci_iconnect(box->ep, &w->ports[note->rank], -1, &c->req);
-	if (ret) {
-		free(c);
+	ret = sci_iconnect(box->ep, &w->ports[note->rank], -1, &req);
+	if (ret)
 		return ret;
+	q = question_new(w, from, note);
+	if (!q) {
+		sci_cancel(req);
+		sci_wait(req, -1, NULL);
+		return -ENOMEM;
 	}
-	list_add_tail(&c->link, &box->connects);
-	connect_look(c, CONNECT_LOOK_MS);
+	q->box = box;
+	q->req = req;
+	connect_look(q, CONNECT_LOOK_MS);
 	return 0;
 }
 
@@ -416,27 +412,14 @@ static void box_accept(struct deck_world *w, const struct deck_note *note,
 	struct list *pos, *n;
 	int ret = -ENOENT;
 
-	pthread_mutex_lock(&w->lock);
 	list_for_each_safe(pos, n, &w->boxes) {
 		struct deck_mbox *box = container_of(pos, struct deck_mbox, link);
 
 		if (box->addr.id == note->addr.id)
 			ret = connect_begin(w, box, note, from);
 	}
-	pthread_mutex_unlock(&w->lock);
 	if (ret)
 		answer_send(from, note->token, ret, NULL);
-}
-
-static void question_forget(struct deck_world *w, const struct sci_peer *from, uint32_t token)
-{
-	struct list *pos, *n;
-
-	find_forget(&w->service, from, token);
-	pthread_mutex_lock(&w->lock);
-	list_for_each_safe(pos, n, &w->boxes)
-		connects_cancel(container_of(pos, struct deck_mbox, link), from, token, -1);
-	pthread_mutex_unlock(&w->lock);
 }
 
 /* Connect the mail box and the service.  This thread drives both endpoints. */
@@ -500,12 +483,9 @@ static void death_handle(struct deck_world *w, int rank, bool tell)
 	if (tell)
 		death_tell_all(w, rank);
 	pthread_mutex_lock(&w->lock);
-	list_for_each_safe(pos, n, &w->boxes) {
-		struct deck_mbox *box = container_of(pos, struct deck_mbox, link);
-
-		connects_cancel(box, NULL, 0, rank);
-		box_wake(w, box);
-	}
+	questions_cancel(w, NULL, 0, rank);
+	list_for_each_safe(pos, n, &w->boxes)
+		box_wake(w, container_of(pos, struct deck_mbox, link));
 	pthread_mutex_unlock(&w->lock);
 }
 
@@ -557,29 +537,29 @@ static bool note_is_valid(const struct deck_world *w, const struct deck_note *no
 static void note_handle(struct deck_world *w, struct sci_peer *from,
 			const struct deck_note *note)
 {
-	struct deck_service *s = &w->service;
-
+	if (note->op == NOTE_DEATH) {
+		death_handle(w, note->rank, false);
+		return;
+	}
+	pthread_mutex_lock(&w->lock);
 	switch (note->op) {
 	case NOTE_CREATE:
-		answer_send(from, note->token, name_create(s, note), NULL);
+		answer_send(from, note->token, name_create(w, note), NULL);
 		break;
 	case NOTE_DESTROY:
-		answer_send(from, note->token, name_destroy(s, note), NULL);
+		answer_send(from, note->token, name_destroy(&w->service, note), NULL);
 		break;
 	case NOTE_FIND:
 	case NOTE_FIND_NOW:
-		name_handle_find(s, from, note);
+		name_handle_find(w, from, note);
 		break;
 	case NOTE_FORGET:
-		question_forget(w, from, note->token);
+		questions_cancel(w, from, note->token, -1);
 		break;
 	case NOTE_OPEN:
 		box_accept(w, note, from);
-		break;
-	case NOTE_DEATH:
-		death_handle(w, note->rank, false);
-		break;
 	}
+	pthread_mutex_unlock(&w->lock);
 }
 
 static bool peer_is_self(const struct deck_world *w, struct sci_peer *from)
@@ -632,7 +612,7 @@ int deck_service_start(struct deck_world *w)
 {
 	struct deck_service *s = &w->service;
 
-	list_init(&s->finds);
+	list_init(&s->questions);
 	for (unsigned int i = 0; i < NAME_BUCKETS; i++)
 		list_init(&s->names[i]);
 	s->dead = calloc((size_t)w->size, sizeof(*s->dead));

@@ -38,8 +38,9 @@ int deck_mbox_reach(struct deck_mbox *box, struct sci_peer **to)
 	return -ENOTCONN;
 }
 
-void deck_connects_end(struct deck_mbox *box)
+void deck_connects_end(struct deck_world *w, const struct deck_mbox *box)
 {
+	(void)w;
 	(void)box;
 }
 
