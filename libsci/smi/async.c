@@ -142,7 +142,13 @@ SMI_API smi_error_t SMI_Mempost(smi_memcpy_handle h)
 	return SMI_SUCCESS;
 }
 
-static int handle_wait(struct smi_memcpy_handle_t_ *h, unsigned int timeout)
+/* Return whether a look with this result leaves the handle as it is. */
+static bool handle_stays(int err)
+{
+	return err == SMI_ERR_PARAM || err == SMI_ERR_NOTPOSTED || err == SMI_ERR_PENDING;
+}
+
+static int handle_look(struct smi_memcpy_handle_t_ *h, unsigned int timeout)
 {
 	int err;
 
@@ -157,51 +163,59 @@ static int handle_wait(struct smi_memcpy_handle_t_ *h, unsigned int timeout)
 		if (err)
 			h->err = err;
 	}
-	err = h->err;
-	handle_end(h);
-	return err;
+	return h->err;
 }
 
-SMI_API smi_error_t SMI_Memwait(smi_memcpy_handle h)
-{
-	SMI_ENTER();
-	return handle_wait(h, SCI_INFINITE_TIMEOUT);
-}
-
-SMI_API smi_error_t SMI_Memtest(smi_memcpy_handle h)
-{
-	SMI_ENTER();
-	return handle_wait(h, 0);
-}
-
+/* All handles end together: a program tests them until none is pending. */
 static int handles_wait(int count, smi_memcpy_handle *handles, smi_error_t *status,
 			unsigned int timeout)
 {
 	int i, err = SMI_SUCCESS;
 
+	if (smi_check_up())
+		return SMI_ERR_NOINIT;
 	if (count < 0 || (count && (!handles || !status)))
 		return SMI_ERR_PARAM;
 	for (i = 0; i < count; i++) {
-		status[i] = handle_wait(handles[i], timeout);
+		status[i] = handle_look(handles[i], timeout);
 		if (status[i] == SMI_ERR_PENDING)
 			err = SMI_ERR_PENDING;
 		else if (status[i] && !err)
 			err = SMI_ERR_OTHER;
 	}
+	for (i = 0; i < count && err != SMI_ERR_PENDING; i++)
+		if (!handle_stays(status[i]))
+			handle_end(handles[i]);
 	return err;
+}
+
+static int handle_wait(smi_memcpy_handle h, unsigned int timeout)
+{
+	smi_error_t status = SMI_ERR_NOINIT;
+
+	handles_wait(1, &h, &status, timeout);
+	return status;
+}
+
+SMI_API smi_error_t SMI_Memwait(smi_memcpy_handle h)
+{
+	return handle_wait(h, SCI_INFINITE_TIMEOUT);
+}
+
+SMI_API smi_error_t SMI_Memtest(smi_memcpy_handle h)
+{
+	return handle_wait(h, 0);
 }
 
 SMI_API smi_error_t SMI_MemwaitAll(int count, smi_memcpy_handle *handles,
 				   smi_error_t *status)
 {
-	SMI_ENTER();
 	return handles_wait(count, handles, status, SCI_INFINITE_TIMEOUT);
 }
 
 SMI_API smi_error_t SMI_MemtestAll(int count, smi_memcpy_handle *handles,
 				   smi_error_t *status)
 {
-	SMI_ENTER();
 	return handles_wait(count, handles, status, 0);
 }
 

@@ -141,6 +141,16 @@ static void beside(void)
 		CHECK_SMI(status[i]);
 		CHECK(!many[i]);
 	}
+	/* tested until none is pending: all end together */
+	for (int i = 0; i < 20; i++) {
+		CHECK_SMI(SMI_Imemcpy(part[peer], here, 4096, 0, &many[0]));
+		CHECK_SMI(SMI_Imemcpy(part[peer] + 4096, here + 4096, BYTES - 4096, 0, &many[1]));
+		while ((err = SMI_MemtestAll(2, many, status)) == SMI_ERR_PENDING)
+			test_pause();
+		CHECK_SMI(err);
+		CHECK(!many[0] && !many[1]);
+	}
+	CHECK(!memcmp(part[peer], here, BYTES));
 	CHECK_EQ(SMI_MemtestAll(1, many, status), SMI_ERR_OTHER);
 	CHECK_EQ(status[0], SMI_ERR_PARAM);
 	CHECK_SMI(SMI_Barrier());
