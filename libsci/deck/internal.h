@@ -16,7 +16,8 @@
  *	world.c			start and end
  *	thread.c, semaphore.c	multiprogramming
  *
- * Locks: world.lock covers the lists. An endpoint's lock is taken inside of it.
+ * Locks: world.lock covers the lists and the questions of the service. An endpoint's lock is taken
+ * inside of it.
  */
 #ifndef LIBSCI_DECK_INTERNAL_H
 #define LIBSCI_DECK_INTERNAL_H

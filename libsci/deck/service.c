@@ -31,7 +31,7 @@
 #define CONTEXT_NOTE	1u
 #define CONTEXT_ANSWER	2u
 #define CONNECT_MS	10000
-#define CONNECT_LOOK_MS	2		/* between looks at connections of mail boxes */
+#define CONNECT_LOOK_MS	4		/* between looks at connections of mail boxes */
 #define DEATH_MS	100		/* how often a question looks for a death */
 
 /* Indices of the requests that the thread waits for. */
