@@ -38,7 +38,7 @@
 
 /* ---- the program ---- */
 
-/* What this process has of one process. */
+/* The state that this process keeps for one process of the program. */
 struct smi_proc {
 	int pid;
 	/* signal.c: signals that have come, and the threads that wait for them */
