@@ -15,8 +15,10 @@
 #define ROUNDS		64u	/* polls between two readings of the clock */
 #define KEEN_US		4	/* microseconds of polling before a wait yields the CPU */
 #define LOOKS		1024u	/* polls between two reads of the daemon's socket */
-#define TAKEN_US	5	/* microseconds of a yield in which another process ran */
-#define CROWDED		64	/* waits that sleep without polling after such a yield */
+#define TAKEN_US	2	/* microseconds of a yield in which another process ran */
+#define CROWDED		16u	/* yields in vain until the CPU counts as free */
+#define YIELDS		8u	/* yields of a wait on a crowded CPU before it sleeps */
+#define SLEEPS		16u	/* waits without a yield after such a sleep */
 
 int64_t pv_now_us(void)
 {
@@ -173,25 +175,27 @@ static int wait_sleep(bool (*done)(void *arg), void *arg, int64_t deadline)
 
 /*
  * A wait polls, yields the CPU once, then sleeps. It reads the time every ROUNDS polls. If
- * another process wants the CPU, polling only uses up this process's share. Then the next
- * CROWDED waits sleep without polling.
+ * another process has run during the yield, the CPU is crowded: polling keeps the CPU from
+ * the process that the wait is for. Then a wait yields after each poll, and sleeps after
+ * YIELDS of them. A yield takes one switch to the other process, a sleep also takes the
+ * system calls of both sides. Among many tasks that wait, yields are in vain: the next SLEEPS
+ * waits sleep at once.
  */
 struct spin {
 	unsigned int rounds;
+	unsigned int yields;
 	int64_t start;
-	bool yielded;
 };
 
-static unsigned int crowded;
+static unsigned int crowded, sleepy;
 
-/* Yield the CPU. Return: whether another process has run. */
-static bool spin_yield(int64_t now)
+static void spin_yield(int64_t now)
 {
 	sched_yield();
-	if (pv_now_us() - now < TAKEN_US)
-		return false;
-	crowded = CROWDED;
-	return true;
+	if (pv_now_us() - now >= TAKEN_US)
+		crowded = CROWDED;
+	else if (crowded)
+		crowded--;
 }
 
 /* Return: whether it is time to sleep. */
@@ -205,18 +209,26 @@ static bool spin_once(struct spin *s)
 		return false;
 	if (pv_peers_unsettled())
 		pv_peers_push();
-	if (crowded) {
-		crowded--;
+	if (crowded && sleepy) {
+		sleepy--;
 		return true;
 	}
 	now = pv_now_us();
+	if (crowded) {
+		if (s->yields++ == YIELDS) {
+			sleepy = SLEEPS;
+			return true;
+		}
+		spin_yield(now);
+		return false;
+	}
 	if (!s->start)
 		s->start = now;
 	if (now - s->start <= KEEN_US)
 		return false;
-	if (!s->yielded) {
-		s->yielded = true;
-		return spin_yield(now);
+	if (!s->yields++) {
+		spin_yield(now);
+		return false;
 	}
 	return now - s->start > SPIN_US;
 }
