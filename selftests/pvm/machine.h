@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "selftests/harness.h"
@@ -91,6 +92,14 @@ static inline void machine_end(void)
 {
 	CHECK_EQ(pvm_halt(), 0);
 	WAIT_UNTIL(!machine_there(), TEST_WAIT_MS);
+}
+
+static inline double machine_now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
 /* The process that started task @tid: the daemon of its host. */

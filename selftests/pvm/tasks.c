@@ -12,6 +12,7 @@
 
 #define LONG_SIZE	(3 << 20)
 #define LATE		20	/* tasks that enrol late */
+#define KILLS		10	/* daemons that are killed, one after the other */
 
 /* Send back what comes until a message with tag 99. */
 static int child_echo(void)
@@ -568,6 +569,39 @@ TEST(exported_variables_reach_children)
 	CHECK(pvm_recv(tid, 1) > 0);
 	CHECK_EQ(pvm_unpackf("%16s", value), 0);
 	CHECK(!strcmp(value, "v1"));
+	machine_end();
+}
+
+TEST(a_killed_daemon_is_notified_each_time)
+{
+	char *names[] = { (char *)"node8", (char *)"node12" };
+	double least = 1e9, most = 0;
+	int hosts[2], tid, gone;
+
+	machine_begin();
+	CHECK_EQ(pvm_addhosts(names, 2, hosts), 2);
+	for (int i = 0; i < KILLS; i++) {
+		double t;
+
+		CHECK_EQ(pvm_spawn(machine_self, (char *[]){ (char *)"echo", NULL }, PvmTaskHost,
+				   names[0], 1, &tid), 1);
+		message_int(tid, 2, i);
+		CHECK_EQ(reply_int(tid, 2), i);
+		CHECK_EQ(pvm_notify(PvmHostDelete, 1, 1, hosts), 0);
+		t = machine_now_ms();
+		CHECK_EQ(kill(machine_daemon(tid), SIGKILL), 0);
+		CHECK(pvm_recv(-1, 1) > 0);
+		t = machine_now_ms() - t;
+		least = t < least ? t : least;
+		most = t > most ? t : most;
+		CHECK_EQ(pvm_upkint(&gone, 1, 1), 0);
+		CHECK_EQ(gone, hosts[0]);
+		CHECK_EQ(pvm_addhosts(names, 1, hosts), 1);
+		/* this task may still have a connection to the task with the old id */
+		CHECK(hosts[0] != gone);
+	}
+	test_note("HostDelete comes %.1f to %.1f ms after SIGKILL of a daemon, %d kills", least,
+		  most, KILLS);
 	machine_end();
 }
 

@@ -421,21 +421,37 @@ void host_failed(struct host *h, int error)
 }
 
 /*
+ * Return a free index; 0: all are taken. The one of a host that has gone is used again as late
+ * as possible: tasks may not know yet that the tasks of that host have ended, and new tasks
+ * would get their ids.
+ */
+static int index_new(void)
+{
+	static int last = 1;
+
+	for (int i = 2; i <= (int)HOST_MAX; i++) {
+		last = last < (int)HOST_MAX ? last + 1 : 2;
+		if (!hosts[last])
+			return last;
+	}
+	return 0;
+}
+
+/*
  * Begin to start a host; a hoster starts it later. Return: 0, or a PVM error.
  * @made: the host
  */
 static int host_add(const char *name, struct add *a, int slot, struct host **made)
 {
 	struct host *h;
-	int index = 2, ret;
+	int index, ret;
 
 	if (!host_name_good(name))
 		return PvmNoHost;
 	if (host_by_name(name))
 		return PvmDupHost;
-	while (index <= (int)HOST_MAX && hosts[index])
-		index++;
-	h = index <= (int)HOST_MAX ? host_new(index, name, ARCH_NAME) : NULL;
+	index = index_new();
+	h = index ? host_new(index, name, ARCH_NAME) : NULL;
 	if (!h)
 		return PvmOutOfRes;
 	h->hosted = hoster;
