@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Hosts and tasks that come and go while others work. */
+/*
+ * Hosts and tasks that come and go while others work.
+ *
+ * Hosts are virtual nodes.  With SCI_TEST_PVM_HOSTS=NAME,NAME they are machines with these
+ * names, and a host ends when the caller kills its machine: the caller does so when the test
+ * has made the file SCI_TEST_PVM_KILL.
+ */
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/wait.h>
 
 #include "selftests/pvm/machine.h"
 
-#ifdef __SANITIZE_ADDRESS__
+#if TEST_ASAN || TEST_TSAN
 #define TALKERS	40
 #define TASKS	100
 #else
@@ -16,6 +23,7 @@
 #endif
 #define TOKENS	20
 #define BATCH	10
+#define HOSTS	3
 
 enum { ALL = 5, TOKEN, PING, PONG, END, TASK_GONE, HOST_GONE, NO_TAG };
 
@@ -83,16 +91,72 @@ static void talk_check(const int *tids, const int *hosts, int n)
 	WAIT_UNTIL(ping(tid) > before, TEST_WAIT_MS);
 }
 
+/* Name the hosts of a test besides the first one. Return: their number. */
+static int hosts_name(char **names)
+{
+	static char text[] = "node8,node12,node16";
+	char *machines = getenv("SCI_TEST_PVM_HOSTS"), *save;
+	int n = 0;
+
+	for (char *p = strtok_r(machines ? machines : text, ",", &save); p && n < HOSTS;
+	     p = strtok_r(NULL, ",", &save))
+		names[n++] = p;
+	return n;
+}
+
+/* Have the host of task @tid end at once. */
+static void host_kill(int tid)
+{
+	const char *file = getenv("SCI_TEST_PVM_KILL");
+
+	if (file)
+		close(open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	else
+		CHECK_EQ(kill(machine_daemon(tid), SIGKILL), 0);
+}
+
+/* Kill the host of @tid, and ping @tid until a notification says that the host has ended. */
+static void host_kill_noticed(int tid)
+{
+	double last = machine_now_ms(), most = last + 5 * TEST_WAIT_MS;
+	int host;
+
+	message_empty(tid, PING);
+	host_kill(tid);
+	while (pvm_nrecv(-1, HOST_GONE) <= 0) {
+		if (pvm_nrecv(tid, PONG) > 0) {
+			last = machine_now_ms();
+			message_empty(tid, PING);
+		}
+		CHECK(machine_now_ms() < most);
+		test_pause();
+	}
+	pvm_upkint(&host, 1, 1);
+	CHECK_EQ(host, pvm_tidtohost(tid));
+	test_note("HostDelete comes %.1f ms after the last answer of the host", machine_now_ms() - last);
+}
+
+static int task_of(const int *tids, int host)
+{
+	int i = 0;
+
+	while (i < TALKERS && pvm_tidtohost(tids[i]) != host)
+		i++;
+	CHECK(i < TALKERS);
+	return tids[i];
+}
+
+/* One host is deleted and one is killed. Those whose machine runs are added again. */
 TEST(hosts_come_and_go_while_tasks_talk)
 {
-	char *names[] = { (char *)"node8", (char *)"node12", (char *)"node16" };
-	int hosts[3], again[2], tids[TALKERS], tid, gone = 0, left = 0, result;
+	char *names[HOSTS];
+	int hosts[HOSTS], again[2], tids[TALKERS], tid, gone = 0, left = 0, result;
+	int n = hosts_name(names), back = getenv("SCI_TEST_PVM_KILL") ? 1 : 2;
 
 	machine_begin();
-	CHECK_EQ(pvm_addhosts(names, 3, hosts), 3);
+	CHECK_EQ(pvm_addhosts(names, n, hosts), n);
 	machine_spawn("talk", TALKERS, tids);
 	CHECK_EQ(pvm_notify(PvmTaskExit, TASK_GONE, TALKERS, tids), 0);
-	CHECK_EQ(pvm_notify(PvmHostDelete, HOST_GONE, 3, hosts), 0);
 	pvm_initsend(PvmDataDefault);
 	pvm_pkint(tids, TALKERS, 1);
 	CHECK_EQ(pvm_mcast(tids, TALKERS, ALL), 0);
@@ -101,15 +165,11 @@ TEST(hosts_come_and_go_while_tasks_talk)
 	for (int i = 0; i < TOKENS; i++)
 		CHECK_EQ(pvm_send(tids[i], TOKEN), 0);
 	talk_check(tids, hosts, 0);
+	CHECK_EQ(pvm_notify(PvmHostDelete, HOST_GONE, 2, hosts), 0);
 	CHECK_EQ(pvm_delhosts(names, 1, &result), 1);
+	CHECK(pvm_recv(-1, HOST_GONE) > 0);
 	talk_check(tids, hosts, 1);
-	for (int i = 0; i < TALKERS; i++)
-		if (pvm_tidtohost(tids[i]) == hosts[1]) {
-			CHECK_EQ(kill(machine_daemon(tids[i]), SIGKILL), 0);
-			break;
-		}
-	CHECK(pvm_recv(-1, HOST_GONE) > 0);
-	CHECK(pvm_recv(-1, HOST_GONE) > 0);
+	host_kill_noticed(task_of(tids, hosts[1]));
 	for (int i = 0; i < TALKERS; i++)
 		gone += pvm_tidtohost(tids[i]) == hosts[0] || pvm_tidtohost(tids[i]) == hosts[1];
 	CHECK(gone > 0 && gone < TALKERS);
@@ -119,7 +179,7 @@ TEST(hosts_come_and_go_while_tasks_talk)
 		CHECK(pvm_tidtohost(tid) == hosts[0] || pvm_tidtohost(tid) == hosts[1]);
 	}
 	talk_check(tids, hosts, 2);
-	CHECK_EQ(pvm_addhosts(names, 2, again), 2);
+	CHECK_EQ(pvm_addhosts(names, back, again), back);
 	talk_check(tids, hosts, 2);
 	for (int i = 0; i < TALKERS; i++)
 		if (pvm_pstat(tids[i]) == PvmOk) {
@@ -230,10 +290,16 @@ TEST(tasks_that_end_leave_the_daemon_and_their_parent_as_they_were)
 {
 	struct holds daemon = { 0 }, parent = { 0 };
 	unsigned int n = test_calls(TASKS / BATCH);
-	int batch[BATCH], n_tasks, tids[TALKERS] = { 0 };
+	int batch[BATCH], n_tasks, hosts[HOSTS], tids[TALKERS] = { 0 };
+	char *names[HOSTS];
 	pid_t master = 0;
 
 	machine_begin();
+	if (getenv("SCI_TEST_PVM_HOSTS")) {
+		int m = hosts_name(names);
+
+		CHECK_EQ(pvm_addhosts(names, m, hosts), m);
+	}
 	for (unsigned int i = 0; i < n; i++) {
 		machine_spawn("talk", BATCH, batch);
 		CHECK_EQ(pvm_notify(PvmTaskExit, TASK_GONE, BATCH, batch), 0);
@@ -242,7 +308,9 @@ TEST(tasks_that_end_leave_the_daemon_and_their_parent_as_they_were)
 		CHECK_EQ(pvm_mcast(batch, BATCH, ALL), 0);
 		for (int j = 0; j < BATCH; j++)
 			ping(batch[j]);
-		master = machine_daemon(batch[0]);
+		for (int j = 0; j < BATCH; j++)
+			if (pvm_tidtohost(batch[j]) == pvm_tidtohost(pvm_mytid()))
+				master = machine_daemon(batch[j]);
 		for (int j = 0; j < BATCH; j++)
 			if (j % 2)
 				CHECK_EQ(pvm_kill(batch[j]), 0);
