@@ -87,6 +87,8 @@ struct peer;
 /* The state of this task. A process is at most one task. */
 struct task {
 	int sock;			/* to the daemon; -1: not enrolled */
+	int watch;			/* descriptor of pvm_getfds(); -1: none */
+	uint32_t watch_events;		/* what it waits for at the daemon's socket */
 	struct sci_ep *ep;
 	struct sci_addr addr;
 	int host;			/* tid of the daemon's host */
@@ -212,6 +214,13 @@ int64_t pv_now_us(void);
 
 /* Take in the messages that have arrived. Return: their number. */
 int pv_take_in(void);
+
+/*
+ * Make pv_me.watch, a descriptor that becomes readable when a message of a task or of the daemon
+ * arrives. Return: 0 or a negative errno value.
+ */
+int pv_watch_begin(void);
+void pv_watch_end(void);
 
 /* ---- buf.c ---- */
 

@@ -23,6 +23,7 @@ PVM_API int pvmtoplvl = 1;
 
 struct task pv_me = {
 	.sock = -1,
+	.watch = -1,
 	.inbox = { &pv_me.inbox, &pv_me.inbox },
 	.late = { &pv_me.late, &pv_me.late },
 };
@@ -246,6 +247,7 @@ void pv_task_leave(void)
 	if (pv_me.ep)
 		sci_ep_close(pv_me.ep);
 	pv_me.ep = NULL;
+	pv_watch_end();
 	if (pv_me.sock >= 0)
 		close(pv_me.sock);
 	pv_me.sock = -1;
@@ -353,16 +355,14 @@ PVM_API int pvm_tidtohost(int tid)
 
 PVM_API int pvm_getfds(int **fds)
 {
-	static int fd[2];
 	int ret = pv_task_ready();
 
 	if (ret < 0)
 		return lpvmerr("pvm_getfds", ret);
 	if (!fds)
 		return lpvmerr("pvm_getfds", PvmBadParam);
-	fd[0] = pv_me.sock;
-	fd[1] = sci_ep_fd(pv_me.ep);
-	sci_ep_arm(pv_me.ep);
-	*fds = fd;
-	return 2;
+	if (pv_watch_begin())
+		return lpvmerr("pvm_getfds", PvmOutOfRes);
+	*fds = &pv_me.watch;
+	return 1;
 }

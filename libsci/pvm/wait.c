@@ -9,7 +9,9 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <time.h>
+#include <unistd.h>
 
 #define SPIN_US		20	/* microseconds of polling before a wait sleeps */
 #define ROUNDS		64u	/* polls between two readings of the clock */
@@ -233,7 +235,7 @@ static bool spin_once(struct spin *s)
 	return now - s->start > SPIN_US;
 }
 
-int pv_wait_for(bool (*done)(void *arg), void *arg, int64_t deadline)
+static int wait_until(bool (*done)(void *arg), void *arg, int64_t deadline)
 {
 	struct spin s = { 0 };
 	unsigned int looks = 0;
@@ -271,4 +273,58 @@ int pv_wait_for(bool (*done)(void *arg), void *arg, int64_t deadline)
 		if (ret)
 			return done(arg) ? 0 : ret;
 	}
+}
+
+/* ---- the descriptor for the program's own loop ---- */
+
+/*
+ * The program waits for one descriptor, which stands for the endpoint and the daemon's socket.
+ * The endpoint's descriptor becomes readable if it has been armed. If it cannot be armed,
+ * because a message has arrived, the descriptor must be readable at once: it then waits for
+ * the daemon's socket to be writable, which it is.
+ */
+static void watch_arm(void)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+
+	if (take_any() || sci_ep_arm(pv_me.ep))
+		e.events |= EPOLLOUT;
+	if (e.events != pv_me.watch_events &&
+	    !epoll_ctl(pv_me.watch, EPOLL_CTL_MOD, pv_me.sock, &e))
+		pv_me.watch_events = e.events;
+}
+
+int pv_watch_begin(void)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+
+	if (pv_me.watch < 0) {
+		pv_me.watch = epoll_create1(EPOLL_CLOEXEC);
+		if (pv_me.watch < 0)
+			return -errno;
+		if (epoll_ctl(pv_me.watch, EPOLL_CTL_ADD, pv_me.sock, &e) ||
+		    epoll_ctl(pv_me.watch, EPOLL_CTL_ADD, sci_ep_fd(pv_me.ep), &e)) {
+			pv_watch_end();
+			return -ENOMEM;
+		}
+		pv_me.watch_events = e.events;
+	}
+	watch_arm();
+	return 0;
+}
+
+void pv_watch_end(void)
+{
+	if (pv_me.watch >= 0)
+		close(pv_me.watch);
+	pv_me.watch = -1;
+}
+
+int pv_wait_for(bool (*done)(void *arg), void *arg, int64_t deadline)
+{
+	int ret = wait_until(done, arg, deadline);
+
+	if (pv_me.watch >= 0 && pv_me.sock >= 0)
+		watch_arm();
+	return ret;
 }

@@ -3,6 +3,7 @@
 /* Several tasks and hosts: spawning, long messages, notifications, ends of all kinds. */
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -184,6 +185,25 @@ TEST(messages_of_all_lengths_come_back)
 }
 
 /* Messages to tasks that have not enrolled wait, however many tasks there are. */
+/* Programs like xep wait for the first descriptor alone, together with their own. */
+TEST(a_message_makes_the_first_descriptor_readable)
+{
+	struct pollfd p = { .events = POLLIN };
+	int tid, *fds;
+
+	machine_begin();
+	machine_spawn("echo", 1, &tid);
+	CHECK(pvm_getfds(&fds) >= 1);
+	p.fd = fds[0];
+	for (int i = 0; i < 1000; i++) {
+		message_int(tid, 5, i);
+		do
+			CHECK_EQ(poll(&p, 1, TEST_WAIT_MS), 1);
+		while (pvm_nrecv(tid, 5) <= 0);
+	}
+	machine_end();
+}
+
 TEST(messages_wait_for_many_tasks_to_enrol)
 {
 	char dir[] = "/tmp/pvm-tasks-XXXXXX", fifo[64];
