@@ -18,6 +18,8 @@
 #include "libsci/team/boot_server.h"
 #include "libsci/team/team.h"
 
+#define PAUSE_MS	10		/* between two looks at all processes, without memory */
+
 enum ended { RUNS, EXITED, FAILED };
 
 /* A process that the launcher serves. */
@@ -97,6 +99,21 @@ static void served_input(struct sci_team_launcher *l, uint32_t rank)
 	boot_server_ended(l->server, rank, atomic_load(&s->ended) != EXITED);
 }
 
+/*
+ * Wait for events. The kernel may have no memory to poll many descriptors, but it needs none to
+ * poll one: then look at each of them, again and again, with a pause between the rounds.
+ */
+static void launcher_poll(struct sci_team_launcher *l, nfds_t n)
+{
+	int events = 0;
+
+	if (poll(l->polled, n, -1) >= 0 || errno != ENOMEM)
+		return;
+	for (nfds_t i = 0; i < n; i++)
+		if (poll(&l->polled[i], 1, i + 1 < n || events ? 0 : PAUSE_MS) > 0)
+			events++;
+}
+
 static void *launcher_main(void *arg)
 {
 	struct sci_team_launcher *l = arg;
@@ -111,8 +128,7 @@ static void *launcher_main(void *arg)
 				l->polled[i].events |= POLLOUT;
 		}
 		l->polled[n] = (struct pollfd){ .fd = l->stop, .events = POLLIN };
-		if (poll(l->polled, n + 1, -1) < 0)
-			continue;
+		launcher_poll(l, n + 1);
 		if (l->polled[n].revents)
 			return NULL;
 		for (uint32_t i = 0; i < n; i++) {

@@ -4,11 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <sci/team.h>
@@ -16,6 +19,24 @@
 #include "selftests/harness.h"
 
 #define N	3
+
+/* ---- a kernel without memory ---- */
+
+static _Atomic bool poll_fails;		/* in other threads than the test's own */
+static _Thread_local bool main_thread;
+
+int poll(struct pollfd *p, nfds_t n, int timeout)
+{
+	const struct timespec ts = { timeout / 1000, timeout % 1000 * 1000000L };
+
+	if (n > 1 && !main_thread && atomic_load(&poll_fails)) {
+		errno = ENOMEM;
+		return -1;
+	}
+	return ppoll(p, n, timeout < 0 ? NULL : &ts, NULL);
+}
+
+/* ---- processes ---- */
 
 static struct sci_team_launcher *launcher;
 static _Atomic int aborted;		/* rank and status of the process that aborts */
@@ -79,6 +100,20 @@ TEST(children_are_a_team)
 		peer_join(p[i]);
 		CHECK_EQ(sci_team_launcher_ended(launcher, i, 0), 0);
 	}
+	sci_team_launcher_close(launcher);
+}
+
+TEST(a_launcher_serves_processes_though_the_kernel_has_no_memory_to_poll)
+{
+	struct peer *p[N];
+
+	main_thread = true;
+	atomic_store(&poll_fails, true);
+	launcher_start();
+	for (int i = 0; i < N; i++)
+		p[i] = member_spawn(i, member);
+	for (int i = 0; i < N; i++)
+		peer_join(p[i]);
 	sci_team_launcher_close(launcher);
 }
 
