@@ -21,7 +21,10 @@ static int coll_start(struct sci_coll *c)
 
 	if (ret)
 		return ret;
-	return c->team->flat ? flat_start(c) : plan_start(c);
+	if (c->team->flat)
+		return flat_start(c);
+	plan_start(c);
+	return 0;
 }
 
 /* Make a step. A call that fails breaks its team. */
@@ -44,7 +47,7 @@ static int coll_step(struct sci_coll *c)
 	if (ret)
 		team_break(t, ret);
 	if (c->plan)
-		plan_free(c);
+		plan_end(c);
 	return ret;
 }
 
@@ -123,8 +126,10 @@ static int coll_run(struct sci_coll *c)
 {
 	struct sci_team *t = c->team;
 	uint64_t k = 0;
-	int at = 0, ret;
+	int at = 0, ret = t->flat ? 0 : plan_prepare(c, true);
 
+	if (ret)
+		return ret;
 	if (sci_load_acquire(&t->queued)) {
 		coll_queue(c);
 		return coll_wait(c, -1);
@@ -143,6 +148,7 @@ static int coll_run(struct sci_coll *c)
 static int coll_launch(const struct sci_coll *args, struct sci_coll **out)
 {
 	struct sci_coll *c;
+	int ret;
 
 	if (!out)
 		return -EINVAL;
@@ -150,6 +156,11 @@ static int coll_launch(const struct sci_coll *args, struct sci_coll **out)
 	if (!c)
 		return -ENOMEM;
 	*c = *args;
+	ret = c->team->flat ? 0 : plan_prepare(c, false);
+	if (ret) {
+		free(c);
+		return ret;
+	}
 	coll_queue(c);
 	*out = c;
 	return 0;

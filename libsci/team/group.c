@@ -32,6 +32,7 @@ void team_free(struct sci_team *t)
 	free(t->node_sizes);
 	free(t->shift);
 	free(t->leads);
+	plan_free(t->plan);
 	free(t);
 }
 
@@ -101,6 +102,7 @@ int team_new(struct team_world *w, const int *world_ranks, int n, struct sci_tea
 	t->world = w;
 	t->size = n;
 	t->rank = -1;
+	t->told = n;
 	list_init(&t->link);
 	list_init(&t->queue);
 	t->members = calloc(size, sizeof(*t->members));
@@ -121,9 +123,12 @@ int team_new(struct team_world *w, const int *world_ranks, int n, struct sci_tea
 	groups_number(t);
 	flat_open(t);
 	symmetric_view(t);
-	ret = t->flat ? 0 : near_team(t);
-	if (ret)
-		goto err;
+	if (!t->flat) {
+		ret = near_team(t);
+		ret = ret ? ret : plan_reserve(t);
+		if (ret)
+			goto err;
+	}
 	*out = t;
 	return 0;
 err:
@@ -424,6 +429,13 @@ static int rank_wait(struct team_world *w, int rank, struct sci_req *req)
 	return ret;
 }
 
+/* A send or receive without memory for a request waits for one. */
+static int rank_retry(struct team_world *w, int rank)
+{
+	world_poll(w);
+	return world_dead(w, rank);
+}
+
 static int rank_send(struct team_world *w, int rank, uint32_t context, uint64_t tag,
 		     const void *buf, size_t len)
 {
@@ -431,7 +443,8 @@ static int rank_send(struct team_world *w, int rank, uint32_t context, uint64_t 
 	struct sci_req *req;
 	int ret = world_peer(w, rank, &p);
 
-	ret = ret ? ret : sci_itsend(p, context, tag, buf, len, &req);
+	while (!ret && (ret = sci_itsend(p, context, tag, buf, len, &req)) == -ENOMEM)
+		ret = rank_retry(w, rank);
 	return ret ? ret : rank_wait(w, rank, req);
 }
 
@@ -442,8 +455,25 @@ static int rank_recv(struct team_world *w, int rank, uint32_t context, uint64_t 
 	struct sci_req *req;
 	int ret = world_peer(w, rank, &p);
 
-	ret = ret ? ret : sci_itrecv(w->ep, p, context, tag, 0, buf, len, &req);
+	while (!ret && (ret = sci_itrecv(w->ep, p, context, tag, 0, buf, len, &req)) == -ENOMEM)
+		ret = rank_retry(w, rank);
 	return ret ? ret : rank_wait(w, rank, req);
+}
+
+/*
+ * Make sure that there is memory for the peers of the exchange. Return -EAGAIN if there is
+ * none: the other members do not know of the call yet.
+ */
+static int create_peers(struct sci_team *t, const int *ranks, int n)
+{
+	for (int i = 0; i < n; i++) {
+		struct sci_peer *p;
+
+		if ((!i || ranks[0] == t->rank) && ranks[i] != t->rank &&
+		    world_peer(t->world, t->members[ranks[i]].world, &p) == -ENOMEM)
+			return -EAGAIN;
+	}
+	return 0;
 }
 
 /*
@@ -510,6 +540,9 @@ int sci_team_create(struct sci_team *team, const int *ranks, int n, struct sci_t
 	if (ret)
 		return ret;
 	*out = NULL;
+	ret = create_peers(team, ranks, n);
+	if (ret)
+		return ret;
 	tag = members_hash(team, ranks, n);
 	memset(&mine, 0, sizeof(mine));
 	world = calloc((size_t)n, sizeof(*world));

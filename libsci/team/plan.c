@@ -3,6 +3,7 @@
 
 #include "libsci/team/plan.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 static struct plan_step *step_add(struct plan *p, enum plan_kind kind)
@@ -77,17 +78,17 @@ void plan_round(struct plan *p)
 struct sci_coll *plan_near(struct plan *p, struct sci_team *near, enum coll_kind kind,
 			   int root)
 {
-	struct sci_coll *c = calloc(1, sizeof(*c));
+	struct sci_coll *c = &p->near[p->nears];
 	struct plan_step *s;
 
+	assert(p->nears < 2);
 	plan_round(p);
-	s = c ? step_add(p, PLAN_NEAR) : NULL;
+	s = step_add(p, PLAN_NEAR);
 	plan_round(p);
-	if (!s) {
-		free(c);
-		p->error = -ENOMEM;
+	if (!s)
 		return NULL;
-	}
+	p->nears++;
+	memset(c, 0, sizeof(*c));
 	c->team = near;
 	c->kind = kind;
 	c->root = root;
@@ -97,10 +98,110 @@ struct sci_coll *plan_near(struct plan *p, struct sci_team *near, enum coll_kind
 
 uint8_t *plan_tmp(struct plan *p, int i, size_t len)
 {
-	p->tmp[i] = malloc(len ? len : 1);
-	if (!p->tmp[i])
+	struct plan_tmp *t = &p->tmp[i];
+
+	if (t->kept && len <= t->kept_len)
+		return t->kept;
+	t->more = malloc(len ? len : 1);
+	if (!t->more)
 		p->error = -ENOMEM;
-	return p->tmp[i];
+	return t->more;
+}
+
+/* ---- memory ---- */
+
+/* Remove all steps. The memory stays. */
+static void plan_clear(struct plan *p)
+{
+	for (int i = 0; i < 3; i++) {
+		free(p->tmp[i].more);
+		p->tmp[i].more = NULL;
+	}
+	p->n = p->at = p->next = 0;
+	p->phase = PLAN_LOCAL;
+	p->round = p->nears = 0;
+	p->error = 0;
+}
+
+void plan_free(struct plan *p)
+{
+	if (!p)
+		return;
+	plan_clear(p);
+	for (int i = 0; i < 3; i++)
+		free(p->tmp[i].kept);
+	free(p->steps);
+	free(p);
+}
+
+/* Find the peers of all messages, so that their memory is there, too. */
+static int plan_peers(struct sci_coll *c, struct plan *p)
+{
+	struct sci_team *t = c->team;
+
+	for (size_t i = 0; i < p->n; i++) {
+		struct plan_step *s = &p->steps[i];
+
+		/* message_start() reports other errors */
+		if ((s->kind == PLAN_SEND || s->kind == PLAN_RECV) &&
+		    world_peer(t->world, t->members[s->rank].world, &s->peer) == -ENOMEM)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int plan_fill(struct sci_coll *c, struct plan *p)
+{
+	plan_build(c, p);
+	return p->error ? p->error : plan_peers(c, p);
+}
+
+int plan_prepare(struct sci_coll *c, bool blocking)
+{
+	struct plan *p = blocking ? c->team->plan : calloc(1, sizeof(*p));
+	int ret = p ? plan_fill(c, p) : -ENOMEM;
+
+	if (!ret)
+		c->plan = p;
+	else if (blocking)
+		plan_clear(p);
+	else
+		plan_free(p);
+	return ret;
+}
+
+/* Keep the memory that a call of this kind, with @len bytes of each member, needs. */
+static int plan_keep(struct sci_team *t, enum coll_kind kind, size_t len)
+{
+	static const struct sci_op bytes = { .size = 1 };
+	struct sci_coll c = { .team = t, .kind = kind, .op = &bytes, .n = len, .len = len };
+	struct plan *p = t->plan;
+	int ret = plan_fill(&c, p);
+
+	for (int i = 0; i < 3; i++) {
+		struct plan_tmp *tmp = &p->tmp[i];
+
+		if (!tmp->more)
+			continue;
+		free(tmp->kept);
+		tmp->kept = tmp->more;
+		tmp->kept_len = kind == COLL_ALLGATHER ? len * (size_t)t->size : len;
+		tmp->more = NULL;
+	}
+	plan_clear(p);
+	return ret;
+}
+
+int plan_reserve(struct sci_team *t)
+{
+	int ret;
+
+	t->plan = calloc(1, sizeof(*t->plan));
+	if (!t->plan)
+		return -ENOMEM;
+	ret = plan_keep(t, COLL_BARRIER, 0);
+	ret = ret ? ret : plan_keep(t, COLL_ALLREDUCE, TEAM_KEPT_REDUCE);
+	return ret ? ret : plan_keep(t, COLL_ALLGATHER, TEAM_KEPT_GATHER);
 }
 
 /* ---- execution ---- */
@@ -108,15 +209,14 @@ uint8_t *plan_tmp(struct plan *p, int i, size_t len)
 static int message_start(struct sci_coll *c, struct plan_step *s)
 {
 	struct team_world *w = c->team->world;
-	struct sci_peer *peer;
-	int ret = world_peer(w, c->team->members[s->rank].world, &peer);
+	int ret = s->peer ? 0 : world_peer(w, c->team->members[s->rank].world, &s->peer);
 
 	if (ret)
 		return ret;
 	if (s->kind == PLAN_SEND)
-		return sci_itsend(peer, TEAM_CTX_COLL, c->plan->tag, s->from, s->len,
+		return sci_itsend(s->peer, TEAM_CTX_COLL, c->plan->tag, s->from, s->len,
 				  &s->req);
-	return sci_itrecv(w->ep, peer, TEAM_CTX_COLL, c->plan->tag, 0, s->to, s->len,
+	return sci_itrecv(w->ep, s->peer, TEAM_CTX_COLL, c->plan->tag, 0, s->to, s->len,
 			  &s->req);
 }
 
@@ -125,34 +225,47 @@ static bool plan_in_round(const struct plan *p, size_t i)
 	return i < p->n && p->steps[i].round == p->steps[p->at].round;
 }
 
+/* Start a step if it belongs to the phase. */
+static int step_start(struct sci_coll *c, struct plan_step *s)
+{
+	enum plan_phase phase = c->plan->phase;
+
+	switch (s->kind) {
+	case PLAN_COPY:
+		if (phase == PLAN_LOCAL)
+			memcpy(s->to, s->from, s->len);
+		return 0;
+	case PLAN_FOLD:
+		if (phase == PLAN_LOCAL)
+			c->op->fn(s->to, s->from, s->len / c->op->size, c->op->arg);
+		return 0;
+	case PLAN_NEAR:
+		return phase == PLAN_LOCAL ? flat_start(s->near) : 0;
+	case PLAN_RECV:
+		return phase == PLAN_RECEIVES ? message_start(c, s) : 0;
+	default:
+		return phase == PLAN_SENDS ? message_start(c, s) : 0;
+	}
+}
+
+/*
+ * Start the steps of the round: receives before sends, so that no message is unexpected. If
+ * there is no memory for the request of a message, return -EAGAIN: the next call goes on with
+ * it, when other requests have completed.
+ */
 static int round_start(struct sci_coll *c)
 {
 	struct plan *p = c->plan;
-	int ret = 0;
+	int ret;
 
-	for (size_t i = p->at; plan_in_round(p, i); i++) {
-		struct plan_step *s = &p->steps[i];
-
-		if (s->kind == PLAN_COPY)
-			memcpy(s->to, s->from, s->len);
-		else if (s->kind == PLAN_FOLD)
-			c->op->fn(s->to, s->from, s->len / c->op->size, c->op->arg);
-		else if (s->kind == PLAN_NEAR)
-			ret = flat_start(s->near);
-		if (ret)
-			return ret;
-	}
-	/* post the receives first, so that no message is unexpected */
-	for (int send = 0; send < 2; send++)
-		for (size_t i = p->at; plan_in_round(p, i); i++) {
-			struct plan_step *s = &p->steps[i];
-
-			if (s->kind == (send ? PLAN_SEND : PLAN_RECV))
-				ret = message_start(c, s);
+	for (; p->phase < PLAN_STARTED; p->phase++) {
+		for (; plan_in_round(p, p->next); p->next++) {
+			ret = step_start(c, &p->steps[p->next]);
 			if (ret)
-				return ret;
+				return ret == -ENOMEM ? -EAGAIN : ret;
 		}
-	p->started = true;
+		p->next = p->at;
+	}
 	return 0;
 }
 
@@ -188,8 +301,9 @@ static int round_look(struct sci_coll *c)
 		c->at++;
 		if (!ret && s->kind == PLAN_RECV && status.len != s->len)
 			ret = -EMSGSIZE;	/* the members have passed different lengths */
+		/* -ENOMEM would say that nothing has happened */
 		if (ret)
-			return member_result(ret);
+			return ret == -ENOMEM ? -ENOBUFS : member_result(ret);
 	}
 	return busy ? -EAGAIN : 0;
 }
@@ -202,20 +316,24 @@ int plan_step(struct sci_coll *c)
 	while (p->at < p->n) {
 		unsigned int round = p->steps[p->at].round;
 
-		if (!p->started)
-			ret = round_start(c);
-		ret = ret ? ret : round_look(c);
+		ret = round_start(c);
+		if (!ret || ret == -EAGAIN) {
+			int look = round_look(c);
+
+			ret = look ? look : ret;
+		}
 		if (ret)
 			return ret;
 		while (p->at < p->n && p->steps[p->at].round == round)
 			p->at++;
-		p->started = false;
+		p->next = p->at;
+		p->phase = PLAN_LOCAL;
 		c->k++;
 	}
 	return 0;
 }
 
-void plan_free(struct sci_coll *c)
+void plan_end(struct sci_coll *c)
 {
 	struct plan *p = c->plan;
 
@@ -227,24 +345,16 @@ void plan_free(struct sci_coll *c)
 			sci_cancel(s->req);
 		while (s->req && sci_wait(s->req, 1, NULL) == -ETIMEDOUT)
 			world_poll(c->team->world);
-		free(s->near);
 	}
-	for (int i = 0; i < 3; i++)
-		free(p->tmp[i]);
-	free(p->steps);
-	free(p);
 	c->plan = NULL;
+	if (p == c->team->plan)
+		plan_clear(p);
+	else
+		plan_free(p);
 }
 
-int plan_start(struct sci_coll *c)
+void plan_start(struct sci_coll *c)
 {
-	struct plan *p = calloc(1, sizeof(*p));
-
-	if (!p)
-		return -ENOMEM;
 	c->step = plan_step;
-	c->plan = p;
-	p->tag = c->team->uid << 24 | (c->team->seq++ & 0xffffff);
-	plan_build(c, p);
-	return p->error;
+	c->plan->tag = c->team->uid << 24 | (c->team->seq++ & 0xffffff);
 }

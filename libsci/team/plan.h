@@ -7,6 +7,11 @@
  * rounds. All messages of a round are under way together. The next round begins when they
  * have completed. Copies and folds are executed at the beginning of their round, in order,
  * before its messages start. A call of the near team has a round of its own, too.
+ *
+ * A plan is built, with all memory that it needs, before its first message. So a member without
+ * memory returns -ENOMEM when the other members do not depend on it yet, and can call again.
+ * Each team has a plan for blocking calls. team_new() reserves its memory, so that the library
+ * can always exchange errors and hellos.
  */
 #ifndef LIBSCI_TEAM_PLAN_H
 #define LIBSCI_TEAM_PLAN_H
@@ -23,19 +28,33 @@ struct plan_step {
 	uint8_t *to;
 	size_t len;
 	struct sci_coll *near;
+	struct sci_peer *peer;
 	struct sci_req *req;
 };
+
+/* Memory for a partial result. Short ones use @kept, which stays for the next call. */
+struct plan_tmp {
+	uint8_t *kept;
+	size_t kept_len;
+	uint8_t *more;			/* for this call alone; NULL: it uses @kept */
+};
+
+/* The phases of a round. */
+enum plan_phase { PLAN_LOCAL, PLAN_RECEIVES, PLAN_SENDS, PLAN_STARTED };
 
 struct plan {
 	struct plan_step *steps;
 	size_t n;
 	size_t room;
 	size_t at;			/* first step of the current round */
+	size_t next;			/* first step that the phase has not started */
+	enum plan_phase phase;
 	unsigned int round;		/* new steps belong to this round */
-	bool started;			/* the messages of the current round are under way */
 	int error;			/* of a step that could not be added */
 	uint64_t tag;
-	uint8_t *tmp[3];		/* memory for partial results */
+	struct plan_tmp tmp[3];
+	struct sci_coll near[2];	/* calls of the near team */
+	unsigned int nears;
 };
 
 /* These functions add a step. An error is kept in plan->error. */

@@ -89,6 +89,7 @@ struct region_hello {
 	uint64_t len;
 	int64_t error;
 };
+_Static_assert(sizeof(struct region_hello) <= TEAM_KEPT_GATHER, "exchanged without memory");
 
 static int region_map(struct sci_team *t, struct team_region *r,
 		      const struct region_hello *all)

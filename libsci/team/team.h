@@ -45,7 +45,10 @@
 #define TEAM_CTX_CREATE	(SCI_TEAM_CONTEXT + 1)
 #define TEAM_CTX_REPLY	(SCI_TEAM_CONTEXT + 2)
 #define TEAM_CTX_BYE	(SCI_TEAM_CONTEXT + 4)
+#define TEAM_CTX_BROKEN	(SCI_TEAM_CONTEXT + 5)
 #define TEAM_REGIONS	64u		/* heap, extensions, registered memory */
+#define TEAM_KEPT_REDUCE	4096u	/* bytes of a blocking reduction that needs no memory */
+#define TEAM_KEPT_GATHER	64u	/* ... of each member's part of an allgather */
 #define TEAM_ATOMIC	(SCI_HANDLER_LIBRARY + 0)
 #define TEAM_ATOMIC_REPLY	(SCI_HANDLER_LIBRARY + 1)
 
@@ -184,6 +187,7 @@ struct team_hello {
 	int32_t error;
 	uint32_t reserved;
 };
+_Static_assert(sizeof(struct team_hello) <= TEAM_KEPT_GATHER, "exchanged without memory");
 
 struct flat_area;
 
@@ -206,6 +210,7 @@ struct sci_team {
 	size_t *shift;
 	uint64_t uid;
 	int error;			/* the team is broken: no more collective calls */
+	int told;			/* members below this rank know it */
 	int deaths;			/* world->deaths at the last check */
 	unsigned int shrinks;		/* attempts to shrink the team */
 	uint8_t *part;			/* NULL, or whether a member takes part in these */
@@ -224,6 +229,7 @@ struct sci_team {
 	int groups;			/* number of groups */
 	int group;			/* group of this member */
 	uint32_t seq;
+	struct plan *plan;		/* of blocking calls; NULL if @flat */
 	/* coll.c */
 	struct list queue;		/* protected by world->lock */
 	int queued;			/* calls in it */
@@ -246,6 +252,10 @@ static inline bool rank_ok(const struct sci_team *t, int rank)
 /* Return 0, -ECONNRESET if a member is dead, or the error of a broken team. */
 int team_check(struct sci_team *t);
 
+/*
+ * Make all collective calls of the team fail, and tell the other members why. All learn of a
+ * death, -ECONNRESET, from the launcher.
+ */
 void team_break(struct sci_team *t, int error);
 
 /* Make a team of @n world ranks. Context: all members pass the same list. */
@@ -396,9 +406,16 @@ void flat_open(struct sci_team *t);
 
 /* Wait until no live member reads this member's area any more. */
 void flat_bye(struct sci_team *t);
-int plan_start(struct sci_coll *c);
+
+/* Allocate the memory of the plan of blocking calls. */
+int plan_reserve(struct sci_team *t);
+void plan_free(struct plan *p);
+
+/* Make the plan of a call. After -ENOMEM nothing has happened. */
+int plan_prepare(struct sci_coll *c, bool blocking);
+void plan_start(struct sci_coll *c);
 int plan_step(struct sci_coll *c);
-void plan_free(struct sci_coll *c);
+void plan_end(struct sci_coll *c);
 
 /* Step the queued calls of all teams. Context: world->lock is not held. */
 void colls_poll(struct team_world *w);

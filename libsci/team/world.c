@@ -170,11 +170,61 @@ int world_dead(const struct team_world *w, int rank)
 	return sci_load_acquire(&w->ranks[rank].dead);
 }
 
+/* Return the tag of the message that breaks a team. Its last 24 bits are the error. */
+static uint64_t broken_tag(const struct sci_team *t, int error)
+{
+	return t->uid << 24 | (uint32_t)-error;
+}
+
+/* Tell the members that do not know it yet. A member that cannot be told now is told later. */
+static void broken_tell(struct sci_team *t, int error)
+{
+	struct sci_send send = { .context = TEAM_CTX_BROKEN, .tag = broken_tag(t, error),
+				 .flags = SCI_SEND_TAGGED | SCI_SEND_COPY };
+	struct team_world *w = t->world;
+
+	for (; t->told < t->size; t->told++) {
+		int rank = t->members[t->told].world, ret;
+		struct sci_peer *peer;
+
+		if (rank == w->rank || world_dead(w, rank))
+			continue;
+		ret = world_peer(w, rank, &peer);
+		ret = ret ? ret : sci_isendm(peer, &send, NULL);
+		if (ret == -EAGAIN || ret == -ENOMEM)
+			return;
+	}
+}
+
+/* Look whether another member has broken the team. */
+static void broken_hear(struct sci_team *t)
+{
+	struct sci_status status;
+	struct sci_msg *msg;
+
+	if (sci_load_relaxed(&t->error) ||
+	    sci_tmatch(t->world->ep, NULL, TEAM_CTX_BROKEN, broken_tag(t, 0), 0xffffff, 0, &msg,
+		       &status))
+		return;
+	sci_store_relaxed(&t->error, -(int)(status.tag & 0xffffff));
+	sci_store_relaxed(&t->world->broken, true);
+	sci_msg_free(msg);
+}
+
 void team_break(struct sci_team *t, int error)
 {
-	if (!sci_load_relaxed(&t->error))
-		sci_store_relaxed(&t->error, error);
-	sci_store_relaxed(&t->world->broken, true);
+	struct team_world *w = t->world;
+
+	sci_store_relaxed(&w->broken, true);
+	if (sci_load_relaxed(&t->error))
+		return;
+	sci_store_relaxed(&t->error, error);
+	if (error == -ECONNRESET)
+		return;
+	pthread_mutex_lock(&w->broken_lock);
+	t->told = 0;
+	broken_tell(t, error);
+	pthread_mutex_unlock(&w->broken_lock);
 }
 
 /*
@@ -191,6 +241,9 @@ static void broken_poll(struct team_world *w)
 	list_for_each_safe(pos, n, &w->teams) {
 		struct sci_team *t = container_of(pos, struct sci_team, link);
 
+		broken_hear(t);
+		if (sci_load_relaxed(&t->error))
+			broken_tell(t, t->error);
 		while (sci_load_relaxed(&t->error) &&
 		       !sci_tmatch(w->ep, NULL, TEAM_CTX_COLL, t->uid << 24, 0xffffff, 0,
 				   &msg, NULL))
@@ -212,6 +265,7 @@ void world_poll(struct team_world *w)
 		return;
 	sci_store_relaxed(&w->poll_ms, now + DEATHS_MS);
 	deaths_look(w);
+	broken_poll(w);
 }
 
 int team_check(struct sci_team *t)

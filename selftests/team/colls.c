@@ -611,3 +611,27 @@ TEST(parts_of_a_team)
 	s.memory = "node";
 	ranks_run_arg(8, 4, parts, &s, false);
 }
+
+/* ---- errors ---- */
+
+/* Member 1 passes another length, and only this member can see it. */
+static void wrong_length(void *arg)
+{
+	char buf[8] = "";
+	struct sci_team *t;
+	int me;
+
+	(void)arg;
+	setenv("SCI_TEAM_MEMORY", "none", 1);
+	CHECK_EQ(sci_team_open(&t, NULL), 0);
+	me = sci_team_rank(t);
+	CHECK_EQ(sci_team_bcast(t, 0, buf, me == 1 ? 4 : 8), me == 1 ? -EMSGSIZE : 0);
+	CHECK_EQ(sci_team_barrier(t), -EMSGSIZE);
+	CHECK_EQ(sci_team_barrier(t), -EMSGSIZE);
+	CHECK_EQ(sci_team_close(t), 0);
+}
+
+TEST(an_error_of_a_member_breaks_the_team_for_all)
+{
+	ranks_run_arg(3, 3, wrong_length, NULL, false);
+}

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "libsci/team/boot.h"
 #include "selftests/ranks.h"
@@ -88,6 +89,8 @@ static void exhaust(int (*call)(void), void (*undo)(void))
 			atomic_store(&allocations, n);
 		mine.ret = call();
 		atomic_store(&allocations, -1);
+		if (mine.ret == -EAGAIN && rank == size - 1)
+			mine.ret = call();	/* the others wait for it */
 		mine.refused = atomic_load(&refused);
 		CHECK_EQ(sci_team_allgather(all, &mine, sizeof(mine), them), 0);
 		for (int i = 0; i < size; i++)
@@ -148,6 +151,140 @@ static int extend(void)
 static void give_back(void)
 {
 	CHECK_EQ(sci_team_free(all, block), 0);
+}
+
+/* ---- collective calls through messages ---- */
+
+#define LONG	(96u << 10)		/* bytes: more than the team keeps, and than one segment */
+
+static size_t part;			/* bytes of each member */
+static uint8_t *in, *out;		/* parts of all members */
+
+static int barrier(void)
+{
+	return sci_team_barrier(all);
+}
+
+static int bcast(void)
+{
+	return sci_team_bcast(all, 1, rank == 1 ? in : out, part);
+}
+
+static int allreduce(void)
+{
+	return sci_team_allreduce(all, in, out, part / 4, sci_op(SCI_OP_MAX, SCI_TYPE_UINT32));
+}
+
+static int reduce(void)
+{
+	return sci_team_reduce(all, 1, in, out, part / 4, sci_op(SCI_OP_MAX, SCI_TYPE_UINT32));
+}
+
+static int scatter_sums(void)
+{
+	return sci_team_reduce_scatter(all, in, out, part / 4,
+				       sci_op(SCI_OP_MAX, SCI_TYPE_UINT32));
+}
+
+static int scan(void)
+{
+	return sci_team_scan(all, in, out, part / 4, sci_op(SCI_OP_MAX, SCI_TYPE_UINT32));
+}
+
+static int gather(void)
+{
+	return sci_team_gather(all, 1, in, part, out);
+}
+
+static int scatter(void)
+{
+	return sci_team_scatter(all, 1, in, out, part);
+}
+
+static int allgather(void)
+{
+	return sci_team_allgather(all, in, part, out);
+}
+
+static int alltoall(void)
+{
+	return sci_team_alltoall(all, in, out, part);
+}
+
+/* The same call in its other form. */
+static int ibarrier(void)
+{
+	struct sci_coll *c;
+	int ret = sci_team_ibarrier(all, &c);
+
+	return ret ? ret : sci_coll_wait(c, -1);
+}
+
+static int iallreduce(void)
+{
+	struct sci_coll *c;
+	int ret = sci_team_iallreduce(all, in, out, part / 4,
+				      sci_op(SCI_OP_MAX, SCI_TYPE_UINT32), &c);
+
+	return ret ? ret : sci_coll_wait(c, -1);
+}
+
+/*
+ * The memory of a member ends in @call. If the member gets -ENOMEM, it calls again, and the
+ * others, which wait for it, get the result of one call.
+ */
+static void repeat(int (*call)(void))
+{
+	int32_t missed, most;
+	int n = 0;
+
+	do {
+		int ret;
+
+		CHECK(n < 1000);
+		memset(out, 0, part * (size_t)size);
+		atomic_store(&refused, false);
+		if (rank == size - 1)
+			atomic_store(&allocations, n++);
+		ret = call();
+		atomic_store(&allocations, -1);
+		if (ret && rank == size - 1) {
+			CHECK_EQ(ret, -ENOMEM);
+			ret = call();
+		}
+		CHECK_EQ(ret, 0);
+		missed = atomic_load(&refused);
+		CHECK_EQ(sci_team_allreduce(all, &missed, &most, 1,
+					    sci_op(SCI_OP_MAX, SCI_TYPE_INT32)), 0);
+	} while (most);
+}
+
+static void repeats(void)
+{
+	static int (*const calls[])(void) = {
+		barrier, bcast, allreduce, reduce, scatter_sums, scan, gather, scatter,
+		allgather, alltoall, ibarrier, iallreduce,
+	};
+
+	setenv("SCI_TEAM_MEMORY", "node", 1);
+	open_all();
+	in = malloc(LONG * (size_t)size);
+	out = malloc(LONG * (size_t)size);
+	CHECK(in && out);
+	memset(in, rank + 1, LONG * (size_t)size);
+	for (part = 8; part <= LONG; part *= 16)
+		for (unsigned int i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+			repeat(calls[i]);
+			if (calls[i] == allreduce || calls[i] == iallreduce)
+				CHECK_EQ(out[part - 1], size);
+			if (calls[i] == bcast && rank != 1)
+				CHECK_EQ(out[part - 1], 2);
+			if (calls[i] == allgather || calls[i] == alltoall)
+				CHECK_EQ(out[part * (size_t)size - 1], size);
+		}
+	free(in);
+	free(out);
+	CHECK_EQ(sci_team_close(all), 0);
 }
 
 /* ---- shrinking ---- */
@@ -213,6 +350,19 @@ static void calls(void)
 	exhaust(allocate, give_back);
 	exhaust(extend, give_back);
 	CHECK_EQ(sci_team_close(all), 0);
+}
+
+/* The same, if the members of different nodes exchange messages. */
+static void calls_far(void)
+{
+	setenv("SCI_TEAM_MEMORY", "node", 1);
+	calls();
+}
+
+static void shrinks_far(void)
+{
+	setenv("SCI_TEAM_MEMORY", "node", 1);
+	shrinks();
 }
 
 /* ---- opening ---- */
@@ -305,3 +455,8 @@ TEST(calls_fail_in_all_members_of_5_on_2) { memory_of_one(5, 2, calls); }
 TEST(calls_fail_in_all_members_of_16_on_4) { memory_of_one(16, 4, calls); }
 TEST(shrinking_goes_on_without_a_member_of_2) { memory_of_one(2, 1, shrinks); }
 TEST(shrinking_goes_on_without_a_member_of_5_on_2) { memory_of_one(5, 2, shrinks); }
+TEST(far_calls_fail_in_all_members_of_5_on_2) { memory_of_one(5, 2, calls_far); }
+TEST(far_calls_fail_in_all_members_of_6_on_3) { memory_of_one(6, 3, calls_far); }
+TEST(far_shrinking_goes_on_without_a_member_of_5_on_2) { memory_of_one(5, 2, shrinks_far); }
+TEST(collective_calls_are_repeated_by_3_on_3) { memory_of_one(3, 3, repeats); }
+TEST(collective_calls_are_repeated_by_4_on_2) { memory_of_one(4, 2, repeats); }

@@ -263,7 +263,8 @@ int sci_team_split_node(struct sci_team *team, struct sci_team **out);
  * This is a collective call of the members in @ranks, which all pass the same list. Other
  * members need not call.
  * Return: 0; -ENOMEM, -ENOSPC: some member in @ranks is out of resources, and no member gets
- * the team; -ECONNRESET: a member has died.
+ * the team; -EAGAIN: the caller has no memory to reach the others, which wait until it calls
+ * again; -ECONNRESET: a member has died.
  */
 int sci_team_create(struct sci_team *team, const int *ranks, int n,
 		    struct sci_team **out);
@@ -614,9 +615,12 @@ size_t sci_type_size(enum sci_type type);
  * there is no exception. Arguments that only the root uses are ignored on other members.
  *
  * When a call returns, the caller may reuse its buffers. Only a barrier, and calls in which each
- * member gets something from every other member, wait for all members.
+ * member gets something from every other member, wait for all members. After -ENOMEM nothing has
+ * happened: the other members wait until this member has made the call again. Every other error
+ * breaks the team: all later collective calls return that error, on all members.
  * Return: 0; -EMSGSIZE: the members have passed different lengths, which not every call detects;
- * -ECONNRESET: a member has died; -ENOMEM.
+ * -ECONNRESET: a member has died; -ENOMEM: the caller has no memory for the call; -ENOBUFS: the
+ * memory of a member ended during the call.
  */
 int sci_team_barrier(struct sci_team *team);
 int sci_team_bcast(struct sci_team *team, int root, void *buf, size_t len);
