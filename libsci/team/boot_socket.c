@@ -21,8 +21,8 @@ struct boot_socket {
 	int fd_flags;			/* flags of the descriptor before open */
 	bool gone;			/* the launcher has ended */
 	bool incomplete;		/* a rank has left or died: no gather can complete */
-	unsigned int *dead;		/* unreported deaths, from [first_dead] to [ndead] */
-	unsigned int first_dead, ndead, dead_room;
+	unsigned int *dead;		/* deaths; [first_dead] is the first unreported one */
+	unsigned int first_dead, ndead;
 };
 
 static struct boot_socket *to_socket(const struct sci_boot *boot)
@@ -79,18 +79,11 @@ static int socket_send(struct boot_socket *s, enum boot_type type, int arg,
 	return ret == -ECONNRESET ? socket_gone(s) : ret;
 }
 
+/* Keep a death. A rank dies once, so there is room. */
 static int dead_add(struct boot_socket *s, unsigned int rank)
 {
-	unsigned int room = s->dead_room ? 2 * s->dead_room : 8;
-	unsigned int *dead;
-
-	if (s->ndead == s->dead_room) {
-		dead = realloc(s->dead, room * sizeof(*dead));
-		if (!dead)
-			return -ENOMEM;
-		s->dead = dead;
-		s->dead_room = room;
-	}
+	if (s->ndead == s->boot.info.size)
+		return -EPROTO;
 	s->dead[s->ndead++] = rank;
 	s->incomplete = true;
 	return 0;
@@ -274,6 +267,20 @@ static const struct boot_ops socket_ops = {
 	.close = socket_close,
 };
 
+/*
+ * Make sure that values and notices need no more memory: other ranks wait for them. A read
+ * begins with less than one frame in the buffer.
+ */
+static int socket_reserve(struct boot_socket *s)
+{
+	const size_t most = sizeof(struct boot_frame) + SCI_BOOT_NAME_MAX + 1 + SCI_BOOT_VALUE_MAX;
+	int ret = boot_bytes_reserve(&s->stream.output, most);
+
+	ret = ret ? ret : boot_bytes_reserve(&s->stream.input, most + BOOT_READ_SIZE);
+	s->dead = malloc(s->boot.info.size * sizeof(*s->dead));
+	return s->dead ? ret : -ENOMEM;
+}
+
 static int socket_welcome(struct boot_socket *s)
 {
 	struct sci_boot_info *info = &s->boot.info;
@@ -301,6 +308,9 @@ static int socket_welcome(struct boot_socket *s)
 	if (!s->boot.nodes)
 		return -ENOMEM;
 	memcpy(s->boot.nodes, w->nodes, w->size * sizeof(w->nodes[0]));
+	ret = socket_reserve(s);
+	if (ret)
+		return ret;
 	/* earlier notices were for an earlier program with this socket */
 	s->incomplete = false;
 	s->first_dead = s->ndead = 0;

@@ -9,8 +9,6 @@
 
 #include "libsci/team/boot_wire.h"
 
-#define READ_SIZE	16384		/* bytes; a read has at least this much room */
-
 void boot_stream_free(struct boot_stream *s)
 {
 	free(s->input.data);
@@ -33,7 +31,7 @@ int boot_bytes_reserve(struct boot_bytes *b, size_t n)
 	if (b->room - b->to >= n)
 		return 0;
 	while (room < used + n)
-		room = room ? 2 * room : READ_SIZE;
+		room = room ? 2 * room : BOOT_READ_SIZE;
 	data = realloc(b->data, room);
 	if (!data)
 		return -ENOMEM;
@@ -55,7 +53,7 @@ int boot_stream_fill(struct boot_stream *s)
 	ssize_t n;
 	int ret;
 
-	ret = boot_bytes_reserve(b, READ_SIZE);
+	ret = boot_bytes_reserve(b, BOOT_READ_SIZE);
 	if (ret)
 		return ret;
 	do {

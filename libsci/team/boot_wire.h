@@ -29,6 +29,7 @@
 
 #define BOOT_VERSION		2
 #define BOOT_PAYLOAD_MAX	(1u << 30)
+#define BOOT_READ_SIZE		16384		/* bytes; a read has at least this much room */
 #define BOOT_ALL		UINT32_MAX	/* instead of a rank: to all ranks */
 
 enum boot_type {

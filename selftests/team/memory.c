@@ -443,6 +443,36 @@ static void open_without_memory(unsigned int n, unsigned int nodes)
 TEST(opening_fails_in_all_processes_of_2) { open_without_memory(2, 1); }
 TEST(opening_fails_in_all_processes_of_4_on_2) { open_without_memory(4, 2); }
 
+/* Rank 1 dies while rank 2 has no memory and waits for a value of it. */
+static void learns(void *arg)
+{
+	struct sci_boot *boot;
+	unsigned int dead;
+	char value;
+	size_t len = 1;
+
+	(void)arg;
+	CHECK_EQ(sci_boot_open(&boot, NULL), 0);
+	CHECK_EQ(sci_boot_barrier(boot), 0);
+	if (ranks_rank() == 1)
+		ranks_die_in(0);
+	atomic_store(&allocations, ranks_rank() == 2 ? 0 : -1);
+	CHECK_EQ(sci_boot_get(boot, 1, "none", &value, &len), -ECONNRESET);
+	CHECK_EQ(sci_boot_died(boot, &dead), 0);
+	CHECK_EQ(dead, 1);
+	CHECK_EQ(sci_boot_publish(boot, "some", "x", 1), 0);
+	CHECK_EQ(sci_boot_get(boot, ranks_rank(), "some", &value, &len), 0);
+	atomic_store(&allocations, -1);
+	sci_boot_close(boot);
+}
+
+TEST(a_death_is_learned_without_memory)
+{
+	if (TEST_ASAN || TEST_TSAN)
+		SKIP("the sanitizer has an allocator of its own");
+	ranks_run_arg(3, 1, learns, NULL, true);
+}
+
 static void memory_of_one(unsigned int n, unsigned int nodes, void (*fn)(void))
 {
 	if (TEST_ASAN || TEST_TSAN)
