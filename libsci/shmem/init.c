@@ -210,8 +210,6 @@ static void shmem_start(const char *call, int requested)
 
 	if (shmem.team)
 		return;
-	if (requested < SHMEM_THREAD_MULTIPLE)
-		attr.flags = SCI_TEAM_SINGLE_THREAD;
 	shmem_ok_of(call, sci_team_open(&shmem.team, &attr), "cannot join the other PEs");
 	shmem.my_pe = sci_team_rank(shmem.team);
 	shmem.n_pes = sci_team_size(shmem.team);
@@ -224,6 +222,8 @@ static void shmem_start(const char *call, int requested)
 	shmem.serves = false;
 	for (size_t i = 0; i < own->ranks; i++)
 		shmem.serves |= own->shift[i] == 1;
+	if (shmem.serves)
+		shmem_ok_of(call, serve_start(), "cannot start a thread");
 	view_set(shmem.debug ? &nothing : own);
 	/* by the standard, a return from main() finalises */
 	if (!registered)
@@ -265,6 +265,8 @@ EXPORT void shmem_finalize(void)
 	if (!sci_team_quiet(shmem.team))
 		sci_team_barrier(shmem.team);
 	teams_exit();
+	if (shmem.serves)
+		serve_stop();
 	sci_team_close(shmem.team);
 	view_set(&nothing);
 	shmem.team = NULL;

@@ -140,6 +140,10 @@ size_t memory_left(const void *addr);
 /* Forget all allocations: the team's heap is gone. */
 void memory_exit(void);
 
+/* Start or stop the thread that serves PEs for which @shmem.serves is set. Return 0 or -errno. */
+int serve_start(void);
+void serve_stop(void);
+
 /* ---- teams and contexts ---- */
 
 /* Return the team of a handle, or NULL for SHMEM_TEAM_INVALID and invalid handles. */

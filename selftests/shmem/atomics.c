@@ -380,3 +380,23 @@ PES_TEST(a_pe_that_only_tries_serves_the_others, 2)
 	}
 	shmem_barrier_all();
 }
+
+/* A PE that makes no call serves the others, too. Not with Open MPI 4.1.4: its PEs wait for ever. */
+PES_TEST(a_pe_that_computes_serves_the_others, 2)
+{
+	static long word, flag;
+
+	if (OPEN_MPI)
+		return;
+	word = flag = 0;
+	shmem_barrier_all();
+	if (me == n_pes - 1) {
+		CHECK_EQ(shmem_long_atomic_fetch_add(&word, 1, 0), 0);
+		shmem_long_p(&flag, 1, 0);
+	} else if (!me) {
+		while (!*(volatile long *)&flag)
+			;
+		CHECK_EQ(word, 1);
+	}
+	shmem_barrier_all();
+}

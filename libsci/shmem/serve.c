@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * OpenSHMEM programs may compute without a call, and the calls of other PEs must still
+ * complete. Puts and gets do. An atomic of a PE that loads and stores do not reach needs
+ * progress of its target: then a thread makes it.
+ */
+
+#include "libsci/base/thread.h"
+#include "libsci/shmem/internal.h"
+
+#define SERVE_MS	2u		/* pause between two looks */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t stopped;
+static pthread_t thread;
+static bool stop;
+
+static void *serve_run(void *arg)
+{
+	pthread_mutex_lock(&lock);
+	while (!stop) {
+		struct timespec end = sci_deadline(SERVE_MS);
+
+		sci_team_progress(arg);
+		sci_cond_wait(&stopped, &lock, SERVE_MS, &end);
+	}
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+int serve_start(void)
+{
+	sci_cond_init(&stopped);
+	stop = false;
+	return sci_thread_start(&thread, serve_run, shmem.team, "sci-shmem");
+}
+
+void serve_stop(void)
+{
+	pthread_mutex_lock(&lock);
+	stop = true;
+	pthread_cond_signal(&stopped);
+	pthread_mutex_unlock(&lock);
+	pthread_join(thread, NULL);
+	pthread_cond_destroy(&stopped);
+}
