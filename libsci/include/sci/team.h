@@ -500,7 +500,9 @@ struct sci_words {
  * @found: is set to the number of these
  *
  * If a call has seen the change of a word, the caller also sees the puts that came before the
- * change.
+ * change. A call that has waited for some time sleeps. Puts, signals and atomics of other members
+ * wake it. A store through sci_team_ptr() does not: the call looks at the words again after an
+ * eighth of the time that it has waited, and after at most 5 ms.
  * Return: 0; with a timeout of 0 -EAGAIN, otherwise -ETIMEDOUT: the condition is not satisfied;
  * -ENOENT: _any and _some have no word left (_all returns 0); -ECONNRESET: the condition is
  * not satisfied, and a member of the team has died.
