@@ -178,6 +178,17 @@ TEST(three_pes_that_share_no_memory)
 {
 	ranks_run_arg(3, 1, pes_fn, (void *)"none", false);
 }
+
+static inline void pes_lossy_fn(void *memory)
+{
+	setenv("SCI_FAULT", "loss=0.1,seed=25", 1);
+	pes_fn(memory);
+}
+
+TEST(three_pes_that_lose_packets)
+{
+	ranks_run_arg(3, 3, pes_lossy_fn, (void *)"none", false);
+}
 #endif
 
 #endif

@@ -364,3 +364,43 @@ SIGNAL_SIZED(64, 8)
 SIGNAL_SIZED(128, 16)
 SIGNAL_SIZED(mem, 1)
 #endif
+
+/* ---- contexts ---- */
+
+/* The puts of a context have arrived after its quiet. */
+PES_TEST(contexts_complete_their_own_transfers, 2)
+{
+	enum { CONTEXTS = 4, WORDS = 1000 };
+	static long from[CONTEXTS][WORDS], to[CONTEXTS][WORDS], got[CONTEXTS][WORDS];
+	static const long options[CONTEXTS] = {
+		0, SHMEM_CTX_SERIALIZED, SHMEM_CTX_PRIVATE, SHMEM_CTX_PRIVATE | SHMEM_CTX_NOSTORE,
+	};
+	shmem_ctx_t ctx[CONTEXTS];
+
+	for (int c = 0; c < CONTEXTS; c++) {
+		CHECK_EQ(shmem_ctx_create(options[c], &ctx[c]), 0);
+		for (int i = 0; i < WORDS; i++) {
+			from[c][i] = me * 10000 + c * WORDS + i;
+			to[c][i] = got[c][i] = -1;
+		}
+	}
+	shmem_barrier_all();
+	for (int c = 0; c < CONTEXTS; c++)
+		shmem_ctx_long_put_nbi(ctx[c], to[c], from[c], WORDS, RIGHT);
+	for (int c = CONTEXTS - 1; c >= 0; c--) {
+		shmem_ctx_quiet(ctx[c]);
+		shmem_ctx_long_get_nbi(ctx[c], got[c], to[c], WORDS, RIGHT);
+		shmem_ctx_quiet(ctx[c]);
+		for (int i = 0; i < WORDS; i++)
+			CHECK_EQ(got[c][i], from[c][i]);
+	}
+	/* destroying a context completes its puts */
+	for (int c = 0; c < CONTEXTS; c++) {
+		shmem_ctx_long_put_nbi(ctx[c], to[c] + 1, from[c], 1, RIGHT);
+		shmem_ctx_destroy(ctx[c]);
+	}
+	shmem_barrier_all();
+	for (int c = 0; c < CONTEXTS; c++)
+		CHECK_EQ(to[c][1], LEFT * 10000 + c * WORDS);
+	shmem_barrier_all();
+}

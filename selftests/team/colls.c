@@ -22,6 +22,7 @@ struct setting {
 	const char *memory;
 	unsigned int rounds;
 	unsigned int seed;
+	const char *fault;		/* SCI_FAULT; NULL: none */
 };
 
 /* The same numbers on all members. */
@@ -453,6 +454,8 @@ static void all_calls(void *arg)
 
 	setenv("SCI_TEAM_MEMORY", s->memory, 1);
 	setenv("SCI_SYMMETRIC_SIZE", "4M", 1);
+	if (s->fault)
+		setenv("SCI_FAULT", s->fault, 1);
 	CHECK_EQ(sci_team_open(&t, NULL), 0);
 	CHECK_EQ(sci_team_size(t), s->n);
 	CHECK_EQ(sci_team_nodes(t), s->nodes);
@@ -465,12 +468,18 @@ static void all_calls(void *arg)
 	CHECK_EQ(sci_team_close(t), 0);
 }
 
+static void settings_faulty(unsigned int n, unsigned int nodes, const char *memory,
+			    unsigned int rounds, const char *fault)
+{
+	struct setting s = { n, nodes, memory, test_calls(rounds), n * 100 + nodes, fault };
+
+	ranks_run_arg(n, nodes, all_calls, &s, false);
+}
+
 static void settings(unsigned int n, unsigned int nodes, const char *memory,
 		     unsigned int rounds)
 {
-	struct setting s = { n, nodes, memory, test_calls(rounds), n * 100 + nodes };
-
-	ranks_run_arg(n, nodes, all_calls, &s, false);
+	settings_faulty(n, nodes, memory, rounds, NULL);
 }
 
 TEST(a_process_alone)
@@ -523,6 +532,19 @@ TEST(sixteen_members_on_four_nodes)
 	settings(16, 4, "node", 30);
 }
 
+/* A tenth of the packets is lost, late or doubled. */
+#define LOSSY	"loss=0.1,reorder=0.1,dup=0.1,seed=25"
+
+TEST(three_far_members_lose_packets)
+{
+	settings_faulty(3, 3, "none", 30, LOSSY);
+}
+
+TEST(eight_members_on_four_nodes_lose_packets)
+{
+	settings_faulty(8, 4, "node", 20, LOSSY);
+}
+
 /* ---- many calls at once, and in parts of a team ---- */
 
 static void many_at_once(void *arg)
@@ -553,7 +575,7 @@ static void many_at_once(void *arg)
 
 TEST(many_calls_at_once)
 {
-	struct setting s = { 4, 1, "all", 0, 0 };
+	struct setting s = { 4, 1, "all", 0, 0, NULL };
 
 	ranks_run_arg(4, 1, many_at_once, &s, false);
 	s.memory = "node";
@@ -605,7 +627,7 @@ static void parts(void *arg)
 
 TEST(parts_of_a_team)
 {
-	struct setting s = { 8, 4, "all", 0, 0 };
+	struct setting s = { 8, 4, "all", 0, 0, NULL };
 
 	ranks_run_arg(8, 4, parts, &s, false);
 	s.memory = "node";
