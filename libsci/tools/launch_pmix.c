@@ -4,8 +4,8 @@
  * `sci run --pmix`: the server side of libpmix, for ranks that are MPI programs
  *
  * All ranks are on one machine, so libpmix answers them itself.  It keeps its files in a
- * directory that the guard removes.  Its thread answers the ranks; the agent calls it only
- * before it starts them.
+ * directory.  The agent and the guard both remove it, because one of them may be killed.  Its
+ * thread answers the ranks; the agent calls it only before it starts them.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -48,6 +48,7 @@ static struct {
 } pmix;
 
 static pmix_nspace_t nspace;
+static const char *directory = "";	/* of the server's files */
 
 static const char *pmix_load(void)
 {
@@ -206,6 +207,7 @@ const char *pmix_start(const struct agent_job *job, char dir[PATH_MAX])
 
 	if (error)
 		return error;
+	directory = dir;
 	snprintf(dir, PATH_MAX, "%s/sci-pmix.XXXXXX", tmp && *tmp ? tmp : "/tmp");
 	if (!mkdtemp(dir)) {
 		*dir = '\0';
@@ -239,6 +241,7 @@ void pmix_stop(void)
 {
 	if (*nspace)
 		pmix.remove_job(nspace, NULL, NULL);
+	pmix_directory_remove(directory);
 }
 
 #else

@@ -906,6 +906,21 @@ static void kill_many(const char *hosts)
 	}
 }
 
+/* The same with the server for MPI programs. */
+TEST(SIGKILL_of_any_process_of_a_job_with_PMIx)
+{
+	unsigned int times = test_calls(20), seed = 7;
+
+	mpi_begin();
+	for (unsigned int i = 0; i < times; i++) {
+		struct job j = START("-n", "4", "--pmix", "@tree");
+
+		seed = seed * 1103515245 + 12345;
+		killed_at(&j, seed / 65536 % (TEST_ASAN ? 400 : 100), i % 4, seed >> 8);
+	}
+	mpi_end();
+}
+
 TEST(SIGKILL_of_any_process_of_a_job)
 {
 	kill_many("localhost");
