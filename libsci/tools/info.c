@@ -79,8 +79,8 @@ static void huge_pages_describe(struct info *in)
 	fact_print(in, "huge_pages", text);
 }
 
-/* Print the variables. @shm: the fabric has virtual clusters */
-static void environment_print(struct info *in, bool shm)
+/* Print the variables. @clusters: the fabric has virtual clusters */
+static void environment_print(struct info *in, bool clusters)
 {
 	const char *spec = env_get("SCI_FABRIC", "auto");
 	const char *colon = strchr(spec, ':');
@@ -88,11 +88,11 @@ static void environment_print(struct info *in, bool shm)
 
 	snprintf(own, sizeof(own), "default-%u", geteuid());
 	fact_print(in, "fabric_asked", spec);
-	if (shm)
+	if (clusters)
 		fact_print(in, "cluster", colon && colon[1] ? colon + 1 : own);
 	fact_print(in, "segment_mode", env_get("SCI_MODE", "0600"));
 	huge_pages_describe(in);
-	if (shm)
+	if (clusters)
 		fact_print(in, "rundir",
 			   env_get("SCI_RUNDIR", "none (abstract sockets)"));
 	fact_print(in, "faults", env_get("SCI_FAULT", "none"));
@@ -282,7 +282,7 @@ static int info_print(struct info *in)
 	if (!f->ops->query.adapter(f, 0, &a))
 		fact_number(in, "node", a.node);
 	fact_print(in, "store_engine", sci_pio_name());
-	environment_print(in, !strcmp(f->ops->name, "shm"));
+	environment_print(in, f->ops->virtual_nodes);
 	adapters_print(in, f);
 	pci_devices(in);
 	if (in->as_json)

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "libsci/fabric/core/fabric.h"
 #include "launch.h"
 #include "tool.h"
 
@@ -58,11 +59,12 @@ static void agent_send(struct agent *a, enum agent_type type, uint32_t rank, int
 /* Find the nodes of the adapters that the user may open, in sysfs. */
 static unsigned int agent_adapters(uint32_t nodes[ADAPTERS_MAX])
 {
-	const char *fabric = getenv("SCI_FABRIC"), *sysfs = getenv("SCI_SYSFS");
+	const struct sci_fabric_ops *fabric = sci_fabric_find(getenv("SCI_FABRIC"));
+	const char *sysfs = getenv("SCI_SYSFS");
 	unsigned int n = 0;
 	char path[PATH_MAX];
 
-	if (fabric && *fabric && strcmp(fabric, "auto") && strncmp(fabric, "dev", 3))
+	if (fabric && fabric->virtual_nodes)
 		return 0;
 	for (unsigned int i = 0; i < ADAPTERS_MAX; i++) {
 		FILE *f;

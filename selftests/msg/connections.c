@@ -565,7 +565,8 @@ static void check_peer(struct pair *l, unsigned int node)
 	CHECK(!strcmp(test_cluster(), "") ||
 	      sci_ep_traits(l->ep) == (SCI_TRAIT_FAST_READS |
 				       SCI_TRAIT_REGISTER_COPIES |
-				       SCI_TRAIT_SHARED_MEMORY));
+				       SCI_TRAIT_SHARED_MEMORY |
+				       SCI_TRAIT_VIRTUAL_NODES));
 }
 
 static void addressed(struct peer *self, void *arg)

@@ -53,11 +53,21 @@ static int environment_read(void)
 	return ret;
 }
 
+const struct sci_fabric_ops *sci_fabric_find(const char *spec)
+{
+	size_t n = spec ? strcspn(spec, ":") : 0;
+
+	for (size_t i = 0; i < N_FABRICS; i++)
+		if (strlen(fabrics[i]->name) == n && !strncmp(spec, fabrics[i]->name, n))
+			return fabrics[i];
+	return NULL;
+}
+
 static int fabric_open(struct sci_fabric **out, const struct sci_fabric_place *at)
 {
 	const char *spec = at->spec ? at->spec : getenv("SCI_FABRIC");
-	const char *arg;
-	size_t i, n;
+	const struct sci_fabric_ops *ops;
+	size_t i;
 
 	/* try no other fabric: each process would choose its own, and they would not meet */
 	if (!spec || !*spec || !strcmp(spec, "auto")) {
@@ -67,14 +77,12 @@ static int fabric_open(struct sci_fabric **out, const struct sci_fabric_place *a
 		return -ENODEV;
 	}
 
-	n = strcspn(spec, ":");
-	arg = spec[n] ? spec + n + 1 : NULL;
-	for (i = 0; i < N_FABRICS; i++)
-		if (strlen(fabrics[i]->name) == n &&
-		    !strncmp(spec, fabrics[i]->name, n))
-			return fabrics[i]->open(out, at, arg);
-	return sci_place_bad(at,
-			     "want auto, dev, dev:DEVICE,..., shm or shm:CLUSTER");
+	ops = sci_fabric_find(spec);
+	if (!ops)
+		return sci_place_bad(at,
+				     "want auto, dev, dev:DEVICE,..., shm or shm:CLUSTER");
+	spec = strchr(spec, ':');
+	return ops->open(out, at, spec ? spec + 1 : NULL);
 }
 
 int sci_fabric_open_at(struct sci_fabric **out, const struct sci_fabric_place *at)

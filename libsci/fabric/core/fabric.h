@@ -542,6 +542,7 @@ struct sci_fabric_place {
 /**
  * struct sci_fabric_ops - a fabric
  * @name:	The first word of SCI_FABRIC that selects it.
+ * @virtual_nodes: Nodes are numbers that processes of this machine choose, not adapters.
  * @present:	Return whether this machine has the fabric: "auto" takes the first fabric that
  *		is present.
  * @open:	Join at @at; @arg is the text after "NAME:" of its fabric, or
@@ -563,6 +564,7 @@ struct sci_fabric_place {
  */
 struct sci_fabric_ops {
 	const char *name;
+	bool virtual_nodes;
 	bool (*present)(void);
 	int (*open)(struct sci_fabric **out, const struct sci_fabric_place *at,
 		    const char *arg);
@@ -623,6 +625,9 @@ extern const struct sci_fabric_ops sci_dev_fabric;
 extern const struct sci_fabric_ops sci_shm_fabric;
 /* SCI_FABRIC cannot select the net fabric. Its @arg is as SCI_NET. */
 extern const struct sci_fabric_ops sci_net_fabric;
+
+/* Return the fabric that @spec selects, as SCI_FABRIC; NULL: none, or automatic choice. */
+const struct sci_fabric_ops *sci_fabric_find(const char *spec);
 
 /**
  * sci_gateway_open() - relay for processes that cannot reach each other

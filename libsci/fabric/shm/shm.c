@@ -331,6 +331,7 @@ static bool shm_present(void)
 
 const struct sci_fabric_ops sci_shm_fabric = {
 	.name = "shm",
+	.virtual_nodes = true,
 	.present = shm_present,
 	.open = shm_open_fabric,
 	.close = shm_close,

@@ -233,12 +233,15 @@ const char *sci_ep_fabric(struct sci_ep *ep);
  *	stores and atomic instructions of all CPUs: sci_peer_map() gives pointers to it.
  * @SCI_TRAIT_LOSSY: packets can get lost. The library repeats them, which takes
  *	time and a thread (SCI_PARAM_CHECK_MS).
+ * @SCI_TRAIT_VIRTUAL_NODES: nodes are numbers that processes of this machine choose
+ *	(SCI_NODE), not adapters.
  */
 enum sci_traits {
 	SCI_TRAIT_FAST_READS		= 1 << 0,
 	SCI_TRAIT_REGISTER_COPIES	= 1 << 1,
 	SCI_TRAIT_SHARED_MEMORY		= 1 << 2,
-	SCI_TRAIT_LOSSY			= 1 << 3
+	SCI_TRAIT_LOSSY			= 1 << 3,
+	SCI_TRAIT_VIRTUAL_NODES		= 1 << 4
 };
 
 /* Return the traits of the fabric of @ep, enum sci_traits; 0 if @ep is NULL. */

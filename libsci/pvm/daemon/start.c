@@ -104,7 +104,7 @@ static unsigned int node_number(const char *name)
 	char *end;
 	unsigned long n;
 
-	if (strcmp(sci_ep_fabric(endpoint), "shm") || strncmp(name, "node", 4) ||
+	if (!(sci_ep_traits(endpoint) & SCI_TRAIT_VIRTUAL_NODES) || strncmp(name, "node", 4) ||
 	    !isdigit((unsigned char)name[4]))
 		return 0;
 	n = strtoul(name + 4, &end, 10);
