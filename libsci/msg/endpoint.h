@@ -219,7 +219,7 @@ struct sci_peer {
 	struct msg_inbox *inbox_map;
 	struct sci_rseg *outbox;
 	struct msg_inbox *outbox_map;
-	struct sci_rintr *bell;		/* the peer's; NULL on the net */
+	struct sci_rintr *bell;		/* the peer's; NULL: its inbox triggers it, or the net */
 	struct list imports;
 	struct list maps;		/* gone imports with pointers of the program */
 };

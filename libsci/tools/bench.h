@@ -91,6 +91,7 @@ struct bench_memory {
 	unsigned int peers;
 	double bytes[3];		/* as the library counts it */
 	double resident[3];		/* as the kernel counts it */
+	double descriptors[3];		/* open ones of this process */
 	double connect_us;
 };
 

@@ -5,6 +5,7 @@
  * number of endpoints. The client's endpoint connects to all of them, then sends a short
  * message to each, then a long one.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -124,12 +125,25 @@ int bench_serve_memory(struct bench_link *l, uint64_t n)
 struct usage {
 	uint64_t bytes;
 	uint64_t resident;
+	unsigned int descriptors;
 };
+
+static unsigned int descriptors_count(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned int n = 0;
+
+	while (dir && readdir(dir))
+		n++;
+	if (dir)
+		closedir(dir);
+	return n;
+}
 
 static struct usage memory_usage(const struct bench_link *l)
 {
 	struct sci_ep_stats s = { .size = sizeof(s) };
-	struct usage u = { 0, 0 };
+	struct usage u = { .descriptors = descriptors_count() };
 	unsigned long pages = 0;
 	FILE *f = fopen("/proc/self/statm", "re");
 
@@ -150,6 +164,7 @@ static void memory_note(const struct bench_link *l, struct bench_memory *m,
 	m->bytes[stage] = (double)(u.bytes - before->bytes) / m->peers;
 	m->resident[stage] = ((double)u.resident - (double)before->resident) /
 			     m->peers;
+	m->descriptors[stage] = ((double)u.descriptors - before->descriptors) / m->peers;
 }
 
 static int crowd_connect(struct bench_link *l, unsigned int n,

@@ -170,17 +170,17 @@ static void memory_print(FILE *out, const struct bench_result *r)
 {
 	static const char *const words[] = {
 		"connected", "after 8 bytes there and back",
-		"after 256 KiB there and back"
+		"after 1 MiB there and back"
 	};
 	const struct bench_memory *m = &r->memory;
 	int i;
 
 	fprintf(out, "%u peers, %.1f us to connect to each; bytes of this process per peer:\n",
 		m->peers, m->connect_us);
-	fprintf(out, "%-30s %12s %12s\n", "", "peer_bytes", "resident");
+	fprintf(out, "%-30s %12s %12s %12s\n", "", "peer_bytes", "resident", "descriptors");
 	for (i = 0; i < N_STAGES; i++)
-		fprintf(out, "%-30s %12.0f %12.0f\n", words[i], m->bytes[i],
-			m->resident[i]);
+		fprintf(out, "%-30s %12.0f %12.0f %12.1f\n", words[i], m->bytes[i],
+			m->resident[i], m->descriptors[i]);
 }
 
 void bench_print(FILE *out, const struct bench_result *r)
@@ -227,10 +227,10 @@ static void tsv_memory(FILE *out, const struct bench_memory *m)
 {
 	int i;
 
-	fputs("peers\tstage\tpeer_bytes\tresident\n", out);
+	fputs("peers\tstage\tpeer_bytes\tresident\tdescriptors\n", out);
 	for (i = 0; i < N_STAGES; i++)
-		fprintf(out, "%u\t%s\t%.0f\t%.0f\n", m->peers, stage_names[i],
-			m->bytes[i], m->resident[i]);
+		fprintf(out, "%u\t%s\t%.0f\t%.0f\t%.1f\n", m->peers, stage_names[i],
+			m->bytes[i], m->resident[i], m->descriptors[i]);
 }
 
 static void tsv_points(FILE *out, const struct bench_result *r)
@@ -364,6 +364,7 @@ static void json_memory(struct tool_json *j, const struct bench_memory *m)
 		json_open(j, stage_names[i], '{');
 		json_real(j, "peer_bytes", m->bytes[i]);
 		json_real(j, "resident", m->resident[i]);
+		json_real(j, "descriptors", m->descriptors[i]);
 		json_close(j, '}');
 	}
 }

@@ -199,6 +199,137 @@ TEST(a_trigger_ends_a_poll)
 	sci_fabric_close(f);
 }
 
+/* ---- segments with a bell, and for one importer ---- */
+
+struct importers {
+	_Atomic unsigned int came, left, lost;
+};
+
+static void importer_event(void *owner, const struct sci_event *ev)
+{
+	struct importers *seen = owner;
+
+	atomic_fetch_add(ev->type == SCI_EVENT_CONNECT ? &seen->came :
+			 ev->type == SCI_EVENT_LOST ? &seen->lost : &seen->left, 1);
+}
+
+/* A segment of this process with a bell, for one importer. */
+struct belled {
+	struct sci_fabric *f;
+	struct sci_lintr *bell;
+	struct sci_lseg *s;
+	struct importers seen;
+	void *addr;
+};
+
+static void belled_open(struct belled *b)
+{
+	struct sci_lseg_param param = {
+		.id = 1, .size = SIZE, .flags = SCI_LSEG_ONCE, .event = importer_event,
+		.owner = &b->seen,
+	};
+
+	b->f = join();
+	if (!b->f->ops->ring) {
+		sci_fabric_close(b->f);
+		SKIP("segments of this fabric have no bells");
+	}
+	CHECK_EQ(create(b->f, SCI_INTR_FIXED, NULL, &b->bell), 0);
+	param.bell = b->bell;
+	CHECK_EQ(b->f->ops->lseg.create(b->f, &param, &b->s), 0);
+	CHECK_EQ(b->f->ops->lseg.map(b->s, 0, SIZE, 0, &b->addr), 0);
+	CHECK_EQ(b->f->ops->lseg.export(b->s, 0), 0);
+}
+
+static void belled_close(struct belled *b)
+{
+	drop_export(b->f, b->s, b->addr);
+	b->f->ops->lintr.destroy(b->bell);
+	sci_fabric_close(b->f);
+}
+
+TEST(a_bell_belongs_to_a_segment)
+{
+	const struct sci_rseg_param param = {
+		.node = 4, .id = 1, .timeout = 5000, .event = no_event,
+	};
+	struct belled b = { 0 };
+	struct sci_rseg *r, *second;
+	void *addr;
+
+	belled_open(&b);
+	r = import(b.f, 4, 1, SIZE, &addr);
+	CHECK_EQ(take(b.f, b.bell), -ETIMEDOUT);
+	for (int round = 0; round < 3; round++) {
+		for (int k = 0; k < 1000; k++)
+			CHECK_EQ(b.f->ops->ring(r), 0);
+		CHECK(readable(b.f->ops->lintr.fd(b.bell), TEST_WAIT_MS));
+		while (!take(b.f, b.bell))
+			;
+		CHECK(!readable(b.f->ops->lintr.fd(b.bell), 0));
+	}
+	/* memory works, and there is no second importer */
+	test_fill(addr, SIZE, 5);
+	CHECK(test_filled(b.addr, SIZE, 5));
+	CHECK_EQ(b.f->ops->rseg.connect(b.f, &param, &second), -ENOENT);
+	CHECK_EQ(b.f->ops->lseg.importers(b.s), 1);
+	/* what was rung before the end stays, and the end is in good order */
+	CHECK_EQ(b.f->ops->ring(r), 0);
+	drop_import(b.f, r, addr);
+	CHECK_EQ(b.f->ops->lseg.importers(b.s), 0);
+	CHECK_EQ(take(b.f, b.bell), 0);
+	WAIT_UNTIL(atomic_load(&b.seen.left), TEST_WAIT_MS);
+	CHECK_EQ(atomic_load(&b.seen.came), 1);
+	CHECK_EQ(atomic_load(&b.seen.lost), 0);
+	belled_close(&b);
+}
+
+static void ring_until_death(struct peer *self, void *arg)
+{
+	struct sci_fabric *f = join();
+	struct sci_rseg *r;
+	void *addr;
+
+	(void)arg;
+	peer_expect(self, "go");
+	r = import(f, 4, 1, SIZE, &addr);
+	CHECK_EQ(f->ops->ring(r), 0);
+	peer_expect(self, "leave");
+	/* the owner has gone meanwhile */
+	WAIT_UNTIL(f->ops->ring(r) == -ENOTCONN, TEST_WAIT_MS);
+	drop_import(f, r, addr);
+	sci_fabric_close(f);
+}
+
+TEST(a_bell_is_rung_by_a_peer_that_dies)
+{
+	struct peer *p = peer_spawn(8, ring_until_death, NULL);
+	struct belled b = { 0 };
+
+	belled_open(&b);
+	peer_send(p, "go");
+	CHECK(readable(b.f->ops->lintr.fd(b.bell), TEST_WAIT_MS));
+	peer_kill(p, SIGKILL);
+	WAIT_UNTIL(atomic_load(&b.seen.lost), TEST_WAIT_MS);
+	CHECK_EQ(take(b.f, b.bell), 0);
+	CHECK_EQ(take(b.f, b.bell), -ETIMEDOUT);
+	CHECK_EQ(atomic_load(&b.seen.left), 0);
+	belled_close(&b);
+}
+
+TEST(a_bell_is_gone_with_its_segment)
+{
+	struct peer *p = peer_spawn(8, ring_until_death, NULL);
+	struct belled b = { 0 };
+
+	belled_open(&b);
+	peer_send(p, "go");
+	CHECK(readable(b.f->ops->lintr.fd(b.bell), TEST_WAIT_MS));
+	belled_close(&b);
+	peer_send(p, "leave");
+	peer_join(p);
+}
+
 TEST(interrupts_without_a_descriptor)
 {
 	struct sci_fabric *f = join();

@@ -57,6 +57,60 @@ TEST(ids_are_taken_and_given_back)
 	CHECK_EQ(sci_ep_close(test_ep_open(77, 0)), 0);
 }
 
+/* ---- what a quiet peer costs ---- */
+
+#define CROWD	20u
+/* on shm: a connection to the peer's inbox, and the peer's connection to ours */
+#define PEER_FDS	2u
+
+/* Progress of all endpoints, since calls that have ended may still hold connections. */
+static unsigned int crowd_fds(struct sci_ep **ep, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		sci_progress(ep[i]);
+	return count_fds();
+}
+
+static void many_endpoints(struct peer *self, void *arg)
+{
+	_Atomic bool *counted = arg;
+	struct sci_ep *ep[CROWD];
+	unsigned int before;
+
+	for (unsigned int i = 0; i < CROWD; i++)
+		ep[i] = test_ep_open(TEST_ID + i, 0);
+	before = count_fds();
+	peer_send(self, "open");
+	for (unsigned int i = 0; i < CROWD; i++)
+		test_ep_accept(ep[i]);
+	WAIT_UNTIL((crowd_fds(ep, CROWD), atomic_load(counted)), 2 * TEST_WAIT_MS);
+	WAIT_UNTIL(crowd_fds(ep, CROWD) == before + PEER_FDS * CROWD, TEST_WAIT_MS);
+	peer_send(self, "counted");
+	peer_expect(self, "leave");
+	for (unsigned int i = 0; i < CROWD; i++)
+		CHECK_EQ(sci_ep_close(ep[i]), 0);
+}
+
+TEST(a_quiet_peer_costs_two_descriptors)
+{
+	_Atomic bool *counted = test_shared(sizeof(*counted));
+	struct peer *p = peer_spawn(8, many_endpoints, (void *)counted);
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	unsigned int before = count_fds();
+
+	if (strcmp(sci_ep_fabric(ep), "shm"))
+		SKIP("other fabrics have descriptors of their own");
+	peer_expect(p, "open");
+	for (unsigned int i = 0; i < CROWD; i++)
+		test_ep_connect(ep, 8, TEST_ID + i);
+	WAIT_UNTIL(crowd_fds(&ep, 1) == before + PEER_FDS * CROWD, TEST_WAIT_MS);
+	atomic_store(counted, true);
+	peer_expect(p, "counted");
+	peer_send(p, "leave");
+	CHECK_EQ(sci_ep_close(ep), 0);
+	peer_join(p);
+}
+
 static void same_id(struct peer *self, void *arg)
 {
 	struct sci_ep *ep;

@@ -525,6 +525,8 @@ static void mute_begin(struct sci_ep *ep, bool hellos, unsigned int n)
 	mute.real = ep->ops;
 	mute.ops = *ep->ops;
 	mute.ops.rintr.connect = connect_bell;
+	if (!hellos)
+		mute.ops.ring = NULL;	/* so that a doorbell is an interrupt */
 	mute.hellos = hellos;
 	mute.left = n;
 	ep->ops = &mute.ops;

@@ -110,6 +110,8 @@ enum {
 	SCI_LSEG_AUTO_ID	= 1 << 2,	/* the fabric takes a free id at or above .id */
 	SCI_LSEG_BROADCAST	= 1 << 3,	/* member of group .id */
 	SCI_LSEG_UNICAST	= 1 << 4,	/* ... and reachable on its own */
+	/* one importer connects; the fabric may refuse others, and later maps of the owner */
+	SCI_LSEG_ONCE		= 1 << 5,
 };
 
 struct sci_lseg_param {
@@ -118,6 +120,8 @@ struct sci_lseg_param {
 	unsigned int flags;		/* SCI_LSEG_* */
 	sci_event_fn event;		/* must not be NULL */
 	void *owner;
+	/* ops->ring triggers it, if there is one: a plain interrupt that outlives the segment */
+	struct sci_lintr *bell;
 };
 
 enum sci_unexport {
@@ -551,6 +555,9 @@ struct sci_fabric_place {
  * @close:	Leave. Every object has been destroyed before.
  * @stream:	The operations of a fabric whose imports are no memory; else NULL.
  * @unmap:	Undo lseg.map or rseg.map.
+ * @ring:	Trigger the bell of an imported segment, see struct sci_lseg_param. Without a
+ *		bell nothing happens. Returns as rintr.trigger does. NULL: the fabric has no
+ *		bells of segments.
  * @wake_barrier: Do the slow half of an asymmetric fence. A receiver announces
  *		in a sender's memory that it is going to sleep, calls this, and
  *		looks once more. A sender stores a message and then loads the
@@ -580,6 +587,7 @@ struct sci_fabric_ops {
 	const struct sci_stream_ops *stream;
 
 	void (*unmap)(struct sci_fabric *f, void *addr, size_t len);
+	int (*ring)(struct sci_rseg *r);
 	int (*wake_barrier)(struct sci_fabric *f);
 };
 

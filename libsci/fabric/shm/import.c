@@ -157,7 +157,7 @@ static int import_copy(struct sci_rseg *r)
 		struct sci_lseg *s = container_of(pos, struct sci_lseg, link);
 
 		if (r->pid != getpid() || r->node != shm->node || r->id != s->id ||
-		    s->port.fd < 0 || shm_lseg_base(s))
+		    (s->port.fd < 0 && !s->exported) || shm_lseg_base(s))
 			continue;
 		r->copy = shm_copy_get(s->copy);
 		return 0;
@@ -250,6 +250,20 @@ void shm_rseg_disconnect(struct sci_rseg *r)
 	if (r->base)
 		munmap(r->base, r->length);
 	free(r);
+}
+
+int shm_rseg_ring(struct sci_rseg *r)
+{
+	int ret = -ENOTCONN;
+
+	if (sci_link_down(&r->shm->link) && r->node != r->shm->node)
+		return -ENETDOWN;
+	/* the service thread closes the connection when the owner has gone */
+	pthread_mutex_lock(&r->shm->svc.lock);
+	if (r->conn >= 0)
+		ret = shm_trigger_send(r->shm, r->conn);
+	pthread_mutex_unlock(&r->shm->svc.lock);
+	return ret;
 }
 
 uint64_t shm_rseg_size(struct sci_rseg *r)

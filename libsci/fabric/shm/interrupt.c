@@ -101,17 +101,16 @@ static bool intr_has_rings(const struct sci_lintr *i)
 			     SCI_INTR_COUNTING));
 }
 
-static bool msg_is_trigger(const struct shm_msg *msg, size_t len)
+static bool msg_is(const struct shm_msg *msg, size_t len, enum shm_type type)
 {
-	return len == sizeof(*msg) && msg->magic == SHM_MAGIC &&
-	       msg->type == SHM_TRIGGER;
+	return len == sizeof(*msg) && msg->magic == SHM_MAGIC && msg->type == type;
 }
 
-/*
- * Read the triggers of one importer. Return false if it has sent its goodbye, or an invalid
- * message.
- */
-static bool ring_read(struct shm_conn *conn, bool *rung)
+/* RING_BYE: the importer has ended in good order; RING_LOST: by death, or a wrong message */
+enum ring_state { RING_OPEN, RING_BYE, RING_LOST };
+
+/* Read the triggers of one importer. */
+static enum ring_state ring_read(struct shm_conn *conn, bool *rung)
 {
 	struct mmsghdr mm[RING_BATCH];
 	struct shm_msg msg[RING_BATCH];
@@ -129,48 +128,59 @@ static bool ring_read(struct shm_conn *conn, bool *rung)
 		n = recvmmsg(conn->fd, mm, RING_BATCH, MSG_DONTWAIT, NULL);
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR ||
-			       errno == ECONNRESET;
+			       errno == ECONNRESET ? RING_OPEN : RING_LOST;
 		for (k = 0; k < n; k++) {
-			if (!msg_is_trigger(&msg[k], mm[k].msg_len))
-				return false;
+			if (msg_is(&msg[k], mm[k].msg_len, SHM_BYE))
+				return RING_BYE;
+			if (!msg_is(&msg[k], mm[k].msg_len, SHM_TRIGGER))
+				return RING_LOST;
 			*rung = true;
 		}
 		if (n < RING_BATCH)
 			break;
 	}
-	return true;
+	return RING_OPEN;
 }
 
-static void ring_close(struct sci_lintr *i, struct shm_conn *conn)
+/* Read all messages of an importer, and leave its triggers to the waiters. */
+static enum ring_state ring_drain(struct shm_conn *conn)
 {
-	epoll_ctl(i->epfd, EPOLL_CTL_DEL, conn->fd, NULL);
-	shm_conn_close(conn);
-}
-
-/* Remove an importer that has ended. Its earlier triggers stay. */
-static void ring_hung_up(void *obj)
-{
-	struct shm_conn *conn = obj;
-	struct sci_lintr *i = container_of(conn->port, struct sci_lintr, port);
-	bool open, rung = false, more;
+	unsigned int rounds = RING_ROUNDS;
+	enum ring_state state;
+	bool rung = false, more;
 	uint64_t one = 1;
 	ssize_t n;
 
 	do {
 		more = false;
-		open = ring_read(conn, &more);
+		state = ring_read(conn, &more);
 		rung |= more;
-	} while (open && more);
+	} while (state == RING_OPEN && more && --rounds);
 	if (rung) {
 		/* if the write fails, the eventfd is full, hence readable */
-		n = write(i->eventfd, &one, sizeof(one));
+		n = write(conn->bell->eventfd, &one, sizeof(one));
 		(void)n;
 	}
-	ring_close(i, conn);
+	return state;
 }
 
-/* Add an importer to the epoll of the waiters when it connects. */
-static int ring_listen(struct sci_lintr *i, struct shm_conn *conn)
+/* Remove an importer that has ended. Its earlier triggers stay. */
+static void ring_hung_up(void *obj)
+{
+	shm_conn_gone(obj, ring_drain(obj) == RING_BYE);
+}
+
+/* Read what an importer has sent before now. Context: svc.lock is held. */
+void shm_bell_drain(struct shm_conn *conn)
+{
+	enum ring_state state = ring_drain(conn);
+
+	if (state != RING_OPEN)
+		shm_conn_gone(conn, state == RING_BYE);
+}
+
+/* Add an importer to the epoll of the waiters when it connects. Context: svc.lock is held. */
+int shm_bell_listen(struct sci_lintr *i, struct shm_conn *conn)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.fd = conn->fd };
 	struct sci_service *svc = &i->shm->svc;
@@ -178,7 +188,13 @@ static int ring_listen(struct sci_lintr *i, struct shm_conn *conn)
 	sci_unwatch(svc, conn->fd);
 	if (epoll_ctl(i->epfd, EPOLL_CTL_ADD, conn->fd, &ev))
 		return -errno;
+	conn->bell = i;
 	return sci_watch(svc, conn->fd, EPOLLRDHUP, ring_hung_up, conn);
+}
+
+void shm_bell_leave(struct shm_conn *conn)
+{
+	epoll_ctl(conn->bell->epfd, EPOLL_CTL_DEL, conn->fd, NULL);
 }
 
 /*
@@ -190,11 +206,12 @@ static struct shm_conn *ring_conn(struct sci_lintr *i, int fd)
 	const struct sci_watch *w = &i->shm->svc.fds[fd];
 	struct shm_conn *conn = w->fn == ring_hung_up ? w->obj : NULL;
 
-	return conn && conn->port == &i->port ? conn : NULL;
+	return conn && conn->bell == i ? conn : NULL;
 }
 
 static bool ring_take(struct sci_lintr *i, const struct epoll_event *ev, int n)
 {
+	enum ring_state state;
 	struct shm_conn *conn;
 	bool rung = false;
 	uint64_t count;
@@ -207,8 +224,9 @@ static bool ring_take(struct sci_lintr *i, const struct epoll_event *ev, int n)
 			continue;
 		}
 		conn = ring_conn(i, ev[k].data.fd);
-		if (conn && !ring_read(conn, &rung))
-			ring_close(i, conn);
+		state = conn ? ring_read(conn, &rung) : RING_OPEN;
+		if (state != RING_OPEN)
+			shm_conn_gone(conn, state == RING_BYE);
 	}
 	return rung;
 }
@@ -426,7 +444,7 @@ static bool lintr_hello(struct shm_port *port, struct shm_conn *conn,
 	ret = data || intr_has_rings(i) ? shm_send(conn->fd, &re, NULL, 0) :
 				     shm_send(conn->fd, &re, &i->eventfd, 1);
 	if (!ret && intr_has_rings(i))
-		ret = ring_listen(i, conn);
+		ret = shm_bell_listen(i, conn);
 	if (ret)
 		return false;
 	conn->role = SHM_IMPORTER;
@@ -862,11 +880,10 @@ static int intr_send_data(struct sci_rintr *i, const void *data, size_t len)
 	}
 }
 
-static int intr_ring(struct sci_rintr *i)
+int shm_trigger_send(struct shm *shm, int sock)
 {
-	const struct shm_msg msg = { .type = SHM_TRIGGER,
-				     .node = i->shm->node };
-	int ret = shm_send(i->conn, &msg, NULL, 0);
+	const struct shm_msg msg = { .type = SHM_TRIGGER, .node = shm->node };
+	int ret = shm_send(sock, &msg, NULL, 0);
 
 	/* EAGAIN: the socket is full of triggers, and the owner will see one of them */
 	return ret == -EAGAIN ? 0 : ret == -EPIPE ? -ENOTCONN : ret;
@@ -883,7 +900,7 @@ int shm_rintr_trigger(struct sci_rintr *i, const void *data, size_t len)
 	if (atomic_load(&i->gone))
 		return -ENOTCONN;
 	if (i->eventfd < 0)
-		return intr_ring(i);
+		return shm_trigger_send(i->shm, i->conn);
 	while (write(i->eventfd, &one, sizeof(one)) < 0) {
 		/* EAGAIN: 2^64 - 2 triggers are latched, and one more makes no difference */
 		if (errno != EINTR)

@@ -77,24 +77,39 @@ static int lseg_grant(struct sci_lseg *s, struct shm_conn *conn)
 	return ret;
 }
 
+/* No other process may connect. Context: svc.lock is held. */
+static void lseg_seal(struct sci_lseg *s)
+{
+	if (s->port.fd >= 0)
+		sci_unwatch(&s->shm->svc, s->port.fd);
+	shm_unbind(s->shm, s->port.name, false, &s->port.fd);
+	sci_fd_close(&s->shm->svc, s->memfd);
+	s->memfd = -1;
+}
+
 static int importer_hello(struct sci_lseg *s, struct shm_conn *conn,
 			  const struct shm_msg *msg)
 {
-	int ret;
+	int ret = 0;
 
-	if (!s->exported)
+	if (!s->exported || s->memfd < 0)
 		return -ENOENT;
 	if (!shm_is_node(msg->node))
 		return -EPROTO;
 	/* Read the messages of earlier imports first: the peer may have disconnected them. */
 	conn->pid = shm_peer(conn->fd);
 	shm_port_drain(conn->port, conn->pid);
-	ret = lseg_grant(s, conn);
+	/* only a process with the right to write may trigger */
+	if (s->bell && shm_access(s->shm, conn->fd) & 2)
+		ret = shm_bell_listen(s->bell, conn);
+	ret = ret ? ret : lseg_grant(s, conn);
 	if (ret)
 		return ret;
 	conn->role = SHM_IMPORTER;
 	conn->node = msg->node;
 	conn->port->importers++;
+	if (s->flags & SCI_LSEG_ONCE)
+		lseg_seal(s);
 	shm_lseg_notify(s, SCI_EVENT_CONNECT, conn->node, 0);
 	return 0;
 }
@@ -363,6 +378,7 @@ static struct sci_lseg *shm_lseg_new(struct sci_fabric *f, const struct sci_lseg
 	s->attach_fd = -1;
 	s->event = p->event;
 	s->owner = p->owner;
+	s->bell = p->bell;
 	shm_port_init(&s->port, shm);
 	s->port.hello = lseg_hello;
 	s->port.gone = lseg_gone;

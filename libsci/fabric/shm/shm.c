@@ -384,5 +384,6 @@ const struct sci_fabric_ops sci_shm_fabric = {
 		.peer_read = shm_peer_read,
 	},
 	.unmap = shm_unmap,
+	.ring = shm_rseg_ring,
 	.wake_barrier = shm_wake_barrier,
 };

@@ -18,6 +18,10 @@
  * With SCI_RUNDIR they are files in that directory instead, for containers
  * that share it.  CLUSTER is default-UID if the environment names none.
  *
+ * A segment for one importer (SCI_LSEG_ONCE) gives up its name and the descriptor of its memory
+ * when the importer connects: the maps and the connection are all that it still needs. The
+ * importer may ring the segment's bell through the connection.
+ *
  * Connecting is one message each way; the answer carries the descriptor. Both sides first check
  * the other process's user, see shm_access() and shm_trusts(). The connection stays open: its
  * end without SHM_BYE means that the peer has died.
@@ -185,6 +189,7 @@ struct shm_conn {
 	struct shm_port *port;
 	int fd;
 	enum shm_role role;
+	struct sci_lintr *bell;		/* the importer's messages are triggers of it */
 	unsigned int node;
 	pid_t pid;			/* the importer's */
 };
@@ -202,6 +207,7 @@ struct sci_lseg {
 	struct shm_copy *copy;		/* ... as is this; NULL: not checked */
 	bool exported;
 	bool shared;
+	struct sci_lintr *bell;
 	unsigned int adapter;
 	void *registered;		/* the caller's pages, if any */
 	sci_event_fn event;
@@ -270,6 +276,7 @@ void shm_port_drain(struct shm_port *port, pid_t pid);
 pid_t shm_peer(int sock);
 void shm_port_close(struct shm_port *port);
 void shm_conn_close(struct shm_conn *conn);
+void shm_conn_gone(struct shm_conn *conn, bool orderly);
 unsigned int shm_access(struct shm *shm, int sock);
 bool shm_trusts(struct shm *shm, int sock);
 
@@ -313,12 +320,17 @@ bool shm_rseg_readonly(struct sci_rseg *r);
 struct sci_rseg_status *shm_rseg_status(struct sci_rseg *r);
 int shm_rseg_map(struct sci_rseg *r, uint64_t off, size_t len,
 		 unsigned int flags, void **addr);
+int shm_rseg_ring(struct sci_rseg *r);
 void shm_unmap(struct sci_fabric *f, void *addr, size_t len);
 void shm_rseg_link_event(struct sci_rseg *r, bool down);
 int shm_dma_copy(struct sci_lseg *s, struct sci_rseg *r,
 		 const struct sci_dma_piece *piece, bool pull);
 void shm_store_barrier(struct sci_fabric *f, struct sci_rseg *r);
 
+int shm_bell_listen(struct sci_lintr *i, struct shm_conn *conn);
+void shm_bell_leave(struct shm_conn *conn);
+void shm_bell_drain(struct shm_conn *conn);
+int shm_trigger_send(struct shm *shm, int sock);
 int shm_lintr_create(struct sci_fabric *f, struct sci_lintr_param *p,
 		     struct sci_lintr **out);
 int shm_lintr_wait(struct sci_lintr *i, void *data, size_t *len,

@@ -351,12 +351,15 @@ void shm_conn_close(struct shm_conn *conn)
 {
 	if (conn->role == SHM_IMPORTER)
 		conn->port->importers--;
+	if (conn->bell)
+		shm_bell_leave(conn);
 	list_del(&conn->link);
 	sci_fd_close(&conn->port->shm->svc, conn->fd);
 	free(conn);
 }
 
-static void conn_gone(struct shm_conn *conn, bool orderly)
+/* The peer has ended: tell the owner of the name, and close the connection. */
+void shm_conn_gone(struct shm_conn *conn, bool orderly)
 {
 	struct shm_port *port = conn->port;
 
@@ -377,10 +380,11 @@ static void conn_input(void *obj)
 		return;
 	}
 	ret = shm_recv(port->shm, conn->fd, &msg, NULL, NULL);
-	if (ret == -EAGAIN)
+	/* an importer may ring a segment without a bell: nothing happens */
+	if (ret == -EAGAIN || (!ret && msg.type == SHM_TRIGGER && conn->role == SHM_IMPORTER))
 		return;
 	if (ret || conn->role != SHM_NEW)
-		conn_gone(conn, !ret && msg.type == SHM_BYE);
+		shm_conn_gone(conn, !ret && msg.type == SHM_BYE);
 	else if (!port->hello(port, conn, &msg))
 		shm_conn_close(conn);
 }
@@ -552,8 +556,11 @@ void shm_port_drain(struct shm_port *port, pid_t pid)
 		struct shm_conn *conn = container_of(pos, struct shm_conn,
 						     link);
 
-		if (conn->role == SHM_IMPORTER && !port->input &&
-		    (!pid || conn->pid == pid))
+		if (conn->role != SHM_IMPORTER || port->input || (pid && conn->pid != pid))
+			continue;
+		if (conn->bell)
+			shm_bell_drain(conn);
+		else
 			conn_input(conn);
 	}
 }

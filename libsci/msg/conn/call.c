@@ -50,12 +50,13 @@ static int call_connect_intr(struct msg_call *c, bool data, struct sci_rintr **o
 
 /*
  * Connect to the doorbell first: the peer takes the import of its inbox for the last step, and
- * the end of the import for the end of the connection.
+ * the end of the import for the end of the connection. The net has no doorbells: its thread
+ * wakes an endpoint that sleeps. On shared memory the inbox has the doorbell.
  */
 static int call_connect_inbox(struct msg_call *c)
 {
-	/* the net has no doorbells: its thread wakes an endpoint that sleeps */
-	int ret = c->fabric->ops->stream ? 0 : call_connect_intr(c, false, &c->bell);
+	const struct sci_fabric_ops *ops = c->fabric->ops;
+	int ret = ops->stream || ops->ring ? 0 : call_connect_intr(c, false, &c->bell);
 
 	return ret ? ret : call_connect_segment(c);
 }

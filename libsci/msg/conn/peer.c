@@ -75,7 +75,8 @@ static int inbox_make(struct sci_peer *p)
 {
 	const struct sci_fabric_ops *ops = p->fabric->ops;
 	struct sci_lseg_param param = {
-		.size = INBOX_BYTES, .event = inbox_event, .owner = p,
+		.size = INBOX_BYTES, .flags = SCI_LSEG_ONCE, .event = inbox_event, .owner = p,
+		.bell = p->ep->bell,
 	};
 	void *addr = NULL;
 	int ret;

@@ -148,6 +148,12 @@ void status_announce(struct sci_peer *p)
 	}
 }
 
+static int bell_ring(struct sci_peer *p)
+{
+	return p->bell ? p->fabric->ops->rintr.trigger(p->bell, NULL, 0) :
+			 p->fabric->ops->ring(p->outbox);
+}
+
 /* Limit for the sleeps that a peer announces while we write one status line. */
 #define ANNOUNCED_MAX	8u
 
@@ -173,9 +179,9 @@ __hot void status_write(struct sci_peer *p)
 			sci_full_barrier();
 		again = peer_sleeps(p) != p->now.rung;
 	} while (again && --tries);
-	if ((!again && p->now.rung == p->bell_rung) || !p->bell)
+	if ((!again && p->now.rung == p->bell_rung) || p->stream)
 		return;
-	if (p->fabric->ops->rintr.trigger(p->bell, NULL, 0)) {
+	if (bell_ring(p)) {
 		/* the link is down: ring again when lost lines are repeated */
 		p->resend = p->lossy;
 		return;
