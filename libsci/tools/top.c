@@ -255,7 +255,7 @@ static int look_take(struct look *l)
 	if (dir)
 		closedir(dir);
 	free(all);
-	if (!ret)
+	if (!ret && l->n)
 		qsort(l->processes, l->n, sizeof(*l->processes), processes_compare);
 	return ret;
 }
