@@ -3,10 +3,11 @@
 /*
  * DOC: exported buffers
  *
- * Each piece of exported memory is a segment with descriptors of its own, which peers
- * import when they first write to it. So buffers of up to 256 KiB are pieces of larger chunks,
- * and free buffers are used again: peers have still imported their chunks. Chunks of pieces
- * stay until deck_done(). Of the free larger buffers, up to 32 MiB are kept.
+ * Each chunk of exported memory is a segment with its own descriptors. Peers import the segment
+ * when they first write to it. To save exports and imports, buffers of up to 256 KiB are pieces of
+ * chunks of 256 KiB, and freed buffers are used again while peers still import their chunks. Chunks
+ * of pieces stay exported until deck_done(). Freed larger buffers stay exported up to a total of 32
+ * MiB.
  */
 #include <errno.h>
 #include <stdlib.h>

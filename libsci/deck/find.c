@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Mail boxes by name: the calls that create, find and destroy them. */
+/* Create, find and destroy mail boxes by name. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #include "libsci/deck/internal.h"
 
-#define LOOK_MS		20		/* between looks at a connection and at an answer about it */
+#define LOOK_MS		20		/* milliseconds of a wait in connection_open() */
 
 /* Fill in a note about the mail box @name. Return: 0; -EINVAL: not a valid name. */
 static int note_fill(struct deck_note *note, enum note_op op, int rank, const char *name)
@@ -52,7 +52,10 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Ask the mail box's process for its side of the connection, again if it has answered. */
+/*
+ * Wait up to @timeout for the answer of process @owner to @note. If the last @answer is not
+ * -EAGAIN, that process has already answered: ask again first. Return: -EAGAIN: no answer yet.
+ */
 static int answer_look(struct deck_world *w, const struct deck_note *note, int owner,
 		       struct deck_ask *ask, int answer, int timeout)
 {
@@ -63,15 +66,15 @@ static int answer_look(struct deck_world *w, const struct deck_note *note, int o
 	return answer == -ETIMEDOUT ? -EAGAIN : answer;
 }
 
-/* This side of a connection to a mail box. */
+/* The port's side of a connection to a mail box. */
 struct link {
 	struct sci_req *req;		/* NULL: the attempt has ended */
 	struct sci_peer *peer;
 };
 
 /*
- * Look at this side, and make it again if the mail box has ended it.  The mail box may have made
- * it for an earlier find, whose time was over.
+ * Poll the port's side of a connection, and connect again if the mail box has disconnected. The
+ * mail box may have connected for an earlier find, which has timed out.
  * Return: 0: connected; -ETIMEDOUT: not yet; or another error.
  */
 static int link_look(struct deck_world *w, const struct sci_addr *addr, struct link *l)
@@ -112,11 +115,11 @@ static void link_end(struct link *l)
 }
 
 /*
- * Connect the port to a mail box until @end.  The service of the mail box's process makes the
- * other side.  This side asks it again and again whether the mail box exists: it may be destroyed
- * before the connection is made.  The attempt has no other time limit, because a network that
- * loses packets may need any number of HELLOs.  It ends when the process answers with an error,
- * has died, or cannot be reached.
+ * Connect the port to the mail box at @addr before @end. The service of process @owner connects the
+ * mail box to the port. The port asks that service again and again whether the mail box exists,
+ * because it may be destroyed before the connection is made. The attempt has no other time limit,
+ * because a network that loses packets may need any number of HELLOs. The attempt ends when the
+ * process answers with an error, has died, or cannot be reached.
  */
 static int connection_open(struct deck_world *w, int owner, const struct sci_addr *addr,
 			   uint64_t end, struct sci_peer **to)
@@ -217,7 +220,7 @@ static int box_get(struct deck_world *w, const struct deck_note *note, uint64_t 
 	return ret;
 }
 
-/* Ask for the owner and address of a mail box; the answer replaces those in @note. */
+/* Ask for the owner and address of the mail box @note->name, and store them in @note. */
 static int name_look_up(struct deck_world *w, struct deck_note *note, int timeout)
 {
 	int home = deck_service_home(w, note->name), ret;

@@ -3,21 +3,21 @@
 /*
  * DOC: inside DECK
  *
- * A mail box is an endpoint of its own. The paper gives each posting process a ring: here these
- * are the rings of the endpoint's connections. A retrieve is a receive from any of them. All
- * threads of a process post from one endpoint, the port, which also owns the exported buffers;
- * every mail box shares them.
+ * Each mail box is an endpoint. The DECK paper gives each posting process a ring in the mail box:
+ * these are the rings of the endpoint's connections. A retrieve is a receive from any connection.
+ * All threads of a process post from one endpoint, the port. The port also owns the exported
+ * buffers and shares them with the endpoints of the mail boxes.
  *
  *	message.c, pack.c	message objects
  *	buffer.c		exported memory for them
  *	mbox.c			post and retrieve
- *	find.c			create, find, destroy: mail boxes by name
+ *	find.c			create, find and destroy mail boxes by name
  *	service.c		the library's thread: names, connections, deaths
  *	world.c			start and end
  *	thread.c, semaphore.c	multiprogramming
  *
- * Locks: world.lock covers the lists and the questions of the service. An endpoint's lock is taken
- * inside of it.
+ * Locks: world.lock covers the lists of own mail boxes and of buffers, and the service's questions.
+ * An endpoint's lock is taken inside world.lock.
  */
 #ifndef LIBSCI_DECK_INTERNAL_H
 #define LIBSCI_DECK_INTERNAL_H
@@ -47,14 +47,14 @@ struct deck_msg {
 	size_t at;			/* offset of the next value to be unpacked */
 	int source;
 	bool exported;
-	bool busy;			/* a request uses it */
-	struct deck_req *posted;	/* a timed post that goes on */
+	bool busy;			/* a request uses the message */
+	struct deck_req *posted;	/* a post that has timed out and is still under way */
 };
 
 /* ---- exported buffers ---- */
 
 #define BUF_CLASSES	9u		/* pieces of 1 KiB to 256 KiB */
-#define BUF_CHUNK	(256u << 10)	/* exported at once, to be cut into pieces */
+#define BUF_CHUNK	(256u << 10)	/* bytes of a chunk, which is cut into pieces */
 #define BUF_KEPT_MAX	(32u << 20)	/* bytes of free larger buffers */
 
 /* Memory that the endpoint has exported: a chunk of pieces, or one larger buffer. */
@@ -65,11 +65,13 @@ struct deck_chunk {
 	size_t size;
 };
 
-/* The free pieces of one size. Peers can write to pieces, so no list runs through them. */
+/*
+ * The free pieces of one size, in an array: peers can write to a piece, so no list link is in it.
+ */
 struct deck_pieces {
 	void **free;
 	size_t n;
-	size_t room;			/* of the array: enough for all pieces */
+	size_t room;			/* entries of @free, enough for all pieces */
 };
 
 struct deck_world;
@@ -83,12 +85,12 @@ void deck_bufs_free(struct deck_world *w);
 
 struct deck_mbox {
 	struct list link;		/* world.boxes or world.found */
-	struct sci_ep *ep;		/* its own; NULL: found */
+	struct sci_ep *ep;		/* NULL: a mail box of another process */
 	_Atomic(struct sci_peer *) to;	/* the port's connection to the mail box */
 	struct sci_peer *_Atomic control; /* the service's connection, by which it reports deaths */
-	_Atomic unsigned int waiting;	/* retrieves that have begun */
+	_Atomic unsigned int waiting;	/* retrieves under way */
 	_Atomic unsigned int longer;	/* posts of more than a line */
-	_Atomic unsigned int requests;	/* retrieves that deck_wait() ends */
+	_Atomic unsigned int requests;	/* non-blocking retrieves under way */
 	struct sci_addr addr;
 	unsigned int refs;		/* creates and finds */
 	int owner;
@@ -118,29 +120,29 @@ void deck_peer_set_rank(struct sci_peer *peer, int rank);
 
 enum note_op {
 	NOTE_CREATE,			/* name, rank and addr of a mail box */
-	NOTE_DESTROY,			/* likewise */
+	NOTE_DESTROY,			/* name, rank and addr of a mail box */
 	NOTE_FIND,			/* find a name: answered when it exists */
 	NOTE_FIND_NOW,			/* find a name: answered at once */
-	NOTE_FORGET,			/* the question with this token; not answered */
-	NOTE_OPEN,			/* let rank's port connect to the mail box addr */
-	NOTE_DEATH,			/* rank has died; not answered */
-	NOTE_STOP,			/* from this process: the thread ends */
+	NOTE_FORGET,			/* cancel the question with this token; no answer */
+	NOTE_OPEN,			/* connect the mail box at addr to the port of rank */
+	NOTE_DEATH,			/* rank has died; no answer */
+	NOTE_STOP,			/* end the service thread of the sender's process */
 };
 
 /* A question to another process's service, and the answer. */
 struct deck_note {
 	uint32_t op;
-	uint32_t token;			/* chosen by the asking side; 0: no question */
+	uint32_t token;			/* chosen by the asking side; 0: not a question */
 	int32_t rank;
-	int32_t error;			/* of an answer */
+	int32_t error;			/* in an answer: 0 or a negative errno */
 	struct sci_addr addr;
 	char name[DECK_NAME_MAX + 1];
 };
 
-/* A question under way. */
+/* A question that this process has sent. */
 struct deck_ask {
 	struct sci_req *req;		/* receives the answer */
-	const _Atomic bool *dead;	/* the process that is asked has died */
+	const _Atomic bool *dead;	/* whether the asked process has died */
 	uint32_t token;
 	struct deck_note answer;
 };
@@ -152,11 +154,11 @@ struct deck_service {
 	pthread_t thread;
 	struct sci_addr *addr;		/* by rank */
 	_Atomic uint32_t tokens;
-	_Atomic bool *dead;		/* by rank; the thread sets it */
-	struct list questions;		/* without an answer yet, under world.lock */
+	_Atomic bool *dead;		/* by rank; set by the service thread */
+	struct list questions;		/* questions without an answer, under world.lock */
 	/* only the service's thread uses the members below */
 	struct list names[NAME_BUCKETS];
-	int neighbour[2];		/* rank that it watches; -1: none */
+	int neighbour[2];		/* watched ranks: the living ones before and after */
 };
 
 int deck_service_start(struct deck_world *w);
@@ -179,18 +181,18 @@ struct deck_world {
 	struct sci_addr *ports;		/* by rank */
 	int rank;
 	int size;
-	size_t limit;			/* exported buffers have at least this size */
+	size_t limit;			/* size from which on message buffers are exported */
 	pthread_mutex_t lock;
-	struct list boxes;		/* own ones */
-	pthread_mutex_t find_lock;	/* found, and all refs; taken before lock */
+	struct list boxes;		/* mail boxes of this process */
+	pthread_mutex_t find_lock;	/* covers @found and all refs; taken before @lock */
 	struct list found;
 	struct list chunks;
 	struct list kept;
 	size_t kept_bytes;
 	struct deck_pieces pieces[BUF_CLASSES];
-	unsigned int exported;		/* messages */
-	_Atomic unsigned int requests;	/* posts and retrieves under way ... */
-	_Atomic unsigned int posts;	/* ... and these posts */
+	unsigned int exported;		/* messages in exported buffers */
+	_Atomic unsigned int requests;	/* posts and retrieves with a deck_req_t */
+	_Atomic unsigned int posts;	/* the posts among @requests */
 	struct deck_service service;
 };
 

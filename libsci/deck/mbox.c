@@ -3,8 +3,8 @@
 /*
  * DOC: post and retrieve
  *
- * A post is a send from the port to the mail box's endpoint, a retrieve a receive there
- * from any connection. So the message layer chooses the protocol: a line, several lines,
+ * A post is a send from the port to the mail box's endpoint. A retrieve is a receive by that
+ * endpoint from any connection. The message layer chooses the protocol: a line, several lines,
  * blocks, or stores into the exported buffer of the retrieving message.
  *
  * A receive from any connection does not end when a process dies. So the service sends empty
@@ -19,8 +19,8 @@
 
 #include "libsci/deck/internal.h"
 
-#define PROGRESS_EVERY	16u	/* posts of more than a line */
-#define LOOKS		1000u	/* looks of a wait that polls all endpoints, before it sleeps */
+#define PROGRESS_EVERY	16u	/* posts of more than a line between polls of the port */
+#define LOOKS		1000u	/* polls of all endpoints before a wait sleeps */
 
 /* ---- connections ---- */
 
@@ -77,7 +77,9 @@ void deck_mbox_close(struct deck_world *w, struct deck_mbox *box)
 	free(box);
 }
 
-/* Get the connection to post on.  One to a mail box of this process is made on first use. */
+/*
+ * Get the connection to post on. The connection to a mail box of this process is made on first use.
+ */
 static inline int mbox_connection(struct deck_mbox *box, struct sci_peer **to)
 {
 	*to = atomic_load_explicit(&box->to, memory_order_acquire);
@@ -101,7 +103,7 @@ static inline bool message_set_status(struct deck_msg *msg, int error, const str
 	return known == MBOX_CONTROL;
 }
 
-/* Send the empty message on the service's connection to @box, made at the first death. */
+/* Send an empty message to @box on the service's connection, which is made at the first death. */
 int deck_mbox_tell_death(struct deck_mbox *box)
 {
 	const struct sci_send s = { .flags = SCI_SEND_COPY };
@@ -112,8 +114,8 @@ int deck_mbox_tell_death(struct deck_mbox *box)
 static int retrieve_try(struct deck_mbox *box, struct deck_msg *msg, bool *told);
 
 /*
- * A process has died.  Retrieve a message if there is one, else report the death.
- * Repeat the empty messages of deaths that are not reported here, for other retrieves.
+ * Retrieve a message after a death. If there is none, report the death. Send the empty messages of
+ * unreported deaths again: other retrieves report these deaths.
  */
 static int retrieve_after_death(struct deck_mbox *box, struct deck_msg *msg)
 {
@@ -154,9 +156,9 @@ static void endpoints_progress(struct deck_world *w)
 }
 
 /*
- * Return whether requests are under way on other endpoints than this one, which has @own. A
- * waiting thread then makes progress on all endpoints: two processes that begin a long post and
- * wait for the other's message would both wait for ever.
+ * Return whether requests are under way on endpoints other than the one whose requests @own counts.
+ * Then a waiting thread must make progress on all endpoints: otherwise two processes that each
+ * begin a long post and wait for each other's message would wait for ever.
  */
 static inline bool requests_on_other_endpoints(const struct deck_world *w,
 					       const _Atomic unsigned int *own)
@@ -206,7 +208,9 @@ static int timeout_to_error(int timeout)
 	return timeout ? -ETIMEDOUT : -EAGAIN;
 }
 
-/* Take a message that has arrived. @told: set if it is the service's message about a death. */
+/*
+ * Retrieve a message without waiting. @told: set to whether it is the service's report of a death.
+ */
 static int retrieve_try(struct deck_mbox *box, struct deck_msg *msg, bool *told)
 {
 	struct sci_status st = { 0 };
@@ -221,8 +225,9 @@ static int retrieve_try(struct deck_mbox *box, struct deck_msg *msg, bool *told)
 /* ---- the calls ---- */
 
 /*
- * A port sends and never receives, so no other code polls the port for answers. One of the
- * answers attaches the ring for longer messages.
+ * Poll the port after every PROGRESS_EVERY posts of more than a line. A port never receives, so no
+ * other code polls it for its peers' answers. One of the answers attaches the ring for longer
+ * messages.
  */
 static void port_progress(struct deck_mbox *box, struct sci_peer *to)
 {
@@ -381,8 +386,8 @@ int deck_cancel(deck_req_t *req)
 /* ---- timed posts ---- */
 
 /*
- * Continue a post whose time is over. The mail box may be reading the message: only its answer
- * ends that.
+ * Keep the request of a post that has timed out and cannot be cancelled: the mail box may be
+ * reading the message until it answers.
  */
 static int post_continue(struct deck_msg *msg, struct deck_req *r)
 {

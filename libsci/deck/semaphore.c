@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Semaphores of one process. Calls of DECK return errors, and sem_*() sets errno. */
+/* Semaphores of one process. DECK calls return a negative errno, but sem_*() set errno. */
 #include <errno.h>
 #include <limits.h>
 #include <semaphore.h>

@@ -3,23 +3,22 @@
 /*
  * DOC: the service
  *
- * Every process has an endpoint of its own for questions of other processes, and a
- * thread that answers them. The thread sleeps in the endpoint's wait, takes no part in
- * posts and retrieves, and never asks a question itself, so no two threads wait for
- * each other.
+ * Every process has an endpoint for the questions of other processes, and a service thread that
+ * answers the questions. The service thread sleeps in a wait on this endpoint, takes no part in
+ * posts and retrieves, and never asks a question, so no two service threads wait for each other.
  *
- *	names		The table of names is distributed: a name's hash is the rank
- *			of the process that keeps it, its home. A question for a name
- *			that is not there waits there until it is.
- *	connections	A mail box accepts a connection only while a thread is in a call
- *			of its endpoint. The service makes such calls until the connection
- *			is made, so finding a mail box does not wait for a retrieve.
- *	deaths		Each service watches the living ranks before and after its own:
- *			it has posted a receive from them, which fails when they die.
- *			It tells all others, and the mail boxes of this process.
+ *	names		The table of names is distributed. The hash of a name is the rank of
+ *			its home, the process that stores the name. A question for an unknown
+ *			name waits at the home until the name is created.
+ *	connections	A mail box accepts a connection only while a thread calls its
+ *			endpoint. The service polls the endpoint until the connection is
+ *			made, so finding a mail box does not wait for a retrieve.
+ *	deaths		Each service posts a receive from the nearest living rank before its
+ *			own, and from that after. The receive fails when the rank dies. The
+ *			service reports the death to all services and to its own mail boxes.
  *
- * A question is a tagged message, whose tag is the asking side's token; the answer has
- * the same tag in another context.
+ * A question is a tagged message, whose tag is the asking side's token. The answer has the same tag
+ * in another context.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,15 +30,15 @@
 #define CONTEXT_NOTE	1u
 #define CONTEXT_ANSWER	2u
 #define CONNECT_MS	10000
-#define CONNECT_LOOK_MS	4		/* between looks at connections of mail boxes */
-#define DEATH_MS	100		/* how often a question looks for a death */
+#define CONNECT_LOOK_MS	4		/* milliseconds between polls of a connect */
+#define DEATH_MS	100		/* milliseconds between checks for a death */
 
-/* Indices of the requests that the thread waits for. */
+/* Indices of the requests that the service thread waits for. */
 enum { WAIT_NOTE, WAIT_BEFORE, WAIT_AFTER, WAITS };
 
 struct name {
-	struct list link;		/* in its bucket */
-	int rank;			/* of the process that has the mail box */
+	struct list link;		/* in deck_service.names */
+	int rank;			/* owner of the mail box */
 	struct sci_addr addr;
 	char name[DECK_NAME_MAX + 1];
 };
@@ -52,7 +51,7 @@ struct question {
 	int rank;
 	char name[DECK_NAME_MAX + 1];
 	const struct deck_mbox *box;
-	struct sci_req *req;		/* connects the mail box; NULL: waits for the name */
+	struct sci_req *req;		/* connects the mail box; NULL: a question for a name */
 };
 
 static uint32_t name_hash(const char *name)
@@ -73,13 +72,15 @@ int deck_service_home(const struct deck_world *w, const char *name)
 
 static int service_open_peer(struct deck_world *w, int rank, struct sci_peer **peer)
 {
-	/* the wait for a second connection to it would last until its time is over */
+	/* a new connection to a dead process would time out only after CONNECT_MS */
 	if (atomic_load(&w->service.dead[rank]))
 		return -ECONNRESET;
 	return sci_peer_open(w->service.ep, &w->service.addr[rank], CONNECT_MS, peer);
 }
 
-/* Send a note without waiting.  The thread that waits for an answer notices a death itself. */
+/*
+ * Send a note without waiting. A thread that waits for the answer detects the death of @to itself.
+ */
 static int note_send(struct sci_peer *to, uint32_t context, const struct deck_note *note)
 {
 	const struct iovec iov = { (void *)note, sizeof(*note) };
@@ -99,7 +100,7 @@ int deck_service_tell(struct deck_world *w, int rank, const struct deck_note *no
 	return ret ? ret : note_send(peer, CONTEXT_NOTE, note);
 }
 
-/* Return the error that an answer has, or the one for which there is no answer. */
+/* Return the error in the answer, or @ret if the receive of the answer has failed. */
 static int answer_get_error(const struct deck_ask *ask, int ret, const struct sci_status *st)
 {
 	if (ret)
@@ -129,7 +130,7 @@ int deck_service_ask(struct deck_world *w, int rank, const struct deck_note *not
 
 	if (ret)
 		return ret;
-	n.token = atomic_fetch_add(&w->service.tokens, 1) + 1;	/* other notes have 0 */
+	n.token = atomic_fetch_add(&w->service.tokens, 1) + 1;	/* 0: not a question */
 	ask->token = n.token;
 	ask->dead = &w->service.dead[rank];
 	ret = sci_itrecv(w->service.ep, peer, CONTEXT_ANSWER, n.token, 0, &ask->answer,
@@ -142,7 +143,7 @@ int deck_service_ask(struct deck_world *w, int rank, const struct deck_note *not
 	return ret;
 }
 
-/* End a question, and tell the other process so. Return: as ask_end(). */
+/* End a question, and cancel it at the other process. Return: as ask_end(). */
 int deck_service_give_up(struct deck_world *w, int rank, struct deck_ask *ask)
 {
 	const struct deck_note forget = { .op = NOTE_FORGET, .token = ask->token };
@@ -154,8 +155,8 @@ int deck_service_give_up(struct deck_world *w, int rank, struct deck_ask *ask)
 }
 
 /*
- * Wait for an answer in steps: the end of a process does not end a wait for a connection that
- * was never made.
+ * Wait for an answer, and check every DEATH_MS whether the asked process has died: a request on a
+ * connection that was never made does not end when the process does.
  */
 static int answer_wait(struct deck_ask *ask, int timeout, struct sci_status *st)
 {
@@ -228,7 +229,7 @@ static struct name *name_find(struct deck_service *s, const char *name)
 
 static void question_end(struct question *q, int error, const struct name *name)
 {
-	/* a port that has forgotten its question, or died, gets no answer */
+	/* a port that has cancelled its question, or has died, gets no answer */
 	if (error != -ECANCELED)
 		answer_send(q->from, q->token, error, name);
 	list_del(&q->link);
@@ -250,7 +251,7 @@ static struct question *question_new(struct deck_world *w, struct sci_peer *from
 	return q;
 }
 
-/* End a question that its port forgets, or with @from NULL those of a dead rank. */
+/* Cancel question @token of @from; with @from NULL, all questions of the dead @rank. */
 static void questions_cancel(struct deck_world *w, const struct sci_peer *from, uint32_t token,
 			     int rank)
 {
@@ -280,7 +281,7 @@ static void finds_answer_all(struct deck_world *w, const struct name *e)
 	}
 }
 
-/* Create a name, also one of a dead process's mail box. */
+/* Create a name. The name of a dead process's mail box may be created again. */
 static int name_create(struct deck_world *w, const struct deck_note *note)
 {
 	struct deck_service *s = &w->service;
@@ -336,7 +337,10 @@ static void names_free(struct deck_service *s)
 
 /* ---- connections to mail boxes of this process ---- */
 
-/* Return whether the attempt goes on after @timeout. */
+/*
+ * Poll a connection attempt for @timeout milliseconds. Return whether the attempt is still under
+ * way.
+ */
 static bool connect_look(struct question *q, int timeout)
 {
 	struct sci_status st;
@@ -350,7 +354,7 @@ static bool connect_look(struct question *q, int timeout)
 	return false;
 }
 
-/* Look at all attempts. Return whether some go on. */
+/* Poll all connection attempts. Return whether any attempt is still under way. */
 static bool connects_look(struct deck_world *w)
 {
 	struct list *pos, *n;
@@ -379,8 +383,8 @@ void deck_connects_end(struct deck_world *w, const struct deck_mbox *box)
 }
 
 /*
- * Begin to connect a mail box to the port that asks for it. An attempt that is not over at once
- * goes on while the service answers other questions.
+ * Begin to connect a mail box to the port that asks for it. An attempt that takes longer than
+ * CONNECT_LOOK_MS continues while the service answers other questions.
  */
 static int connect_begin(struct deck_world *w, const struct deck_mbox *box,
 			 const struct deck_note *note, struct sci_peer *from)
@@ -389,7 +393,7 @@ static int connect_begin(struct deck_world *w, const struct deck_mbox *box,
 	struct sci_req *req;
 	int ret;
 
-	/* the port may have ended an earlier connection */
+	/* first process the disconnect of an earlier connection by the port */
 	sci_progress(box->ep);
 	ret = sci_iconnect(box->ep, &w->ports[note->rank], -1, &req);
 	if (ret)
@@ -422,7 +426,7 @@ static void box_accept(struct deck_world *w, const struct deck_note *note,
 		answer_send(from, note->token, ret, NULL);
 }
 
-/* Connect the mail box and the service.  This thread drives both endpoints. */
+/* Connect the mail box and the service. The service thread polls both endpoints. */
 static int control_connect(struct deck_world *w, struct deck_mbox *box)
 {
 	struct sci_peer *control = NULL;
@@ -443,13 +447,13 @@ static int control_connect(struct deck_world *w, struct deck_mbox *box)
 	do
 		ret = sci_peer_find(w->service.ep, &box->addr, &control);
 	while (ret == -ENOENT && sci_progress(w->service.ep) >= 0);
-	/* a thread of the program that learns of a death tells others through this connection */
+	/* program threads send the empty messages of unreported deaths on this connection */
 	if (!ret)
 		atomic_store_explicit(&box->control, control, memory_order_release);
 	return ret;
 }
 
-/* Send one empty message for each waiting retrieve. */
+/* Send one empty message for each waiting retrieve, and at least one. */
 static void box_wake(struct deck_world *w, struct deck_mbox *box)
 {
 	unsigned int n = atomic_load(&box->waiting);
@@ -489,7 +493,7 @@ static void death_handle(struct deck_world *w, int rank, bool tell)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* Return the next living rank in one direction; -1: there is none. */
+/* Return the nearest living rank in the direction @which; -1: there is none. */
 static int neighbour_find(const struct deck_world *w, int which)
 {
 	int step = which == WAIT_BEFORE ? w->size - 1 : 1;
@@ -500,7 +504,7 @@ static int neighbour_find(const struct deck_world *w, int which)
 	return -1;
 }
 
-/* Post the receive that fails when the neighbour dies. */
+/* Post a receive from the neighbour @which. The receive fails when the neighbour dies. */
 static void neighbour_watch(struct deck_world *w, int which, struct sci_req **req)
 {
 	struct sci_peer *peer;
@@ -518,7 +522,7 @@ static void neighbour_watch(struct deck_world *w, int which, struct sci_req **re
 
 static void neighbour_watch_ended(struct deck_world *w, int which, int error, struct sci_req **req)
 {
-	/* an orderly end: all processes leave */
+	/* these errors mean an orderly end: all processes disconnect */
 	if (error == -ENOTCONN || error == -ECANCELED)
 		return;
 	if (error && error != -EMSGSIZE)

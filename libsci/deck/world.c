@@ -13,7 +13,7 @@ struct deck_world *deck_world(void)
 	return atomic_load_explicit(&the_world, memory_order_acquire);
 }
 
-/* The addresses of a process's endpoints, which it sends to the others. */
+/* The addresses of a process's endpoints, which are sent to all other processes. */
 struct ends {
 	struct sci_addr port;
 	struct sci_addr service;
@@ -149,8 +149,8 @@ int deck_done(void)
 	ret = sci_team_barrier(team);
 	atomic_store_explicit(&the_world, NULL, memory_order_release);
 	/*
-	 * the close waits until the other processes leave: if the barrier has failed, they may
-	 * still ask for names
+	 * the service stops after the close, which waits until the other processes leave: if the
+	 * barrier has failed, they may still ask for names
 	 */
 	closed = sci_team_close(team);
 	deck_service_stop(w);
@@ -158,7 +158,7 @@ int deck_done(void)
 	return ret ? ret : closed;
 }
 
-/* A call that needs no more than the world @w. */
+/* Define the call @name, which returns @value of the world @w. */
 #define WORLD_CALL(name, parameters, value)			\
 	int name(parameters)					\
 	{							\

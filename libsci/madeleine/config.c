@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* This file reads files of sessions and networks; see config.h. */
+/* Parse session and network files; see config.h. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 
 #include "libsci/madeleine/internal.h"
 
-#define DEPTH_MAX	32		/* of objects in objects */
+#define DEPTH_MAX	32		/* nesting of objects */
 
 struct parser {
 	const char *file;
 	FILE *stream;
 	int line;
 	int depth;
-	int c;				/* the next character; EOF */
+	int c;				/* the next character, or EOF */
 };
 
 void mad_config_failure(const struct config *c, const char *fmt, ...)
@@ -45,7 +45,7 @@ static void parser_next(struct parser *p)
 	p->c = fgetc(p->stream);
 }
 
-/* Return whether a comment begins: a name may have a '/', but not two. */
+/* Return whether a comment begins: '#' or '//'. A name may contain '/', but not '//'. */
 static bool parser_at_comment(struct parser *p)
 {
 	int c;
@@ -290,7 +290,7 @@ void mad_config_free(struct config *c)
 	free(c);
 }
 
-/* ---- what is asked of it ---- */
+/* ---- queries ---- */
 
 struct config *mad_config_get(struct config *c, const char *name)
 {

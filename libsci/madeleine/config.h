@@ -10,7 +10,7 @@
  *	index  = INTEGER | range
  *	range  = INTEGER ".." INTEGER
  *
- * An error in a file is fatal, and names file and line.
+ * An error in a file is fatal. The message names file and line.
  */
 #ifndef LIBSCI_MADELEINE_CONFIG_H
 #define LIBSCI_MADELEINE_CONFIG_H
@@ -20,15 +20,15 @@
 enum config_kind {
 	CONFIG_TABLE,			/* entries */
 	CONFIG_LIST,			/* items */
-	CONFIG_ID,			/* text, and items: its indices */
+	CONFIG_ID,			/* text; items: the indices */
 	CONFIG_STRING,			/* text */
 	CONFIG_INTEGER,			/* from */
-	CONFIG_RANGE,			/* from, to: both belong to it */
+	CONFIG_RANGE,			/* from, to: inclusive */
 };
 
 struct config {
 	enum config_kind kind;
-	const char *file;		/* memory of the program while the object lives */
+	const char *file;		/* memory of the caller, valid as long as the object */
 	int line;
 	char *text;
 	long from, to;
@@ -39,16 +39,15 @@ struct config {
 struct config *mad_config_read(const char *file);
 void mad_config_free(struct config *c);
 
-/*
- * Return the entry of a table; NULL: there is none. An object @c that is no table is a fatal
- * error.
- */
+/* Return the entry of a table; NULL: there is none. A @c that is not a table is a fatal error. */
 struct config *mad_config_get(struct config *c, const char *name);
 
-/* Return the text of an ID or a string; NULL for NULL. A value without text is a fatal error. */
+/*
+ * Return the text of an ID or a string; NULL if @c is NULL. A value without text is a fatal error.
+ */
 const char *mad_config_text(const struct config *c);
 
-/* Return item @i of a list; an object that is no list is a list of one. NULL: no more. */
+/* Return item @i of a list; NULL: no such item. An object that is not a list is its own item 0. */
 struct config *mad_config_item(struct config *c, long i);
 
 __attribute__((noreturn, format(printf, 2, 3)))

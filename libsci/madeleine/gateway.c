@@ -3,66 +3,66 @@
 /*
  * DOC: gateways
  *
- * A process with messages of one virtual channel on several networks has a thread for each
- * of these networks. The thread takes the completions of its rail. It forwards blocks, and
- * receives first fragments for channels whose messages come on several networks; see rail.h.
+ * If messages of one virtual channel reach a process on several networks, the process has a thread
+ * for each of these networks. The thread handles the completions of its rail: it forwards blocks,
+ * and receives the first fragments of channels with messages on several networks; see rail.h.
  *
- * Blocks are sent on in the order in which their receives were posted, which is the order
- * in which they were sent. The death of a process that a gateway knows ends the gateway, so
- * that the processes that it connects notice the death.
+ * A gateway forwards blocks in the order of their posted receives, which is the order in which the
+ * previous hop sent the blocks. A gateway ends when a process that it is connected to dies, so that
+ * the processes that communicate through the gateway receive an error.
  *
- * Nothing waits for ever, and memory is bounded:
+ * No process waits for ever, and a gateway's memory is bounded:
  *
- *  - A gateway waits for no process. It posts a new receive when one has completed, and each
- *    send is a request. So a block or a credit always reaches the last gateway, or the
- *    sender, whatever other ways do.
- *  - Only a sender waits: for a credit. All its blocks reach the last gateway, and leave
- *    it when the receiver takes them. Each WAY_CREDIT blocks taken return a credit, and
- *    WAY_WINDOW is not smaller, so a sender without credits waits for its receiver only.
- *  - A block is in a gateway's memory from its arrival until the next hop has taken it. The
- *    gateways of a way hold at most WAY_WINDOW blocks of it, and WAY_WINDOW / WAY_CREDIT
- *    credits, because the last gateway returns the credit. A credit of the first gateway
- *    would bound only the memory of the first gateway.
+ * - A gateway never waits for another process: it posts a new receive for each completed receive,
+ *   and each send is a request. So each block reaches the last gateway, and each credit reaches
+ *   the sender, even if other ways are blocked.
+ * - Only a sender waits, for a credit. Its blocks reach the last gateway, which frees a block when
+ *   the receiver has taken the block, and returns a credit for every WAY_CREDIT blocks. WAY_WINDOW
+ *   is at least WAY_CREDIT, so a sender without credits waits only for its receiver.
+ * - A block is in a gateway's memory from its arrival until the next hop has taken the block. All
+ *   gateways of a way together hold at most WAY_WINDOW blocks and WAY_WINDOW / WAY_CREDIT credits
+ *   of the way, because the last gateway returns the credits. Credits from the first gateway would
+ *   bound only the memory of the first gateway.
  *
- * selftests/spin/forward.pml is a model of this.
+ * selftests/spin/forward.pml is a model of this protocol.
  *
  * With adapters on two buses of profile A, a gateway has 95 % of the bandwidth of one ring; with
- * both on one bus, 97 % of what this bus carries both ways. It adds 4.1 us to a message of one
- * line (build/selftests/sim/vtime_gateway). Blocks of 64 KiB would be 1 % slower: each of them
- * waits for the end of the one before.
+ * both on one bus, 97 % of what this bus carries both ways. A gateway adds 4.1 us to a message of
+ * one line (build/selftests/sim/vtime_gateway). Blocks of 64 KiB would be 1 % slower: each block
+ * waits for the end of the block before.
  */
 #include <assert.h>
 #include <errno.h>
 
 #include "libsci/madeleine/rail.h"
 
-#define RECEIVES	8u		/* posted on each rail */
+#define RECEIVES	8u		/* receives posted on each rail */
 #define FLOWS		256u		/* lists of flows */
-#define SLAB_BYTES	(1u << 20)	/* a larger block is a slab of its own */
+#define SLAB_BYTES	(1u << 20)	/* a larger block has its own slab */
 #define FIRST_SIZE	WAY_BLOCK_MIN
 
 _Static_assert(WAY_WINDOW >= WAY_CREDIT, "a sender without credits gets one");
 
 enum event_kind { EVENT_STOP, EVENT_RECEIVED, EVENT_SENT, EVENT_CREDIT_SENT, EVENT_FIRST };
 
-/* The purpose of a request. The object of a request begins with this value. */
+/* The kind of a request: the first member of the object that is queued with the request. */
 struct event {
 	enum event_kind kind;
 };
 
-/* The blocks of one way, and this process's place on it. */
+/* The state of one way in a gateway. */
 struct flow {
 	struct flow *next;
 	uint64_t tag;
-	struct rail *before, *after;	/* of the hops */
-	int from, to;			/* the processes before and after this one */
-	bool is_first, is_last;		/* gateway of the way */
-	unsigned int sent;		/* since the last credit */
+	struct rail *before, *after;	/* rails of the previous and next hop */
+	int from, to;			/* ranks of the previous and next process */
+	bool is_first, is_last;		/* place of this gateway on the way */
+	unsigned int sent;		/* blocks since the last credit */
 };
 
 struct block {
 	struct event event;
-	struct block *next;		/* in the list of free ones */
+	struct block *next;		/* next free block */
 	struct flow *flow;
 	bool here;
 	struct sci_status status;
@@ -70,13 +70,13 @@ struct block {
 };
 
 /*
- * Memory of blocks that peers can write to: the process before this one stores a long block
- * into its place, and the block is sent on from there. So a gateway copies it only once, to
- * the next process.
+ * Exported memory of blocks. The previous process stores a long block into a receive's block, and
+ * the gateway sends the block from there. So a gateway copies a block only once, to the next
+ * process.
  */
 struct slab {
 	struct slab *next;
-	void *heap;			/* the memory, if the fabric has no more; or NULL */
+	void *heap;			/* memory if sci_buf_alloc() has failed; else NULL */
 	struct block block[];
 };
 
@@ -86,13 +86,13 @@ struct gateway {
 	struct event stop, credit;
 	struct block *receive[RECEIVES];	/* a ring of posted receives */
 	unsigned int oldest;
-	struct flow *flows[FLOWS];	/* ways whose blocks and credits arrive here */
-	pthread_mutex_t lock;		/* of the blocks, which other rails' threads give back */
+	struct flow *flows[FLOWS];	/* ways of this rail's blocks and credits, by hash */
+	pthread_mutex_t lock;		/* of @blocks: other rails' threads free blocks */
 	struct block *blocks;
 	struct slab *slabs;
 };
 
-/* A posted receive for the first fragment of a message, of a channel and a rail. */
+/* A receive for the first fragments of a channel's messages on one rail. */
 struct slot {
 	struct event event;
 	struct inbox_state *state;
@@ -100,7 +100,7 @@ struct slot {
 	bool posted;
 	bool here;
 	struct sci_status status;
-	struct slot *next;		/* its message came later */
+	struct slot *next;		/* next in the order of arrival */
 	uint8_t buf[FIRST_SIZE];
 };
 
@@ -109,7 +109,7 @@ struct inbox_state {
 	pthread_cond_t came;
 	struct slot *head, **tail;
 	int n;
-	struct slot *slot[];		/* of each rail */
+	struct slot *slot[];		/* one for each rail of the channel */
 };
 
 static void gateway_check(int ret, const char *what, int rank)
@@ -120,7 +120,7 @@ static void gateway_check(int ret, const char *what, int rank)
 
 /* ---- blocks ---- */
 
-/* Make a slab. Context: the lock is held. */
+/* Allocate a slab. Context: gateway.lock is held. */
 static void slab_new(struct rail *r)
 {
 	struct gateway *g = r->gateway;
@@ -149,7 +149,7 @@ static struct block *block_get(struct rail *r)
 	if (!g->blocks)
 		slab_new(r);
 	b = g->blocks;
-	assert(b);		/* a slab has at least one block */
+	assert(b);		/* slab_new() adds at least one block */
 	g->blocks = b->next;
 	pthread_mutex_unlock(&g->lock);
 	b->here = false;
@@ -270,7 +270,7 @@ static void block_forward(struct rail *r, struct block *b)
 
 	f = flow_get(r, tag);
 	if (tag & TAG_CREDIT) {
-		/* the credit travels against the direction of the way */
+		/* forward a credit to the previous hop */
 		credit_send(f->before, f->from, f->is_first, tag);
 		block_put(r, b);
 		return;
@@ -310,7 +310,7 @@ static void block_came(struct rail *r, struct block *b, const struct sci_status 
 	}
 }
 
-/* ---- messages that come on several networks ---- */
+/* ---- messages that arrive on several networks ---- */
 
 static void slot_came(struct slot *s, const struct sci_status *st)
 {
@@ -498,7 +498,7 @@ int gateway_start(struct rail *r)
 	return ret ? ret : -pthread_create(&r->gateway->thread, NULL, gateway_run, r);
 }
 
-/* Stop the gateway. No process waits for a message that is under way. */
+/* Stop the gateway. Context: no process waits for a message any more. */
 void gateway_stop(struct rail *r)
 {
 	if (!r->gateway)

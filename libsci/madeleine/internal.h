@@ -7,9 +7,9 @@
  *	config.c, session.c	files of sessions
  *	world.c			start and end, channels and connections
  *	message.c		blocks to fragments of messages, and back
- *	network.h, net_msg.c	what carries fragments: an endpoint of each network
+ *	network.h, net_msg.c	transport of fragments: an endpoint of each network
  *	way.c			links through gateways
- *	gateway.c		passes fragments on; receives on several networks
+ *	gateway.c		forwards fragments; receives on several networks
  */
 #ifndef LIBSCI_MADELEINE_INTERNAL_H
 #define LIBSCI_MADELEINE_INTERNAL_H
@@ -21,7 +21,7 @@
 #include <sci/msg.h>
 #include <sci/team.h>
 
-/* these functions are exported, and all others are hidden */
+/* the functions of pm2_common.h are exported, all others are hidden */
 #pragma GCC visibility push(default)
 #include <pm2_common.h>
 #pragma GCC visibility pop
@@ -37,7 +37,7 @@ p_ntbx_topology_table_t mad_topology_new(int size);
 void mad_topology_connect(p_ntbx_topology_table_t t, int src, int dst);
 void mad_topology_free(p_ntbx_topology_table_t t);
 
-/* ---- who has a message open ---- */
+/* ---- gates: one open message at a time ---- */
 
 struct gate {
 	pthread_mutex_t lock;
@@ -57,7 +57,7 @@ void mad_gate_leave(struct gate *g);
 
 /* ---- messages ---- */
 
-/* A block, or the copy of one, until the end of its message. */
+/* A block of an open message, or a copy of the block. */
 struct mad_block {
 	void *buf;
 	size_t len;
@@ -70,7 +70,7 @@ struct mad_blocks {
 
 struct mad_reqs {
 	struct {
-		void *req;		/* the network's */
+		void *req;		/* a request of the network */
 		size_t len;
 	} *req;
 	size_t n, room;
@@ -79,15 +79,15 @@ struct mad_reqs {
 /* One direction of a connection. */
 struct mad_stream {
 	struct mad_link link;
-	struct gate gate;		/* outgoing ones */
-	uint8_t *buf;			/* the fragment that is gathered, or taken apart */
-	size_t n;			/* bytes in it */
+	struct gate gate;		/* only for outgoing streams */
+	uint8_t *buf;			/* the fragment being packed or unpacked */
+	size_t n;			/* bytes in @buf */
 	size_t at;			/* incoming: number of bytes already taken */
 	bool begun;			/* outgoing: the first fragment is sent */
-	bool holding;			/* outgoing: everything waits for the end */
+	bool holding;			/* outgoing: send further blocks at the end */
 	struct mad_blocks held;
-	struct mad_blocks later;	/* LATER and CHEAPER: behind all others */
-	struct mad_blocks copies;	/* to be freed at the end */
+	struct mad_blocks later;	/* LATER and CHEAPER blocks: sent last */
+	struct mad_blocks copies;	/* freed at the end of the message */
 	struct mad_reqs reqs;
 };
 
@@ -108,12 +108,12 @@ struct mad_world {
 	void *net_state;
 	struct session *session;
 	p_mad_madeleine_t m;
-	p_tbx_slist_t channels;		/* p_mad_channel_t: all, sub-channels too */
-	pthread_mutex_t lock;		/* channels, when sub-channels are made */
+	p_tbx_slist_t channels;		/* p_mad_channel_t: channels and sub-channels */
+	pthread_mutex_t lock;		/* protects @channels */
 };
 
 struct mad_world *mad_world(void);
-/* Gather @len bytes of each process, by rank. This is a collective call. */
+/* Gather @len bytes of each process, by rank. Collective. */
 int mad_world_exchange(struct mad_world *w, const void *mine, size_t len, void *all);
 
 #endif

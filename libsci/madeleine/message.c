@@ -3,18 +3,19 @@
 /*
  * DOC: blocks and fragments
  *
- * A message travels as fragments. Both sides compute from lengths and modes which fragment has
- * which blocks, so fragments need no header:
+ * A message travels as fragments. Both sides compute from the lengths and modes of the blocks which
+ * fragment contains which blocks, so fragments need no header:
  *
- *  - Blocks of up to SMALL_MAX bytes are gathered in a fragment of up to GATHER_MAX. It is sent
- *  when it is full, when a larger block follows, and at the end. The first fragment is always a
- *  gathered fragment, which may be empty, so the receiver has a place for it before it knows
- *  the message. - A larger block is a fragment of its own. It is received into its place. - Blocks
- *  that are LATER and CHEAPER follow all others.
+ * - Blocks of up to SMALL_MAX bytes are gathered in a fragment of up to GATHER_MAX bytes. The
+ *   sender sends this fragment when it is full, before a larger block, and at the end. The first
+ *   fragment is always a gathered fragment, which may be empty, so the receiver has a place for it
+ *   before it knows the message.
+ * - A larger block is a separate fragment. The receiver receives it into its final place.
+ * - Blocks that are LATER and CHEAPER follow all other blocks.
  *
- * So a message of one small block is one line, and so is one of a short header and a
- * short body. After a block that is LATER and EXPRESS, the sender holds all blocks back, in
- * order.
+ * So a message of one small block is one line, and so is a message of a short header and a short
+ * body. After a block that is LATER and EXPRESS, the sender holds all further blocks back until the
+ * end of the message, in order.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -24,7 +25,7 @@
 #define SMALL_MAX	512u
 #define GATHER_MAX	4096u
 
-/* ---- what failed ---- */
+/* ---- failures ---- */
 
 static void link_check(long ret, const char *what, const struct mad_link *l)
 {
@@ -99,7 +100,7 @@ static void blocks_add(struct mad_blocks *b, void *buf, size_t len)
 	b->block[b->n++] = (struct mad_block){ buf, len };
 }
 
-/* Add a request. @len: the length that must arrive, or SIZE_MAX */
+/* Add a request. @len: length of the message to receive; SIZE_MAX: the request is a send. */
 static void **reqs_add(struct mad_reqs *r, size_t len)
 {
 	if (r->n == r->room) {
@@ -141,7 +142,7 @@ static void small_put(struct mad_world *w, struct mad_stream *s, const void *buf
 	s->n += len;
 }
 
-/* Send a large block from the buffer, which does not change until the end of the message. */
+/* Send a large block from @buf, which the program must not change until the end of the message. */
 static void large_put(struct mad_world *w, struct mad_stream *s, const void *buf, size_t len)
 {
 	if (s->n || !s->begun)
@@ -368,7 +369,7 @@ void mad_end_unpacking(p_mad_connection_t connection)
 	mad_gate_leave(&connection->channel->reception->gate);
 }
 
-/* ---- blocks that may get lost: none does ---- */
+/* ---- blocks that the network may lose: this library loses none ---- */
 
 p_tbx_slist_t mad_unpack_ext(p_mad_connection_t connection, void *buf, size_t len,
 			     mad_send_mode_t send, mad_receive_mode_t receive)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Networks that libsci's messages carry. A channel is a context, a sub-channel a tag, and a
+ * Networks over the message layer of libsci. A channel is a context, a sub-channel a tag, and a
  * fragment a message; see rail.h.
  */
 #include <assert.h>
@@ -11,18 +11,18 @@
 #include "libsci/madeleine/rail.h"
 
 #define CONNECT_MS	30000
-#define DEATH_MS	100		/* between two looks whether a process has died */
+#define DEATH_MS	100		/* milliseconds between checks for dead senders */
 #define NET_PARAMETER	256
 
 /* ---- endpoints ---- */
 
 /* Values that all processes take from rank 0. */
 struct agreed {
-	uint64_t number;		/* used in names of sockets */
+	uint64_t number;		/* part of the sockets' names */
 	uint64_t block;
 };
 
-/* Return the description of a process. A rail of a network belongs to a session. */
+/* Return the description of process @rank. Context: there is a session file. */
 static p_ntbx_process_t rail_process(const struct rail *r, int rank)
 {
 	assert(r->w->session);
@@ -46,8 +46,8 @@ static int sockets_address(struct rail *r, uint64_t number, int rank, char *text
 }
 
 /*
- * An endpoint that reaches its peers only by sockets is alone in a virtual cluster. Each
- * process is a node of its own.
+ * Open an endpoint that reaches its peers only by sockets. Each process is the only node of its own
+ * virtual cluster.
  */
 static int rail_open_sockets(struct rail *r, uint64_t number, uint32_t flags)
 {
@@ -84,7 +84,7 @@ static int rail_open_sci(struct rail *r, uint32_t flags)
 	return sci_ep_open_attr(&r->ep, &attr);
 }
 
-/* Open a rail. All processes call this, also those that are not @inside. */
+/* Open a rail. Collective; @inside: whether this process is in the network. */
 static int rail_open(struct rail *r, uint64_t number, bool inside)
 {
 	uint32_t flags = r->forwards ? SCI_EP_PEER_EVENTS : 0;
@@ -222,7 +222,9 @@ static int net_connect(struct mad_world *w, int network, int rank)
 	return ret;
 }
 
-/* Return the rank of a peer, also of a process that has connected to this one first, or -1. */
+/*
+ * Return the rank of a peer; -1: unknown. A peer that has connected first is found by its address.
+ */
 int rail_rank(struct rail *r, struct sci_peer *peer)
 {
 	int rank = peer ? (int)(intptr_t)sci_peer_data(peer) - 1 : -1;
@@ -307,7 +309,7 @@ static int net_flush(struct mad_world *w, struct mad_link *l)
 	return l->way ? way_flush(w, l) : 0;
 }
 
-/* Return the rank of a peer that has died, or -1. */
+/* Return the rank of a dead peer; -1: there is none. */
 static int rank_find_dead(struct rail *r, int *error)
 {
 	for (int i = 0; i < r->w->size; i++)
@@ -318,8 +320,8 @@ static int rank_find_dead(struct rail *r, int *error)
 }
 
 /*
- * Wait for a first fragment, and test whether the senders live: a receive from any sender does
- * not end when one of them dies.
+ * Wait for a first fragment, and check for dead senders: a receive from any sender does not end
+ * when a sender dies.
  */
 static int first_wait(struct rail *r, struct sci_req *req, struct sci_status *st, int *rank)
 {

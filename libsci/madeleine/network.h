@@ -4,8 +4,8 @@
  * DOC: networks
  *
  * A network carries the fragments of messages. Fragments of one link arrive in order, at the
- * link of the same channel and sub-channel on the other side. Calls return 0 or -errno. The
- * death of a process is an error of all calls that wait for it.
+ * link of the same channel and sub-channel on the other side. Calls return 0 or -errno. A call
+ * that waits for a process fails when the process dies.
  */
 #ifndef LIBSCI_MADELEINE_NETWORK_H
 #define LIBSCI_MADELEINE_NETWORK_H
@@ -18,22 +18,22 @@ struct mad_world;
 
 /* One direction of a connection through gateways; see rail.h. */
 struct mad_way {
-	int via;			/* the process next to this one */
+	int via;			/* rank of the gateway next to this process */
 	uint64_t tag;
-	size_t credits;			/* blocks that may be sent */
-	struct way_piece *head, **tail;	/* that wait for credits */
+	size_t credits;			/* blocks that may be sent now */
+	struct way_piece *head, **tail;	/* pieces that wait for credits */
 	void **reqs;			/* sends of blocks */
 	size_t n, room;
 };
 
 struct mad_way *mad_way_new(uint32_t channel, int from, int to, uint32_t sub);
 
-/* A connection of one channel, as its network sees it. */
+/* The network's part of a connection of one channel. */
 struct mad_link {
-	int rank;			/* global, of the other side */
+	int rank;			/* global rank of the peer */
 	uint32_t channel;
 	uint32_t sub;
-	int network;			/* index in the session */
+	int network;			/* index in session.networks */
 	void *peer;			/* private to the network */
 	struct mad_way *way;		/* through gateways; NULL: direct */
 };
@@ -42,9 +42,9 @@ struct mad_link {
 struct mad_inbox {
 	uint32_t channel;
 	uint32_t sub;
-	bool ways;			/* some messages come through gateways */
-	uint64_t networks;		/* the rails on which they come: a bit for each index */
-	void *slots;			/* private to the network: used if there are several */
+	bool ways;			/* some messages arrive through gateways */
+	uint64_t networks;		/* bit mask of the rails that receive messages */
+	void *slots;			/* private to the network: for several rails */
 };
 
 struct mad_net {
@@ -52,21 +52,18 @@ struct mad_net {
 
 	/* Open the network and exchange addresses; a collective call. */
 	int (*open)(struct mad_world *w);
-	/* Close the network: no process sends any more. */
+	/* Close the network. Context: no process sends any more. */
 	void (*close)(struct mad_world *w);
 
-	/* Connect a network to a process. Meanwhile the other processes of @w do the same. */
+	/* Connect to process @rank. Context: that process connects to this one at the same time. */
 	int (*connect)(struct mad_world *w, int network, int rank);
-	/* All channels are connected: forward messages until stop(). */
+	/* Forward messages until stop(). Context: all channels are connected. */
 	int (*start)(struct mad_world *w);
 	void (*stop)(struct mad_world *w);
 
-	/*
-	 * Send. The buffer may be reused on return. The call waits only if there is no memory
-	 * left.
-	 */
+	/* Send a fragment. @buf may be reused on return. Wait only if there is no memory left. */
 	int (*send)(struct mad_world *w, struct mad_link *l, const void *buf, size_t len);
-	/* Begin to send from @buf. The receiver gets the bytes in their final place. */
+	/* Begin to send a fragment from @buf. The receiver receives it into its final place. */
 	int (*isend)(struct mad_world *w, struct mad_link *l, const void *buf, size_t len,
 		     void **req);
 
@@ -74,15 +71,15 @@ struct mad_net {
 	int (*flush)(struct mad_world *w, struct mad_link *l);
 
 	/*
-	 * Receive the next first fragment of a message of any sender.
-	 * Return: its length; -EAGAIN: there is none, and !@wait; another error: @rank is
-	 * a process that has died, or -1.
+	 * Receive the first fragment of the next message of any sender.
+	 * Return: its length; -EAGAIN: there is no message, and @wait is false; another error:
+	 * *@rank is a process that has died, or -1.
 	 */
 	long (*first)(struct mad_world *w, struct mad_inbox *in, void *buf, size_t size,
 		      bool wait, int *rank);
 	/* Receive the next fragment. Return: its length. */
 	long (*recv)(struct mad_world *w, struct mad_link *l, void *buf, size_t size);
-	/* Begin to receive a fragment of @len bytes into its place. */
+	/* Begin to receive a fragment of @len bytes into its final place. */
 	int (*irecv)(struct mad_world *w, struct mad_link *l, void *buf, size_t len,
 		     void **req);
 
@@ -91,7 +88,7 @@ struct mad_net {
 	void (*progress)(struct mad_world *w);
 };
 
-/* Free an inbox, after the end of the channel's messages and networks. */
+/* Free an inbox. Context: the networks of the channel are closed. */
 void gateway_inbox_free(struct mad_inbox *in);
 
 extern const struct mad_net mad_net_msg;

@@ -183,7 +183,7 @@ p_ntbx_process_container_t mad_pc_new(void)
 	return pc;
 }
 
-/* Give @process the next local rank. */
+/* Add @process to a container. Its local rank is the next free one. */
 void mad_pc_add(p_ntbx_process_container_t pc, p_ntbx_process_t process)
 {
 	p_ntbx_process_info_t i = tbx_alloc(1, sizeof(*i));

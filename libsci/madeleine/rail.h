@@ -7,16 +7,17 @@
  * rail does not poll the other rails.
  *
  * A direct fragment is a message whose context is the channel and whose tag is the
- * sub-channel.  A fragment for a process in another network goes a way through gateways:
- * it is cut into blocks, whose tag also names the channel, the sender and the receiver.
- * On the last hop the context is the channel, as for direct fragments. On earlier hops it is
- * CONTEXT_FORWARD, in which gateways receive all messages. Blocks have no header.
+ * sub-channel.  A fragment for a process in another network travels a way, which is a path
+ * through gateways.  The fragment is cut into blocks, whose tag names the channel, the sender,
+ * the receiver and the sub-channel.  On the last hop the context of a block is the channel, as
+ * for direct fragments.  On earlier hops the context is CONTEXT_FORWARD, in which gateways
+ * receive all messages.  Blocks have no header.
  *
- * Gateways never wait for a receiver: they have receives posted all the time, and keep the
- * blocks until the next hop has taken them. Credits bound that memory: a sender has at most
- * WAY_WINDOW blocks of a way on their way. The last gateway returns a credit of WAY_CREDIT
- * blocks each time that the receiver has taken as many. So a receiver that does not receive
- * delays only its senders. There is no deadlock that direct connections would not have, too.
+ * Gateways never wait for a receiver: they always have posted receives, and keep each block
+ * until the next hop has taken it.  Credits bound the memory of gateways: a sender has at most
+ * WAY_WINDOW blocks of a way in flight.  The last gateway returns a credit each time that the
+ * receiver has taken WAY_CREDIT blocks.  So a slow receiver delays only its senders, and a
+ * program deadlocks only if it would also deadlock with direct connections.
  */
 #ifndef LIBSCI_MADELEINE_RAIL_H
 #define LIBSCI_MADELEINE_RAIL_H
@@ -25,7 +26,7 @@
 
 #define WAY_WINDOW	8u
 #define WAY_CREDIT	4u
-#define WAY_BLOCK	131072u		/* bytes; MAD_FORWARD_BLOCK changes it */
+#define WAY_BLOCK	131072u		/* default bytes of a block (MAD_FORWARD_BLOCK) */
 #define WAY_BLOCK_MIN	4096u		/* a gathered fragment is one block */
 
 #define CONTEXT_FORWARD	0x7fffff00u
@@ -75,7 +76,7 @@ static inline uint64_t tag_of_way(uint32_t channel, int from, int to, uint32_t s
 
 static inline bool tag_is_way(uint64_t tag)
 {
-	return tag >> 8;		/* sender and receiver differ */
+	return tag >> 8;		/* not 0: sender and receiver differ */
 }
 
 static inline int tag_from(uint64_t tag)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The step from the objects of a session file to processes and channels. */
+/* Convert the objects of a session file to processes and channels. */
 #include <assert.h>
 #include <libgen.h>
 
@@ -130,7 +130,9 @@ const char *mad_session_parameter(const struct network *n, const char *host)
 
 /* ---- processes ---- */
 
-/* Return a process. Global ranks follow the order in which processes first appear. */
+/*
+ * Return process @number of @host. The first call creates the process, with the next global rank.
+ */
 static p_ntbx_process_t process_get(struct session *s, const char *host, int number)
 {
 	size_t room = strlen(host) + sizeof("[-2147483648]");
@@ -178,7 +180,7 @@ static void member_add(struct session *s, struct def *d, const struct config *h,
 	tbx_slist_append(d->members, p);
 }
 
-/* Add hosts. @d: their channel; NULL: processes without a channel */
+/* Add the processes of @hosts to the session, and to the channel @d unless it is NULL. */
 static void hosts_add(struct session *s, struct def *d, const struct network *n,
 		      struct config *hosts)
 {
@@ -282,7 +284,7 @@ bool mad_session_connected(const struct def *d, p_ntbx_process_t a, p_ntbx_proce
 
 /* ---- ways ---- */
 
-/* Return the network of all channels of a definition; NULL: they have several. */
+/* Return the network that all channels of a definition use; NULL: they use several networks. */
 static const struct network *network_get_only(const struct def *d)
 {
 	const struct network *n = d->network;
@@ -317,7 +319,7 @@ static long member_index(const struct def *d, const ntbx_process_t *p)
 	return i;
 }
 
-/* Number the members by their distance from @to, which has 1. */
+/* Compute the distance of each member to @to: the number of hops, plus 1. */
 static void session_distances(const struct def *d, p_ntbx_process_t to, unsigned int *distance)
 {
 	size_t found = 1;
@@ -340,7 +342,7 @@ static void session_distances(const struct def *d, p_ntbx_process_t to, unsigned
 	free(queue);
 }
 
-/* Choose one of the members that are connected to @p and nearer than it. */
+/* Choose a member that is connected to @p and nearer to the destination than @p. */
 static p_ntbx_process_t hop_choose(const struct def *d, p_ntbx_process_t p,
 				   const unsigned int *distance, uint32_t choice)
 {
@@ -353,7 +355,7 @@ static p_ntbx_process_t hop_choose(const struct def *d, p_ntbx_process_t p,
 	for (p_tbx_slist_element_t e = d->members->head; e; e = e->next, i++)
 		if (distance[i] + 1 == of && mad_session_connected(d, p, e->object))
 			nearer[n++] = e->object;
-	assert(n);		/* the distance of @p comes from one of them */
+	assert(n);		/* the distance of @p is that of a nearer member plus 1 */
 	next = nearer[choice % n];
 	free(nearer);
 	return next;
@@ -391,7 +393,7 @@ int mad_session_way(const struct def *d, p_ntbx_process_t from, p_ntbx_process_t
 	return hops;
 }
 
-/* Check that the first member reaches all others: a pair without a path is an error. */
+/* Check that the first member reaches all other members: a pair without a path is an error. */
 static void paths_check(const struct def *d, const struct config *c)
 {
 	size_t n = (size_t)d->members->length, found = 1, at = 0;

@@ -107,10 +107,10 @@ void tbx_aligned_free(void *p, tbx_align_t align)
 	free(p);
 }
 
-/* A memory of blocks of one size. Free blocks point to the next one. */
+/* An allocator of blocks of one size. Each free block points to the next free block. */
 struct s_tbx_memory {
 	size_t block;
-	long count;			/* allocated at once */
+	long count;			/* blocks of a chunk */
 	void *unused;
 	long used;
 	p_tbx_slist_t chunks;

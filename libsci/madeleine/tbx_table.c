@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Tables by string, in the order of insertion, and arrays that grow. */
+/* Hash tables with strings as keys, in the order of insertion, and arrays that grow. */
 #include "libsci/madeleine/internal.h"
 
-#define BUCKETS	64		/* of an empty table */
+#define BUCKETS	64		/* buckets of an empty table */
 
 struct entry {
-	struct entry *next;		/* in its bucket */
+	struct entry *next;		/* next entry in the bucket */
 	void *object;
 	char *key;
-	long turn;			/* entries are ordered by it */
+	long turn;			/* number of the insertion, which orders entries */
 };
 
 struct s_tbx_htable {
@@ -28,7 +28,7 @@ p_tbx_htable_t tbx_htable_empty_table(void)
 	return t;
 }
 
-/* Return the link to the entry, or the link at which it would be. */
+/* Return the link to the entry @key, or the link where @key would be inserted. */
 static struct entry **table_find(p_tbx_htable_t t, const char *key)
 {
 	unsigned int h = 5381;
@@ -41,7 +41,7 @@ static struct entry **table_find(p_tbx_htable_t t, const char *key)
 	return e;
 }
 
-/* Double the buckets, so that the lists in them stay short. */
+/* Double the number of buckets, so that their lists stay short. */
 static void table_grow(p_tbx_htable_t t)
 {
 	struct entry **old = t->bucket, *e;

@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/*
- * The ends of ways through gateways. A way divides fragments into blocks and counts credits;
- * see rail.h.
- */
+/* Send and receive through gateways: divide fragments into blocks and count credits; see rail.h. */
 #include <errno.h>
 
 #include "libsci/madeleine/rail.h"
 
-/* A fragment, or the rest of a fragment that is partly sent. */
+/* The part of a fragment that is not sent yet. */
 struct way_piece {
 	struct way_piece *next;
 	const uint8_t *buf;
 	size_t len;
-	void *copy;			/* freed when it is sent; NULL: memory of the caller */
+	void *copy;			/* a copy of the fragment, freed when sent; or NULL */
 };
 
-/* The receives of a fragment that comes in blocks. */
+/* The receives of a fragment's blocks. */
 struct pieces {
 	size_t n;
 	struct {
@@ -55,7 +52,9 @@ static int block_send(struct mad_link *l, const void *buf, size_t len)
 	return 0;
 }
 
-/* Take a credit. @timeout: limit of the wait. Return: 0; -EAGAIN, -ETIMEDOUT: there is none. */
+/*
+ * Receive a credit. @timeout: limit of the wait. Return: 0; -EAGAIN, -ETIMEDOUT: none has arrived.
+ */
 static int credit_take(struct mad_world *w, struct mad_link *l, int timeout)
 {
 	struct rail *r = &rails_of(w)->rail[l->network];
@@ -81,7 +80,7 @@ static int requests_wait(struct mad_way *way)
 	return ret;
 }
 
-/* Free the copies whose blocks have left. */
+/* Free a sent piece. If it has a copy, first wait until its blocks are sent. */
 static int copies_free(struct mad_way *way, struct way_piece *p)
 {
 	int ret = p->copy ? requests_wait(way) : 0;
@@ -91,7 +90,7 @@ static int copies_free(struct mad_way *way, struct way_piece *p)
 	return ret;
 }
 
-/* Send blocks while there are credits. */
+/* Send blocks while there are credits. @wait: wait for credits until all blocks are sent. */
 static int way_pump(struct mad_world *w, struct mad_link *l, bool wait)
 {
 	struct mad_way *way = l->way;

@@ -7,8 +7,8 @@
 
 #include "libsci/madeleine/internal.h"
 
-#define SUBS_MAX	256u		/* sub-channels of a mux channel, itself included */
-#define BARRIER_MS	1		/* between two looks at messages */
+#define SUBS_MAX	256u		/* a mux channel and its sub-channels */
+#define BARRIER_MS	1		/* milliseconds between polls in a barrier */
 
 static struct mad_world *the_world;
 
@@ -24,7 +24,7 @@ int mad_world_exchange(struct mad_world *w, const void *mine, size_t len, void *
 	return sci_team_allgather(w->team, mine, len, all);
 }
 
-/* Wait for all processes, with progress: other processes may wait for messages of this one. */
+/* Wait for all processes with progress, because they may wait for messages of this process. */
 static void world_barrier(struct mad_world *w)
 {
 	struct sci_coll *coll;
@@ -39,7 +39,7 @@ static void world_barrier(struct mad_world *w)
 
 /* ---- connections ---- */
 
-/* Find the network that carries a link, and the gateway. */
+/* Set the network of a link, and the way if the link leads through gateways. */
 static void link_route(struct mad_world *w, p_mad_channel_t c, struct mad_link *l,
 		       bool outgoing)
 {
@@ -199,7 +199,7 @@ static void channel_connect(struct mad_world *w, p_mad_channel_t c, const struct
 		connections_add(c, i, nature_of(d, me, to));
 		link = &((p_mad_connection_t)tbx_darray_get(c->out_connection_darray, i))
 				->stream->link;
-		/* a link through gateways needs no connection: the gateways are neighbours */
+		/* a link through gateways uses the connection to the next gateway */
 		if (link->way)
 			continue;
 		ret = w->net->connect(w, link->network, to->global_rank);
@@ -221,9 +221,7 @@ static void channel_open(struct mad_world *w, const struct def *d, long id,
 	c->type = types[d->kind];
 	c->not_private = d->user ? tbx_false : tbx_true;
 	c->max_sub = d->kind == DEF_XCHANNEL ? SUBS_MAX : 0;
-	/*
-	 * the messages of a channel that is part of a virtual channel travel in the virtual channel
-	 */
+	/* a channel that is part of a virtual channel carries no messages of its own */
 	if (!d->user)
 		channel_connect(w, c, d, me);
 	tbx_htable_add(w->m->channel_htable, d->name, c);
@@ -376,8 +374,7 @@ void common_pre_init(int *argc, char *argv[], p_common_attr_t attr)
 }
 
 /*
- * Return the number of values of a session's option @arg; 0: the argument belongs to the
- * program.
+ * Return the number of arguments of the session's option @arg, with @arg; 0: it is the program's.
  */
 static int session_argument(const char *arg)
 {
@@ -430,7 +427,7 @@ void common_exit(p_common_attr_t attr)
 
 	(void)attr;
 	world_barrier(w);
-	/* stop the gateway first: it could take a process that leaves for dead */
+	/* stop gateways first: they would report a process that disconnects as dead */
 	w->net->stop(w);
 	world_barrier(w);
 	w->net->close(w);

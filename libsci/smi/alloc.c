@@ -111,7 +111,7 @@ SMI_API smi_error_t SMI_Ifree(void *adr)
 	return r && r->pool ? region_free(r, adr) : SMI_ERR_PARAM;
 }
 
-/* The first process allocates.  It tells the others the offset, because addresses may differ. */
+/* Allocate in process 0, which broadcasts the offset: the addresses of the region may differ. */
 SMI_API smi_error_t SMI_Cmalloc(size_t size, int region_id, void **adr)
 {
 	struct answer {
@@ -144,7 +144,7 @@ SMI_API smi_error_t SMI_Cfree(void *adr)
 	SMI_REFUSE(!r || !r->pool);
 	if (!smi_is_collective(r))
 		return SMI_ERR_OTHER;
-	/* wait until no process uses the block any more */
+	/* wait until all processes have called SMI_Cfree(): then no process uses the block */
 	err = smi_agree(smi.team, SMI_SUCCESS);
 	if (!err && smi.rank == 0)
 		err = region_free(r, adr);
@@ -154,9 +154,9 @@ SMI_API smi_error_t SMI_Cfree(void *adr)
 /* ---- node memory ---- */
 
 /*
- * Create the internal regions 0 .. nodes-1: each node has one, and all processes map it. If
- * memory of other nodes is coherent, the team's calls order stores to it, and barriers need no
- * sequence.
+ * Create the internal regions 0 .. nodes-1. Each node has one internal region, which all processes
+ * map. If memory of other nodes is not coherent, a sequence of a remote map becomes smi.seq, with
+ * which barriers order stores. If it is coherent, the team's calls order stores.
  */
 int smi_nodemem_start(void)
 {

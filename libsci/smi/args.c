@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * The arguments that a launcher of SMI puts before those of the program.  Ranks come
- * from the team's launcher: the arguments are checked and removed, and -w, -g, -f and -v
- * have an effect.
+ * Arguments that SMI's launcher puts before those of the program. Ranks come from the team's
+ * launcher, so SMI's arguments are only checked and removed; -w, -g, -f and -v have an effect.
  */
 #include "libsci/smi/internal.h"
 
@@ -44,7 +43,7 @@ static void args_flag(char option, const char *value)
 	}
 }
 
-/* Return the index of the program's first argument; 0: a launcher has added none. */
+/* Return the index of the program's first argument; 0: there are no launcher's arguments. */
 static int args_end(int argc, char **argv, bool *complete)
 {
 	unsigned int needed = 0;

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * DOC: copies beside the program
+ * DOC: asynchronous copies
  *
- * A handle has a list of DMA transfers.  Each one has a queue of its own, so that
- * transfers of both directions can share a handle.  The processor copies the rest
- * before the call returns.
+ * A handle has a list of DMA transfers. Each transfer has its own queue, so that transfers of both
+ * directions can share a handle. The processor makes all other copies before the call returns.
  */
 #include "libsci/smi/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define DMA_MIN		4096u		/* shorter copies only with FORCE_DMA */
-#define TRIES		3		/* of a transfer that fails */
+#define DMA_MIN		4096u		/* bytes; least DMA without FORCE_DMA */
+#define TRIES		3		/* attempts of a DMA transfer */
 #define MAGIC		0x736d6968u
 
 struct transfer {
@@ -101,7 +100,7 @@ static int transfer_add(struct smi_memcpy_handle_t_ *h, struct smi_segment *s, v
 
 /* ---- handles ---- */
 
-/* Get the handle in *@variable, or make one. *@fresh: set if the call has made it. */
+/* Get the handle in *@variable; create one if it is NULL. *@fresh: set if the handle is new. */
 static int handle_get(smi_memcpy_handle *variable, bool *fresh)
 {
 	struct smi_memcpy_handle_t_ *h = *variable;
@@ -142,7 +141,7 @@ SMI_API smi_error_t SMI_Mempost(smi_memcpy_handle h)
 	return SMI_SUCCESS;
 }
 
-/* Return whether a look with this result leaves the handle as it is. */
+/* Return whether a handle remains valid after handle_look() has returned @err. */
 static bool handle_stays(int err)
 {
 	return err == SMI_ERR_PARAM || err == SMI_ERR_NOTPOSTED || err == SMI_ERR_PENDING;
@@ -166,7 +165,7 @@ static int handle_look(struct smi_memcpy_handle_t_ *h, unsigned int timeout)
 	return h->err;
 }
 
-/* All handles end together: a program tests them until none is pending. */
+/* Wait for all handles, or test them if @timeout is 0. Free all once no handle is pending. */
 static int handles_wait(int count, smi_memcpy_handle *handles, smi_error_t *status,
 			unsigned int timeout)
 {
@@ -238,7 +237,7 @@ static bool range_is_own_node(const void *addr, size_t size)
 	return s && !s->rseg;
 }
 
-/* Start a DMA transfer, if the copy can be one. Return SMI_ERR_NOTIMPL if it cannot. */
+/* Start a DMA transfer. Return: SMI_ERR_NOTIMPL: the copy cannot use DMA; or another error. */
 static int copy_start_dma(struct smi_memcpy_handle_t_ *h, void *dst, void *src, size_t size,
 			  int flags)
 {
@@ -286,7 +285,7 @@ SMI_API smi_error_t SMI_Imemcpy(void *dst, void *src, size_t size, int flags,
 struct access {
 	struct smi_region *r;
 	struct smi_segment *s;
-	size_t offset;			/* in the region */
+	size_t offset;			/* from the start of the region */
 	void *local;
 	size_t size;
 	bool read;
@@ -309,8 +308,7 @@ static int access_check(struct access *a, int region, int offset)
 }
 
 /*
- * Copy by the processor. The region must be mapped, but an RDMA region is mapped on its own
- * node.
+ * Copy by the processor. The region must be mapped; an RDMA region is mapped only on its own node.
  */
 static int access_copy(const struct access *a)
 {

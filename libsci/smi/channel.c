@@ -3,9 +3,9 @@
 /*
  * DOC: control messages
  *
- * Each process has one data interrupt, to which all others connect.  The library's
- * thread handles a message when it arrives, whatever the program does at that time.  A
- * handler never waits.  Callbacks of the program run in the callback thread (smi_job_queue()).
+ * Each process has one data interrupt, to which all other processes connect. The library's thread
+ * handles each message when it arrives, also while the program computes. A handler never waits.
+ * Callbacks of the program run in the callback thread (smi_job_queue()).
  */
 #include "libsci/smi/internal.h"
 
@@ -67,7 +67,7 @@ int smi_channel_send(int rank, struct smi_msg *m)
 		channel_handle(m);
 		return SMI_SUCCESS;
 	}
-	/* NOSPC: the peer's queue is full until its thread empties it */
+	/* NOSPC: the peer's queue is full; retry until its thread has emptied the queue */
 	do {
 		SCITriggerDataInterrupt(channel.out[rank], m, len, 0, &err);
 		if (err == SCI_ERR_NOSPC)
@@ -82,7 +82,7 @@ int smi_wait_change(void)
 
 	if (atomic_load(&smi.dead))
 		return SMI_ERR_OTHER;
-	/* test for dead processes here, too: the watchdog reports them, but it may be off */
+	/* also test for dead processes here, because the watchdog may be off */
 	if (!pthread_cond_timedwait(&smi.change, &smi.lock, &until))
 		return SMI_SUCCESS;
 	for (int i = 0; i < smi.size; i++)

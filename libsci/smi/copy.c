@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Copies that have completed when the call returns, transfer checks and barriers. */
+/* Copies that complete before the call returns, transfer checks and barriers. */
 
 #include "libsci/smi/internal.h"
 
@@ -9,7 +9,7 @@
 #include "libsci/base/barrier.h"
 
 #define PIECE_MIN	64u		/* bytes */
-#define TRIES		1000		/* of a piece */
+#define TRIES		1000		/* attempts to copy a piece */
 #define TYPE_BITS	0x1f80
 #define REMOTE_TO	(SMI_MEMCPY_LP_RS | SMI_MEMCPY_LS_RS)
 #define REMOTE_FROM	(SMI_MEMCPY_RS_LP | SMI_MEMCPY_RS_LS)
@@ -28,13 +28,13 @@ static struct smi_segment *segment_remote_at(const void *addr)
 
 /* A copy to or from remote memory. */
 struct copy {
-	struct smi_segment *s;		/* the remote one */
+	struct smi_segment *s;		/* the remote segment */
 	char *dst;
 	const char *src;
 	int flags;
 };
 
-/* Store @n bytes.  Return SMI_ERR_TRANSFER if some have not arrived. */
+/* Store @n bytes. Return: SMI_ERR_TRANSFER: some bytes may not have arrived. */
 static int piece_store(const struct copy *c, size_t at, size_t n)
 {
 	sci_error_t err;
@@ -45,7 +45,7 @@ static int piece_store(const struct copy *c, size_t at, size_t n)
 	if (!(c->flags & SMI_MEMCPY_NOBARRIER))
 		smi_store_barrier();
 	else if (!smi.seq)
-		sci_store_barrier();	/* SMI_BARRIER() makes none */
+		sci_store_barrier();	/* SMI_BARRIER() has none then */
 	return c->flags & SMI_MEMCPY_NOVERIFY ? SMI_SUCCESS :
 						smi_segment_check(c->s, SMI_CHECK_FAST);
 }
@@ -64,8 +64,8 @@ static int piece_load(const struct copy *c, size_t at, size_t n)
 }
 
 /*
- * Copy, and repeat each piece until it has arrived. The first piece is the whole copy. A piece
- * that fails is halved: where many packets are lost, a long piece never arrives.
+ * Copy, and repeat each piece until it has arrived. The first piece is the whole copy. Halve a
+ * piece that fails: where many packets are lost, a long piece never arrives.
  */
 static int copy_in_pieces(const struct copy *c, size_t size,
 			  int (*fn)(const struct copy *c, size_t at, size_t n))
@@ -142,7 +142,7 @@ SMI_API smi_error_t SMI_Memcpy(void *dst, void *src, size_t size, int flags)
 
 /* ---- checks ---- */
 
-/* Check the remote segments of node @node, or of all with -1. */
+/* Check the remote segments of @node; -1: of all nodes. */
 static int transfer_check_node(int node, int flags)
 {
 	int i, k, err = SMI_SUCCESS;

@@ -3,10 +3,10 @@
 /*
  * DOC: regions that several processes create
  *
- * Each process plans the same segments from the same arguments, creates those that it
- * owns, and tells the others their numbers.  Then all map, at an agreed address unless
- * the region is NONFIXED.  After each step the processes agree whether all succeeded;
- * otherwise each process releases its part and returns the same error.
+ * Each process plans the same segments from the same arguments, creates its own segments, and sends
+ * their ids to the other processes. Then all processes map the region, at an agreed address unless
+ * it is NONFIXED. After each step the processes agree whether all succeeded. If a step fails, each
+ * process releases its part and returns the same error.
  */
 #include "libsci/smi/internal.h"
 
@@ -24,7 +24,7 @@ static int plan_alloc(struct smi_region *r, int n)
 	return r->segs ? SMI_SUCCESS : SMI_ERR_NOMEM;
 }
 
-/* Plan one segment, of which this process maps @r->size bytes from @r->offset on. */
+/* Plan one segment. This process maps its @r->size bytes from @r->offset on. */
 static int plan_one(struct smi_region *r, const smi_region_info_t *info, int owner)
 {
 	int err;
@@ -64,7 +64,7 @@ static int plan_pair(struct smi_region *r, const smi_region_info_t *info)
 	return plan_one(r, info, info->owner);
 }
 
-/* Give each node a share in proportion to its processes, with borders at pages. */
+/* Give each node a share in proportion to its processes. Shares begin at page boundaries. */
 static int plan_blocked(struct smi_region *r, const smi_region_info_t *info)
 {
 	size_t pages = smi_round(info->size) / smi.page, from = 0, to;
@@ -78,7 +78,7 @@ static int plan_blocked(struct smi_region *r, const smi_region_info_t *info)
 		to = pages * (size_t)smi.first[i + 1] / (size_t)smi.size;
 		if (to <= from)
 			to = from + 1;
-		/* each of the later nodes needs a page */
+		/* each later node needs at least one page */
 		if (to > pages - (size_t)(smi.nodes - 1 - i))
 			to = pages - (size_t)(smi.nodes - 1 - i);
 		r->segs[i].owner = smi.first[i];
@@ -101,7 +101,7 @@ static int plan_customized(struct smi_region *r, const smi_region_info_t *info)
 	for (i = 0; !err && i < r->nsegs; i++) {
 		if (!smi_rank_ok(info->sgmt_owner[i]) || !info->sgmt_size[i])
 			return SMI_ERR_PARAM;
-		/* the first process of that node: its memory is local to them all */
+		/* memory of a node's first process is local to all processes of the node */
 		r->segs[i].owner = info->sgmt_owner[i];
 		r->segs[i].offset = r->size;
 		r->segs[i].size = smi_round(info->sgmt_size[i]);
@@ -146,7 +146,7 @@ static int plan_region(struct smi_region *r, const smi_region_info_t *info)
 	}
 }
 
-/* The owner of a segment sends this to the other processes, which contribute zeroes to the sum. */
+/* A segment's facts, summed over all processes: only the owner's values are not 0. */
 struct notice {
 	uint64_t size, sci_id, err;
 };
@@ -166,8 +166,8 @@ static void segments_create_own(struct smi_region *r, struct notice *mine)
 }
 
 /*
- * Set the size of a segment. A single segment has the size that its owner says, and the
- * mapped part is cut to it.
+ * Set the size of a segment. The owner of a single segment determines its size, and the mapped part
+ * is cut to that size.
  */
 static int segment_set_size(struct smi_region *r, struct smi_segment *s, size_t size)
 {
@@ -199,14 +199,14 @@ static int notices_apply(struct smi_region *r, const struct notice *all)
 
 static int region_create_segments(struct smi_region *r)
 {
-	/* each node has a segment of its own in an SMP region */
+	/* in an SMP region each node has its own segment */
 	int at = r->type == SMI_SHM_SMP ? smi.node : 0;
 	size_t n = (size_t)(r->type == SMI_SHM_SMP ? smi.nodes : r->nsegs);
 	struct notice *all = calloc(n, sizeof(*all));
 	int err = smi_agree(r->team, all ? SMI_SUCCESS : SMI_ERR_NOMEM);
 
 	if (!err) {
-		assert(all);	/* else the processes agreed on an error */
+		assert(all);	/* smi_agree() has returned SMI_ERR_NOMEM otherwise */
 		segments_create_own(r, all + at);
 		err = smi_error_of_team(sci_team_allreduce(r->team, all, all, 3 * n,
 					sci_op(SCI_OP_SUM, SCI_TYPE_UINT64)));
@@ -278,7 +278,7 @@ int smi_create_common(struct smi_region *r, smi_region_info_t *info, void **addr
 	return SMI_SUCCESS;
 }
 
-/* Free a region. The other processes leave a segment before its owner removes it. */
+/* Free a region. All other processes close a segment before its owner removes the segment. */
 int smi_free_common(struct smi_region *r)
 {
 	int i, err;

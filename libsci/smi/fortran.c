@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Fortran names: lower case, smi_ in front, _ behind.  All arguments are references;
- * the error code is added as the last one.  A pointer is an integer of its size.
+ * Fortran names are in lower case, with smi_ in front and _ behind. All arguments are references.
+ * The last argument returns the error code. A pointer is an integer of the same size.
  */
 #include "libsci/smi/internal.h"
 
 /*
- * FORTRAN() - a Fortran name for a C call
+ * FORTRAN() - define the Fortran name of a C call
  * @call: the C call; the parameters follow
  */
 #define FORTRAN(name, call, ...)						\

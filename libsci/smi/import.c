@@ -3,10 +3,10 @@
 /*
  * DOC: regions of one process
  *
- * A process exports a LOCAL region by itself. Another process that knows the owner's rank and
- * the segment's number imports it as REMOTE or RDMA. It asks the owner's library thread, which
- * counts the import and answers with the place of the memory. An owner that frees the region
- * keeps the segment until its last importer has left.
+ * A process exports a LOCAL region by itself. Another process imports the region as REMOTE or
+ * RDMA with the owner's rank and the segment's id. The importer asks the owner's library thread,
+ * which counts the import and answers with the place of the memory. If the owner frees the
+ * region, the segment stays until its last importer has released it.
  */
 #include "libsci/smi/internal.h"
 
@@ -15,15 +15,15 @@
 #include <sys/mman.h>
 
 /*
- * A request to the owner of a segment. It is on the stack of the asking process until the
- * answer arrives. The request of an import stays until the region is in the table.
+ * A request to the owner of a segment. It is on the stack of the importer's thread until the answer
+ * arrives; the request of an import, until the region is in the table.
  */
 struct request {
 	struct request *next;
 	int number, owner, segment;
 	bool answered;
-	struct smi_region *importing;	/* the future region */
-	bool gone;			/* the owner has freed the segment since */
+	struct smi_region *importing;	/* the region that this request imports */
+	bool gone;			/* the owner has freed the segment */
 	int err;
 	uint64_t size, skip;
 };
@@ -31,7 +31,7 @@ struct request {
 static struct imports {
 	struct request *requests;
 	int number;
-	struct smi_region *freed;	/* LOCAL regions that still have importers */
+	struct smi_region *freed;	/* freed LOCAL regions that have importers */
 } imports;
 
 /* ---- LOCAL ---- */
@@ -63,8 +63,8 @@ static void local_close(struct smi_region *r)
 }
 
 /*
- * Return true if memory may be registered.  A fabric that copies replaces whole pages.
- * Stores of other threads to the rest of such a page could get lost meanwhile.
+ * Return true if memory may be registered. A fabric that copies replaces whole pages. Another
+ * thread's concurrent stores to the rest of such a page could be lost.
  */
 static bool range_can_register(const void *address, size_t size)
 {
@@ -148,7 +148,7 @@ int smi_free_local(struct smi_region *r)
 	}
 	pthread_mutex_unlock(&smi.lock);
 	if (busy) {
-		/* r may be freed as soon as the importers are told */
+		/* the last importer's SMI_MSG_RELEASE frees r, so send from a copy */
 		struct smi_segment s = r->segs[0];
 		struct smi_region told = { .segs = &s };
 
@@ -233,7 +233,10 @@ static void export_handle_import(const struct smi_msg *m)
 		smi_channel_send(m->from, &answer);
 }
 
-/* Subtract one import. *@done: set to a freed region that has no importers any more. */
+/*
+ * Subtract one import. *@done: set to the freed region if this was its last import. Return: the
+ * region, if its owner has not freed it; else NULL.
+ */
 static struct smi_region *importer_remove(const struct smi_msg *m, struct smi_region **done)
 {
 	struct smi_region *r = export_find(m->a), **at;
@@ -302,7 +305,7 @@ static bool request_mark_gone(const struct smi_region *r)
 	return found;
 }
 
-/* Handle the end of a segment: its owner has freed it. Imports with a callback get a call. */
+/* Handle SMI_MSG_GONE: the owner has freed a segment. Queue the callbacks of its imports. */
 static void import_handle_gone(const struct smi_msg *m)
 {
 	pthread_mutex_lock(&smi.lock);
@@ -335,7 +338,7 @@ void smi_import_handle(const struct smi_msg *m)
 	}
 }
 
-/* Send a request to the owner of a segment, or a notice, and wait for the answer. */
+/* Send a request of @type for the import @r to its owner, and wait for the answer. */
 static int request_send(struct request *q, enum smi_msg_type type, struct smi_region *r)
 {
 	struct smi_segment *s = &r->segs[0];
@@ -357,7 +360,7 @@ static int request_send(struct request *q, enum smi_msg_type type, struct smi_re
 	return err ? err : q->err;
 }
 
-/* End a request. Context: smi.lock is held. */
+/* Remove a request from the list. Context: smi.lock is held. */
 static void request_end(struct request *q)
 {
 	struct request **at;
@@ -367,7 +370,7 @@ static void request_end(struct request *q)
 	*at = q->next;
 }
 
-/* Disconnect from a segment and tell its owner, who may free it afterwards. */
+/* Disconnect from a segment and release it at its owner, which may then remove it. */
 static void import_release(struct smi_region *r)
 {
 	struct request q;
@@ -388,7 +391,7 @@ static int import_map(struct smi_region *r, const smi_region_info_t *info)
 	if (r->offset >= s->size)
 		return SMI_ERR_PARAM;
 	r->size = info->size ? info->size : s->size - r->offset;
-	/* a request that was not rounded to pages may name the whole segment */
+	/* a size that exceeds the segment by less than a page means the whole segment */
 	if (r->size > s->size - r->offset) {
 		if (r->size > smi_round(s->size - r->offset))
 			return SMI_ERR_PARAM;
@@ -397,7 +400,7 @@ static int import_map(struct smi_region *r, const smi_region_info_t *info)
 	err = smi_segment_open(s);
 	if (!err && (r->type == SMI_SHM_REMOTE || !s->rseg))
 		err = smi_region_map(r, NULL);
-	/* memory of the same node is mapped only for put and get */
+	/* an RDMA region of the same node is mapped only for put and get */
 	if (r->type == SMI_SHM_RDMA)
 		r->base = NULL;
 	return err;
@@ -456,7 +459,7 @@ int smi_free_import(struct smi_region *r)
 	return SMI_SUCCESS;
 }
 
-/* Free the regions that still wait for their importers. */
+/* Free the freed LOCAL regions that still have importers. */
 void smi_imports_end(void)
 {
 	struct smi_region *r;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* SMI_Init() and SMI_Finalize(), and names that programs use without a prototype. */
+/* SMI_Init(), SMI_Finalize(), and functions that programs call without a prototype. */
 
 #include "libsci/smi/internal.h"
 
@@ -11,10 +11,10 @@
 
 #include "libsci/base/thread.h"
 
-/* The lock of this structure also serves calls before SMI_Init() and after SMI_Finalize(). */
+/* smi.lock is also valid before SMI_Init() and after SMI_Finalize(). */
 struct smi smi = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Programs read these: the own rank, the number of processes, the launcher's rank. */
+/* Variables that programs read: the own rank, the number of processes, the launcher's rank. */
 SMI_API int _smi_my_proc_rank, _smi_nbr_procs, _smi_mpi_rank, _smi_mcDMAReadEnabled;
 
 static int device_open(void)
@@ -44,7 +44,7 @@ static int pidfile_write(void)
 	return fclose(f) ? SMI_ERR_OTHER : SMI_SUCCESS;
 }
 
-/* Redirect the output of this process to the files that the launcher names. */
+/* Redirect stdout and stderr of this process to the files in SMI_STDOUT and SMI_STDERR. */
 static int output_redirect(void)
 {
 	int err = smi_redirect(STDOUT_FILENO, getenv("SMI_STDOUT"));
@@ -120,7 +120,7 @@ SMI_API smi_error_t SMI_Init(int *argc, char ***argv)
 }
 
 /*
- * After the first barrier peers may leave, which is no error then. Callbacks end before the
+ * End SMI. After the first barrier, peers may disconnect without an error. Callbacks end before the
  * second barrier, because they may ask other processes' library threads.
  */
 SMI_API smi_error_t SMI_Finalize(void)
@@ -141,7 +141,7 @@ SMI_API smi_error_t SMI_Finalize(void)
 	return err;
 }
 
-/* ---- names without a prototype ---- */
+/* ---- functions without a prototype ---- */
 
 void _smi_range_store_barrier(volatile void *adr, unsigned int len, int proc);
 void _smi_range_load_barrier(volatile void *adr, unsigned int len, int proc);
@@ -189,8 +189,8 @@ SMI_API void _smi_wc_memcpy(void *dst, void *src, int len)
 }
 
 /*
- * Initialize SMI. The arguments are those of the original launcher; the team's launcher has
- * passed its own.
+ * Initialize SMI. @args come from the original launcher and are ignored: the team's launcher passes
+ * its own.
  */
 SMI_API smi_error_t SMI_Init_direct(void *args)
 {

@@ -3,7 +3,7 @@
 /*
  * DOC: how SMI is built
  *
- * Start-up, ranks, barriers and locks are those of a team (sci/team.h).  Memory is
+ * A team (sci/team.h) implements start-up, ranks, barriers and locks.  Regions consist of
  * SISCI segments.  A process maps a segment of its own node as local memory and a
  * segment of another node as remote memory.
  *
@@ -16,7 +16,7 @@
  *	import.c	regions of one process: LOCAL, REMOTE, RDMA
  *
  * Locks: smi.lock covers the table of regions, the handles and the state that
- * control messages change; smi.change says that such state has changed. No thread holds
+ * control messages change; smi.change is signalled when such state changes. No thread holds
  * smi.lock across a call that waits for another process, or in a callback.
  */
 #ifndef LIBSCI_SMI_INTERNAL_H
@@ -34,22 +34,22 @@
 #define SMI_API		__attribute__((visibility("default")))
 
 #define SMI_PROCS_MAX	1024		/* processes of a program */
-#define SMI_MESSAGE_MAX	120		/* bytes of SMI_Send() */
+#define SMI_MESSAGE_MAX	120		/* longest message of SMI_Send(), in bytes */
 
 /* ---- the program ---- */
 
 /* The state that this process keeps for one process of the program. */
 struct smi_proc {
 	int pid;
-	/* signal.c: signals that have come, and the threads that wait for them */
+	/* signal.c: signals that have arrived, and the threads that wait for them */
 	unsigned int for_any;		/* sent with SMI_SIGNAL_ANY */
 	unsigned int direct;
 	bool awaited;
 	bool callback;
 	/* message.c: */
-	bool full;			/* there is a message from the process */
-	bool sent;			/* a message to it is not waited for yet */
-	bool taken;			/* the process has received that message */
+	bool full;			/* @data has a message from the process */
+	bool sent;			/* a message to the process awaits SMI_Send_wait() */
+	bool taken;			/* the process has received the message of @sent */
 	uint32_t len;
 	unsigned char data[SMI_MESSAGE_MAX];
 };
@@ -62,21 +62,21 @@ struct smi {
 	int node, nodes;
 	int *node_of;			/* node of each process */
 	int *first;			/* lowest process of each node; [nodes]: size */
-	unsigned int *sci_node;		/* of each node */
+	unsigned int *sci_node;		/* SCI node id of each node */
 	size_t page;
 	unsigned int adapter;		/* adapter of regions that name no other */
-	unsigned int first_adapter;	/* its value at the start: SMI_USE_ADAPTER, or 0 */
+	unsigned int first_adapter;	/* initial value: SMI_USE_ADAPTER, or 0 */
 	struct sci_team *team;
-	struct sci_team *all;		/* the same processes in the launcher's order */
+	struct sci_team *all;		/* @team's processes in the launcher's order */
 	sci_desc_t sd;
-	sci_sequence_t seq;		/* of some remote map; NULL: none, or coherent */
+	sci_sequence_t seq;		/* of a remote map; NULL: no remote map, or coherent */
 	pthread_mutex_t lock;
 	pthread_cond_t change;
 	struct smi_region **regions;
 	int nregions;
-	struct smi_proc *procs;		/* [size]: waits for a signal of any process */
-	void *board;			/* of smi_exchange(): BOARD bytes per process */
-	_Atomic int errors;		/* of transfers, since the start */
+	struct smi_proc *procs;		/* [size]: waits of SMI_SIGNAL_ANY */
+	void *board;			/* of smi_exchange(): SMI_BOARD bytes per process */
+	_Atomic int errors;		/* failed transfer checks since the start */
 };
 
 extern struct smi smi;
@@ -105,9 +105,9 @@ static inline bool smi_same_node(int proc)
 
 /*
  * SMI_REFUSE() - check a call's arguments
- * @bad: true if they are wrong; evaluated only while SMI is up
+ * @bad: true if the arguments are invalid; evaluated only while SMI is up
  *
- * Returns from the calling function with SMI_ERR_NOINIT or SMI_ERR_PARAM.
+ * Return from the calling function with SMI_ERR_NOINIT or SMI_ERR_PARAM.
  */
 #define SMI_REFUSE(bad)							\
 	do {								\
@@ -143,8 +143,8 @@ int smi_agree(struct sci_team *team, int err);
 enum smi_msg_type {
 	SMI_MSG_SIGNAL,			/* a: SMI_SIGNAL_ANY or 0 */
 	SMI_MSG_DATA,			/* SMI_Send() */
-	SMI_MSG_TAKEN,			/* it was received */
-	SMI_MSG_IMPORT,			/* a: segment; b: the asker's request */
+	SMI_MSG_TAKEN,			/* a message of SMI_Send() was received */
+	SMI_MSG_IMPORT,			/* a: segment; b: the importer's request */
 	SMI_MSG_IMPORTED,		/* a: error; b: request; c, d: size, skip */
 	SMI_MSG_RELEASE,		/* a: segment; b: the importer's request */
 	SMI_MSG_GONE,			/* a: segment */
@@ -175,14 +175,14 @@ void smi_jobs_stop(void);
 struct smi_segment {
 	int owner;			/* process */
 	unsigned int sci_id;		/* on the owner's node */
-	size_t size;			/* of the part that the region uses */
-	size_t skip;			/* bytes of the SISCI segment before it */
-	size_t offset;			/* of the part, in the region */
-	unsigned int adapter;		/* number of this process's */
-	char *addr;			/* where it is mapped, or NULL */
-	size_t mapped;			/* bytes there */
+	size_t size;			/* bytes that the region uses */
+	size_t skip;			/* bytes of the SISCI segment before the used part */
+	size_t offset;			/* of the used part, in the region */
+	unsigned int adapter;		/* this process's adapter number */
+	char *addr;			/* mapped address, or NULL */
+	size_t mapped;			/* bytes mapped at @addr */
 	char *plain;			/* memory of this process alone, or NULL */
-	sci_local_segment_t lseg;	/* own, or attached on this node */
+	sci_local_segment_t lseg;	/* created or attached on this node */
 	sci_remote_segment_t rseg;
 	sci_map_t map;
 	sci_sequence_t seq;		/* of a remote map */
@@ -219,10 +219,10 @@ struct smi_region {
 	int flags;
 	size_t size;
 	size_t offset;			/* of the mapped part: UNDIVIDED, imports */
-	int owner;			/* of a region of one segment */
-	unsigned int adapter;		/* number of this process's, */
-	bool no_adapter;		/* ... unless it needs none */
-	struct sci_team *team;		/* creates it: smi.team, or a pair */
+	int owner;			/* if the region has one segment */
+	unsigned int adapter;		/* this process's adapter number */
+	bool no_adapter;		/* @adapter is not used */
+	struct sci_team *team;		/* creators of the region: smi.team, or a pair */
 	bool internal;
 	bool connected;
 	char *base;			/* NULL: not mapped, or not in one piece */
@@ -230,15 +230,15 @@ struct smi_region {
 	struct smi_segment *segs;
 	smi_region_callback_t cb;
 	/* for LOCAL: */
-	int *importers;			/* how many imports each process has */
-	struct smi_region *next_freed;	/* ... that the owner waits for */
+	int *importers;			/* number of imports by process */
+	struct smi_region *next_freed;	/* next freed region that still has importers */
 	/* for the allocator: */
 	struct smi_pool *pool;		/* in the region's memory */
-	int pool_lock;			/* collective regions: a lock's number; or */
+	int pool_lock;			/* number of a lock; -1: @pool_mutex */
 	pthread_mutex_t pool_mutex;
 	/* for replication: */
-	int replicated;			/* the mode, or 0 */
-	struct smi_region *per_node;	/* the copy, with SMI_REP_ONE_PER_NODE */
+	int replicated;			/* the mode of replication, or 0 */
+	struct smi_region *per_node;	/* the node's copy, with SMI_REP_ONE_PER_NODE */
 };
 
 struct smi_region *smi_region_new(int type);
@@ -249,16 +249,16 @@ struct smi_region *smi_region_at(const void *addr, size_t len, bool internal);
 struct smi_segment *smi_segment_at(struct smi_region *r, const void *addr);
 int smi_region_map(struct smi_region *r, char *base);
 void smi_region_unmap(struct smi_region *r);
-/* Map the segments where all members have room, at the same address. */
+/* Map the segments at an address that is free in all processes of the region's team. */
 int smi_region_place(struct smi_region *r);
-/* Make the team of the two processes that share a region. */
+/* Create the team of the two processes that share a region. */
 int smi_pair_open(const smi_region_info_t *info, struct sci_team **team);
-/* Create a region. @err: an earlier error of this process, which all processes then return. */
+/* Create a region together. @err: an error of this process, which then fails in all processes. */
 int smi_create_common(struct smi_region *r, smi_region_info_t *info, void **address, int err);
 int smi_free_common(struct smi_region *r);
 int smi_create_local(struct smi_region *r, smi_region_info_t *info, void **address);
 int smi_create_import(struct smi_region *r, smi_region_info_t *info, int *id, void **address);
-/* Tell the owner of a collective region that this process has mapped it. */
+/* Report to the owner of a collective region that this process has mapped it, for a callback. */
 void smi_tell_owner(struct smi_region *r);
 int smi_free_local(struct smi_region *r);
 int smi_free_import(struct smi_region *r);
@@ -289,7 +289,7 @@ static inline size_t smi_round(size_t n)
 	return (n + smi.page - 1) / smi.page * smi.page;
 }
 
-/* ---- pool.c: a buddy allocator in shared memory; the caller locks ---- */
+/* ---- pool.c: a buddy allocator in shared memory; the caller holds a lock ---- */
 
 #define SMI_POOL_UNIT	128u
 
@@ -308,20 +308,20 @@ int smi_nodemem_start(void);
 #define SMI_PCS_MAX	256
 #define SMI_LOOPS_MAX	64
 
-/* The symmetric memory of a process. */
+/* The symmetric memory of a process, from sci_team_alloc(). */
 struct smi_shared {
 	struct {
 		_Alignas(64) uint64_t word;
 	} lock[SMI_LOCKS_MAX];
-	_Alignas(64) uint64_t share[SMI_LOOPS_MAX]; /* loop.c: iterations to do */
-	_Alignas(64) _Atomic uint32_t cells[];	/* beats, then counters, by process */
+	_Alignas(64) uint64_t share[SMI_LOOPS_MAX]; /* loop.c: iterations left */
+	_Alignas(64) _Atomic uint32_t cells[];	/* a row of beats, then rows of counters */
 };
 
 extern struct smi_shared *smi_shared;
 
 int smi_sync_start(void);
 void smi_sync_end(void);
-/* Make a lock. Return: its number, the same in all processes, or -1. This is a collective call. */
+/* Make a lock. Collective. Return: its number, the same in all processes; -1: no lock is free. */
 int smi_lock_new(int proc);
 void smi_lock_free(int lock);
 int smi_lock_take(int lock, int timeout);
@@ -329,7 +329,7 @@ int smi_lock_give(int lock);
 /* Store @value into this process's column of a row of cells, in all processes. */
 int smi_cell_store(unsigned int row, uint32_t value);
 _Atomic uint32_t *smi_cell(unsigned int row, int proc);
-/* Pause, longer with each call. *@n is 0 at first. */
+/* Pause, longer with each call. The caller sets *@n to 0 before the first call. */
 void smi_backoff(unsigned int *n);
 
 /* ---- copy.c ---- */
@@ -348,7 +348,7 @@ void smi_message_handle(const struct smi_msg *m);
 void smi_loops_end(void);
 /* Stop the clock of a timed loop: the program begins to wait. */
 void smi_loops_pause(void);
-/* Get this process's range of a split loop; with @total, the whole range. */
+/* Get this process's range of the split loop @id; with @total, the whole range. */
 int smi_split_range(int id, bool total, int *low, int *high);
 
 /* ---- time.c, watchdog.c ---- */
@@ -358,7 +358,7 @@ uint64_t smi_now_ns(void);
 int smi_redirect(int fd, const char *name);
 int smi_watchdog_start(void);
 void smi_watchdog_stop(void);
-/* End this process: another one has called SMI_Abort() or has died. */
+/* End this process after SMI_Abort() or the death of another process. */
 void smi_watchdog_abort(int code);
 
 /* ---- query.c ---- */
@@ -367,7 +367,7 @@ bool smi_adapter_valid(unsigned int adapter);
 
 /* ---- args.c ---- */
 
-/* Arguments of a launcher, except ranks. */
+/* Arguments of SMI's launcher, except ranks. */
 struct smi_args {
 	bool no_watchdog;
 	bool no_signals;

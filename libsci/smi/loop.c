@@ -3,11 +3,10 @@
 /*
  * DOC: the loop scheduler
  *
- * A process has a share of the iterations: a word in its symmetric memory with the
- * first iteration that is left in the upper half and the end in the lower half. The process
- * takes chunks from the front. Other processes take chunks from the back when their own share
- * is empty. Both use compare and swap. Iterations are counted from 0; in the cyclic mode each
- * process counts its own.
+ * Each process has a share of the iterations: a word in its symmetric memory. The upper half is
+ * the first iteration left, the lower half is the end. The process takes chunks from the front.
+ * Other processes take chunks from the back when their own share is empty. All use compare and
+ * swap. Iterations are counted from 0; in the cyclic mode each process counts its own.
  */
 #include "libsci/smi/internal.h"
 
@@ -15,17 +14,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HELP_MAX	16		/* number of processes to help, by default */
-#define SPEED_NS	20000000u	/* how long a speed is measured */
+#define HELP_MAX	16		/* default number of processes to help */
+#define SPEED_NS	20000000u	/* nanoseconds of a speed measurement */
 
 struct loop {
 	bool used;
 	bool running;
 	int low, mode;
 	uint64_t n;			/* iterations */
-	uint64_t *borders;		/* first of each process's share; [size]: n */
+	uint64_t *borders;		/* first iteration of each process's share; [size]: n */
 	double k;
-	uint64_t min[2], max[2];	/* size of a chunk: own share, other share */
+	uint64_t min[2], max[2];	/* limits of a chunk's size: own share, other share */
 	int help;
 	int adapt;
 	uint64_t done;			/* iterations of this process in the run */
@@ -33,7 +32,7 @@ struct loop {
 };
 
 static struct loop loops[SMI_LOOPS_MAX];
-static double *speeds;			/* speeds of all processes, after SMI_Evaluate_speed() */
+static double *speeds;			/* per process, after SMI_Evaluate_speed() */
 
 /* The timed loop that is running, and the time of its start. */
 static struct loop *timing;
@@ -95,7 +94,7 @@ static uint64_t chunk_size(const struct loop *l, uint64_t rest, bool other)
 	return n < rest ? n : rest;
 }
 
-/* Take a chunk of @proc's share: iterations [*first, *end); none: both are 0. */
+/* Take a chunk of @proc's share: iterations [*first, *end). Both are 0 if the share is empty. */
 static int share_take(int id, int proc, uint64_t *first, uint64_t *end)
 {
 	struct loop *l = &loops[id];
@@ -124,7 +123,7 @@ static int share_take(int id, int proc, uint64_t *first, uint64_t *end)
 	return err;
 }
 
-/* Return the process in reach that has most iterations left; -1: no process has any. */
+/* Return the process with most iterations left among those that this process helps; -1: none. */
 static int share_find_largest(int id)
 {
 	struct loop *l = &loops[id];
@@ -149,7 +148,7 @@ static int share_find_largest(int id)
 
 /* ---- distribution ---- */
 
-/* Set the shares in proportion to weights; each is at least 0. */
+/* Set the shares in proportion to @weights, each at least 0; NULL: equal shares. */
 static void shares_set(struct loop *l, const double *weights)
 {
 	double sum = 0, before = 0;
@@ -164,12 +163,12 @@ static void shares_set(struct loop *l, const double *weights)
 	l->borders[smi.size] = l->n;
 }
 
-/* Each process sends this to the others at the start of a run. */
+/* Result of a process in the last run, exchanged at the start of a run. */
 struct outcome {
 	uint64_t done, spent;
 };
 
-/* Shift the first distribution by the results of the last run. */
+/* Set the initial shares in proportion to the results of the last run. */
 static void shares_shift(struct loop *l, const struct outcome *all)
 {
 	double *weights = calloc((size_t)smi.size, sizeof(*weights));
@@ -182,7 +181,7 @@ static void shares_shift(struct loop *l, const struct outcome *all)
 			weights[i] /= all[i].spent ? (double)all[i].spent : 1;
 		known &= all[i].done > 0 && (l->mode != SMI_PART_TIMED_BLOCKED ||
 					     all[i].spent);
-		/* a process that came too late for any work still gets some */
+		/* a process that was too late for any iteration gets a share again */
 		if (!all[i].done)
 			weights[i] = 1;
 	}
@@ -191,7 +190,7 @@ static void shares_shift(struct loop *l, const struct outcome *all)
 	free(weights);
 }
 
-/* Make chunks smaller if other processes had to help, else larger. */
+/* Make chunks smaller if other processes took part of this process's share, else larger. */
 static void loop_adapt_k(struct loop *l)
 {
 	uint64_t share = l->borders[smi.rank + 1] - l->borders[smi.rank];
@@ -286,7 +285,7 @@ SMI_API smi_error_t SMI_Loop_free(int id)
 	return err;
 }
 
-/* Convert iterations [first, end) of @proc's share to the program's numbers. */
+/* Convert iterations [@first, @end) of @proc's share to indices of the program's loop. */
 static void chunk_store_bounds(const struct loop *l, int proc, uint64_t first, uint64_t end,
 			       int *low, int *high)
 {
@@ -384,7 +383,7 @@ SMI_API smi_error_t SMI_Loop_k_adaption_mode(int id, int mode, int max_dist)
 	return SMI_SUCCESS;
 }
 
-/* Return how many steps of a fixed computation this processor does per nanosecond. */
+/* Return the steps of a fixed computation that this processor does per nanosecond. */
 static double speed_measure(void)
 {
 	uint64_t start = smi_now_ns(), steps = 0;

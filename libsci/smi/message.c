@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Small messages: one slot per ordered pair of processes. */
+/* Messages of SMI_Send(): one slot per ordered pair of processes. */
 
 #include "libsci/smi/internal.h"
 

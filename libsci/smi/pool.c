@@ -3,10 +3,10 @@
 /*
  * DOC: a buddy allocator in shared memory
  *
- * Blocks are powers of two of units, from one unit up. A byte per unit says whether a free
- * block, a used block or no block begins there. Links are offsets, because processes may have
- * the memory at different addresses. The allocator's own data lie at the start of the memory
- * and count as used.
+ * A block has a power of two of units, from one unit up. A byte per unit says whether a free block,
+ * a used block or no block begins at the unit. Links are offsets, because processes may map the
+ * memory at different addresses. The allocator's own data are at the start of the memory and count
+ * as used.
  */
 #include "libsci/smi/internal.h"
 
@@ -18,7 +18,7 @@
 #define FREE		0x40u
 #define ORDER_MASK	0x3fu
 
-struct block {				/* a free one */
+struct block {				/* a free block */
 	uint64_t next, prev;		/* units, or NONE */
 };
 
@@ -26,8 +26,8 @@ struct block {				/* a free one */
 
 struct smi_pool {
 	uint32_t magic;
-	uint32_t order;			/* of all of it */
-	uint64_t first;			/* units that the allocator's data take */
+	uint32_t order;			/* of the whole memory */
+	uint64_t first;			/* units of the allocator's own data */
 	uint64_t heads[ORDERS];
 	uint8_t state[];		/* per unit */
 };

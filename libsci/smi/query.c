@@ -27,7 +27,7 @@ static int node_count_procs(int node)
 	return smi.first ? smi.first[node + 1] - smi.first[node] : 0;
 }
 
-/* A call that stores a number. */
+/* Define a query @name that stores the number @value. */
 #define QUERY_INT(name, value)						\
 	SMI_API smi_error_t name(int *result)				\
 	{								\
@@ -86,7 +86,7 @@ static unsigned int adapter_number(int arg)
 	return arg == SMI_ADPT_DEFAULT ? smi.adapter : (unsigned int)arg;
 }
 
-/* Get a property of an adapter, or @absent if the fabric does not know it. */
+/* Get a property of an adapter; @absent: the value if the fabric does not report it. */
 static int adapter_query(unsigned int adapter, unsigned int what, int absent, int *value)
 {
 	unsigned int n = 0;
@@ -198,7 +198,7 @@ static int query_sci(smi_query_t query, int arg, void *result)
 /* ---- regions ---- */
 
 /*
- * Return the only segment of a region, or this process's segment of several; NULL: there is
+ * Return the segment of a region that has only one, else this process's segment; NULL: there is
  * none.
  */
 static struct smi_segment *region_own_segment(struct smi_region *r)
@@ -263,7 +263,7 @@ static int query_smi(smi_query_t query, int arg, void *result)
 
 /* ---- the system ---- */
 
-/* Return the frequency of the first processor of /proc/cpuinfo; 0: the file has none. */
+/* Return the frequency of the first processor in /proc/cpuinfo, in MHz; 0: the file has none. */
 static int cpu_read_mhz(void)
 {
 	FILE *f = fopen("/proc/cpuinfo", "re");

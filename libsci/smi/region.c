@@ -88,7 +88,7 @@ struct smi_segment *smi_segment_at(struct smi_region *r, const void *addr)
 	return NULL;
 }
 
-/* Return whether a region has all of a range. Adjacent segments form one range. */
+/* Return whether a region contains a whole range. Adjacent segments form one range. */
 static bool region_covers(struct smi_region *r, const char *addr, size_t len)
 {
 	struct smi_segment *s = smi_segment_at(r, addr);
@@ -105,7 +105,7 @@ static bool region_covers(struct smi_region *r, const char *addr, size_t len)
 	return len <= size && (size_t)(addr - base) <= size - len;
 }
 
-/* Find the region of a range. Context: smi.lock is held. */
+/* Find the region that contains a range. Context: smi.lock is held. */
 static struct smi_region *region_find(const void *addr, size_t len, bool internal)
 {
 	for (int i = 0; i < smi.nregions; i++) {
@@ -136,7 +136,7 @@ void smi_region_unmap(struct smi_region *r)
 	r->base = NULL;
 }
 
-/* Map the segments one behind the other at @base, or each where there is room. */
+/* Map the segments one behind the other at @base. NULL: map each at an address that is free. */
 int smi_region_map(struct smi_region *r, char *base)
 {
 	int i, err = SMI_SUCCESS;
@@ -168,7 +168,7 @@ static size_t region_span(const struct smi_region *r)
 	return last->offset + last->size;
 }
 
-/* One member of the team proposes an address.  All receive it. */
+/* Receive the address that member @attempt % size of the region's team proposes, or propose it. */
 static int place_propose(struct smi_region *r, int attempt, char **base)
 {
 	int leader = attempt % sci_team_size(r->team);
@@ -204,7 +204,7 @@ int smi_region_place(struct smi_region *r)
 
 /* ---- create and free ---- */
 
-/* Check the flags of a type. Types of one segment have CALLBACK and SHRINKABLE, too. */
+/* Check the flags of a region's type. Types of one segment also permit CALLBACK and SHRINKABLE. */
 static int region_check_flags(int type, int flags)
 {
 	static const int permitted[] = {
@@ -238,7 +238,7 @@ static bool adapter_is_named(int adapter)
 	return adapter >= 0 && adapter <= 2;
 }
 
-/* The results are stored before the program's callback, which may free the region, can run. */
+/* Create a region. smi_create_import() itself stores the results, before a callback frees @r. */
 static int region_create(struct smi_region *r, smi_region_info_t *info, int *id, void **address)
 {
 	int device, err;
@@ -247,7 +247,7 @@ static int region_create(struct smi_region *r, smi_region_info_t *info, int *id,
 		r->cb = info->cb_fcn;
 	r->no_adapter = r->flags & SMI_SHM_INTERN || r->type == SMI_SHM_SMP || smi.nodes == 1;
 	r->adapter = smi.adapter;
-	/* a region that needs no adapter ignores the one that the program names */
+	/* a region that needs no adapter ignores @info->adapter */
 	if (!r->no_adapter && adapter_is_named(info->adapter))
 		r->adapter = (unsigned int)info->adapter;
 	device = r->no_adapter || smi_adapter_valid(r->adapter) ? SMI_SUCCESS : SMI_ERR_NODEVICE;
@@ -264,7 +264,7 @@ static int region_create(struct smi_region *r, smi_region_info_t *info, int *id,
 	return SMI_SUCCESS;
 }
 
-/* Return the error of a process that has no memory for a region. Tell it to the others. */
+/* Make the creation of a region fail in all its processes: this process has no memory for it. */
 static int region_refuse(int type, const smi_region_info_t *info)
 {
 	struct sci_team *team = smi.team;
@@ -395,7 +395,7 @@ SMI_API smi_error_t SMI_Range_to_region(void *adr, size_t len, int *id)
 	struct smi_region *r;
 
 	SMI_REFUSE(!id);
-	/* an import may be freed at any time, when its owner frees the segment */
+	/* hold the lock: the owner's end of a segment may free an import at any time */
 	pthread_mutex_lock(&smi.lock);
 	r = region_find(adr, len, false);
 	if (r)

@@ -3,9 +3,9 @@
 /*
  * DOC: replication and sharing
  *
- * A replicated region is private memory of each process, or with ONE_PER_NODE a
- * segment of each node, at the address that the shared region has.  Its segments stay
- * open.  To combine the copies, each process maps them somewhere else for a moment.
+ * A replicated region is private memory of each process, or with ONE_PER_NODE a segment of
+ * each node, at the address of the shared region.  The shared region's segments stay open.  To
+ * combine the copies, each process temporarily maps these segments at another address.
  */
 #include "libsci/smi/internal.h"
 
@@ -17,7 +17,7 @@
 			 SMI_SHR_NOTHING | SMI_SHR_EVERY_LOCAL)
 #define REP_WAYS	(SMI_REP_NOTHING | SMI_REP_EVERYTHING | SMI_REP_LOCAL_AND_BEYOND)
 #define DTYPES		(SMI_DTYPE_FIXPOINT | SMI_DTYPE_FLOATINGPOINT)
-#define CHUNK		4096u		/* bytes that are added at a time */
+#define CHUNK		4096u		/* bytes that sum_add_block() adds at a time */
 
 static int copies_sync(int err)
 {
@@ -28,8 +28,7 @@ static int copies_sync(int err)
 }
 
 /*
- * Return true if this process combines its copy. With ONE_PER_NODE, the first process of each node
- * does.
+ * Return true if this process combines its copy: with ONE_PER_NODE, only each node's first process.
  */
 static bool copy_is_combined(const struct smi_region *r)
 {
@@ -109,7 +108,7 @@ static void copy_destroy(struct smi_region *r, char *copy)
 	r->per_node = NULL;
 }
 
-/* Put the copy in the place of the shared memory. */
+/* Move the copy to the address of the shared region, and unmap the shared segments. */
 static int copy_place(struct smi_region *r, int mode, char *copy)
 {
 	char *base = r->base;
@@ -127,7 +126,7 @@ static int copy_place(struct smi_region *r, int mode, char *copy)
 	return SMI_SUCCESS;
 }
 
-/* Return the region if all processes have it and it is mapped here whole; else NULL. */
+/* Return the region if it is collective, and all of it is mapped in this process; else NULL. */
 static struct smi_region *region_whole(int id)
 {
 	struct smi_region *r = smi_region_get(id);
@@ -156,7 +155,7 @@ SMI_API smi_error_t SMI_Switch_to_replication(int id, int mode, int p1, int p2, 
 	err = copy_create(r, mode, &copy);
 	if (!err && to > from && (!r->per_node || r->per_node->owner == smi.rank))
 		memcpy(copy + from, r->base + from, to - from);
-	/* no process stores into the region before all have their copies */
+	/* no process may store into the region before all processes have their copies */
 	err = copies_sync(err);
 	if (err)
 		copy_destroy(r, copy);
@@ -170,7 +169,7 @@ SMI_API smi_error_t SMI_Switch_to_replication(int id, int mode, int p1, int p2, 
 /* Pieces of bytes [from, to) of a region, one per segment. */
 struct piece {
 	struct smi_segment *s;
-	size_t at;			/* in the region */
+	size_t at;			/* offset in the region */
 	size_t len;
 };
 
@@ -240,7 +239,7 @@ static const struct sci_op *mode_sum_op(int mode)
 							      SCI_TYPE_INT32);
 }
 
-/* Add bytes [from, to) to the shared memory; the first one to do so stores them. */
+/* Add bytes [@from, @to) of the copy to the shared memory. @first: store the bytes instead. */
 static int sum_add_block(struct smi_region *r, const struct sci_op *op, size_t from, size_t to,
 			 bool first)
 {
@@ -255,7 +254,9 @@ static int sum_add_block(struct smi_region *r, const struct sci_op *op, size_t f
 
 		for (size_t k = 0, n; !err && k < p.len; k += n) {
 			n = p.len - k < CHUNK ? p.len - k : CHUNK;
-			/* a remote read: each process adds to the sum of the earlier ones */
+			/*
+			 * the load may be remote; each process adds to the earlier processes' sum
+			 */
 			memcpy(sum, there + k, n);
 			op->fn(sum, r->base + p.at + k, n / op->size, op->arg);
 			err = smi_copy_checked(p.s, there + k, sum, n, 0);
@@ -264,7 +265,7 @@ static int sum_add_block(struct smi_region *r, const struct sci_op *op, size_t f
 	return err;
 }
 
-/* In each round every copy is added to another part of the sum. */
+/* Add all copies. In each round every process adds another part of its copy to the sum. */
 static int sum_add_copies(struct smi_region *r, int mode, int n)
 {
 	bool per_node = r->replicated & SMI_REP_ONE_PER_NODE;
@@ -322,7 +323,7 @@ static int copies_combine(struct smi_region *r, int mode, int p1, int p2)
 	return copies_sync(err);
 }
 
-/* Map the segments where there is room, and combine the copies there. */
+/* Map the shared segments at free addresses, and combine the copies in these segments. */
 static int copies_combine_aside(struct smi_region *r, int mode, int p1, int p2)
 {
 	int i, err = SMI_SUCCESS;
@@ -333,7 +334,7 @@ static int copies_combine_aside(struct smi_region *r, int mode, int p1, int p2)
 	return err ? err : copies_combine(r, mode, p1, p2);
 }
 
-/* Combine the copies. With @share the region becomes shared again, else all get the result. */
+/* Combine the copies. @share: make the region shared again; else store the result in all copies. */
 static int region_combine(int id, int mode, int p1, int p2, bool share)
 {
 	struct smi_region *r = region_whole(id);

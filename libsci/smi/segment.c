@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Segments: memory of one process that others map.  Processes of the owner's node
- * attach to it and have local memory.  Processes of other nodes connect to it.
+ * Segments: memory of one process that other processes map. Processes of the owner's node attach to
+ * a segment and map local memory. Processes of other nodes connect to it.
  */
 #include "libsci/smi/internal.h"
 
@@ -11,7 +11,7 @@
 
 #include "libsci/base/barrier.h"
 
-#define LINK_WAIT_S	60		/* a broken link ends the program after this time */
+#define LINK_WAIT_S	60		/* seconds until a broken link ends the program */
 
 int smi_error_of(sci_error_t err)
 {
@@ -38,7 +38,7 @@ int smi_error_of(sci_error_t err)
 	}
 }
 
-/* Let others attach and connect. */
+/* Let other processes attach and connect to a segment. */
 static sci_error_t segment_export(struct smi_segment *s)
 {
 	sci_error_t err;
@@ -114,7 +114,7 @@ int smi_segment_open(struct smi_segment *s)
 	return smi_error_of(err);
 }
 
-/* Set the address of a segment, under the lock: other threads search all segments. */
+/* Set the address of a segment. Take the lock, because other threads search all segments. */
 static void segment_set_address(struct smi_segment *s, char *addr, size_t mapped)
 {
 	pthread_mutex_lock(&smi.lock);
@@ -180,7 +180,9 @@ void smi_segment_close(struct smi_segment *s)
 	s->lseg = NULL;
 }
 
-/* Wait for a link that is down. Return false if the connection is lost. */
+/*
+ * Wait for a broken link; with SMI_CHECK_PROBE do not wait. Return false: the connection is lost.
+ */
 static bool link_wait(struct smi_segment *s, int flags)
 {
 	const struct timespec poll = { 0, 10000000 };

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Signals. Each process counts them by sender until a thread waits for them. */
+/* Signals. Each process counts received signals by sender until a thread waits for them. */
 
 #include "libsci/smi/internal.h"
 
 #include <stdlib.h>
 
 static bool signals_stop;
-static int signals_waits;			/* threads that wait */
+static int signals_waits;			/* threads that wait for a signal */
 
-/* Return after all waiting threads have returned. */
+/* End all waits for signals, and return after the waiting threads have returned. */
 void smi_signals_end(void)
 {
 	pthread_mutex_lock(&smi.lock);
@@ -31,7 +31,7 @@ void smi_signal_take(const struct smi_msg *m)
 	pthread_mutex_unlock(&smi.lock);
 }
 
-/* Return whether signals are in use, and the arguments are good. */
+/* Check that SMI is up and signals are in use. @good: whether the arguments are valid. */
 static int signal_check_args(bool good)
 {
 	if (smi_check_up())
@@ -67,7 +67,8 @@ static bool signal_count_take(unsigned int *count)
 }
 
 /*
- * Take a signal; prefer one that was sent to calls such as the caller's. Context: smi.lock is held.
+ * Take a signal of @rank; prefer direct signals, or with SMI_SIGNAL_ANY signals for any. Context:
+ * smi.lock is held.
  */
 static bool signal_take(int rank)
 {

@@ -67,7 +67,7 @@ SMI_API smi_error_t SMI_Loop_index_range(int id, int *lower, int *upper, int mod
 	}
 }
 
-/* Set part @i of @n of the range. The last part has the rest, too. */
+/* Set part @i of @n of a range. The last part also has the remainder. */
 static void split_regular(struct split *s, int low, int high, int i, int n)
 {
 	int share = high < low ? 0 : (int)(((int64_t)high - low + 1) / n);
@@ -80,7 +80,7 @@ static void split_regular(struct split *s, int low, int high, int i, int n)
 	}
 }
 
-/* Set the indices of the elements that begin in a segment of this node. */
+/* Set this process's part of the indices of elements that begin in a segment of its node. */
 static int split_owner(struct split *s, int64_t size, struct smi_region *r)
 {
 	int64_t low = 0, high = -1;
@@ -140,7 +140,7 @@ SMI_API smi_error_t SMI_Loop_time_stop(int id)
 	return SMI_SUCCESS;
 }
 
-/* Give each process a share that takes as long as the shares of the others. */
+/* Set shares in proportion to the measured speeds, so that all processes take the same time. */
 SMI_API smi_error_t SMI_Loop_balance_index_range(int id)
 {
 	const double *all = smi.board;

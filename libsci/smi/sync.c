@@ -3,9 +3,9 @@
 /*
  * Barriers, mutexes and progress counters.
  *
- * A mutex is a lock of the team for the processes and a semaphore for the threads of
- * this one.  A progress counter is a row of cells in each process's symmetric memory:
- * a process stores its value into its own column everywhere and reads at home.
+ * A mutex is a lock of the team between processes and a semaphore between the threads of this
+ * process.  A progress counter is a row of cells in each process's symmetric memory: a process
+ * stores its value into its own column in all processes, and reads its own memory.
  */
 #include "libsci/smi/internal.h"
 
@@ -36,7 +36,7 @@ static struct sync {
 	bool barriers[BARRIERS_MAX];
 	int counters;
 	int values[SMI_PCS_MAX + 1];	/* own value of each counter, by row */
-	pthread_mutex_t store;		/* one store of a counter at a time */
+	pthread_mutex_t store;		/* serializes this process's stores of counters */
 } sync_state = { .store = PTHREAD_MUTEX_INITIALIZER };
 
 void smi_backoff(unsigned int *n)
@@ -69,7 +69,7 @@ int smi_sync_start(void)
 	for (i = 0; i < SMI_LOCKS_MAX; i++)
 		sync_state.ids[i] = -1;
 	sync_state.barriers[0] = true;
-	/* the others may store counters and beats only after the memset() */
+	/* other processes may store counters and beats only after the memset() */
 	return smi_agree(smi.team, SMI_SUCCESS);
 }
 
@@ -80,7 +80,7 @@ void smi_sync_end(void)
 	memset(sync_state.barriers, 0, sizeof(sync_state.barriers));
 	memset(sync_state.values, 0, sizeof(sync_state.values));
 	sync_state.counters = 0;
-	smi_shared = NULL;		/* freed with the team */
+	smi_shared = NULL;		/* the team frees this memory */
 }
 
 _Atomic uint32_t *smi_cell(unsigned int row, int proc)
@@ -296,7 +296,7 @@ SMI_API smi_error_t SMI_BARRIER_DESTROY(int id)
 	return err;
 }
 
-/* ---- progress counters: row 0 of the cells has the watchdog's beats ---- */
+/* ---- progress counters: row 0 of the cells holds the watchdog's beats ---- */
 
 static bool counter_is_valid(int id)
 {

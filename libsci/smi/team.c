@@ -84,7 +84,7 @@ static int team_nodes(void)
 	return 0;
 }
 
-/* Find the least common multiple of the page sizes: all are powers of two, so the largest. */
+/* Exchange pids, and set smi.page to the largest page size: page sizes are powers of two. */
 static int team_pages(void)
 {
 	struct hello {

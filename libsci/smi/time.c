@@ -115,7 +115,7 @@ SMI_API smi_error_t SMI_Redirect_IO(int err, void *errname, int out, void *outna
 	return ret;
 }
 
-/* Do nothing: this library has no trace output. System tools show its calls. */
+/* Do nothing: this library has no trace output. Use perf or ltrace to trace its calls. */
 SMI_API smi_error_t SMI_Debug(int on)
 {
 	(void)on;

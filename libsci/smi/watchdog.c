@@ -3,10 +3,10 @@
 /*
  * DOC: the watchdog
  *
- * A thread of each process stores a growing number, the beat, into all others' memory
- * and looks at the beats of the others.  A process whose beat stands still, or of which
- * the team knows that it has died, ends the program: every process runs the callback
- * and exits.  SMI_Abort() does the same at once by a control message.
+ * A thread of each process stores a growing number, the beat, into the memory of all other
+ * processes and checks the beats that it receives. If a process's beat stops, or the team reports
+ * the process's death, the program ends: every process runs the callback and exits. SMI_Abort()
+ * does the same at once by a control message.
  */
 #include "libsci/smi/internal.h"
 
@@ -31,8 +31,8 @@ static struct watchdog {
 	pthread_mutex_t lock;
 	pthread_cond_t change;
 	struct beat {
-		uint32_t seen;		/* the last beat of a process, */
-		uint64_t when;		/* ... and the time of its arrival */
+		uint32_t seen;		/* the last beat of a process */
+		uint64_t when;		/* arrival of this beat, in nanoseconds */
 	} *beats;
 } watchdog = {
 	.seconds = DEFAULT_S,
@@ -95,7 +95,7 @@ static void watchdog_check_process(int rank, uint64_t now, int seconds)
 	}
 }
 
-/* Wait for the next beat. Return false if the thread must end. */
+/* Wait until the next beat is due. Return false if the thread must end. */
 static bool watchdog_pause(int *seconds)
 {
 	struct timespec until = sci_deadline(PERIOD_MS);
@@ -112,8 +112,8 @@ static bool watchdog_pause(int *seconds)
 }
 
 /*
- * Store the beat into the memory of the others.  A silent process receives no beat:
- * where memory is not shared, a put waits for its receiver.
+ * Store the beat into the memory of all other processes, except silent ones: where memory is not
+ * shared, a put would wait for its receiver.
  */
 static void beat_send(uint32_t beat, uint64_t now, int seconds)
 {
@@ -160,7 +160,7 @@ int smi_watchdog_start(void)
 		return SMI_ERR_NOMEM;
 	for (i = 0; i < smi.size; i++)
 		watchdog.beats[i].when = smi_now_ns();
-	/* the first beat makes connections, for which the peers must be alive */
+	/* the first beat makes connections while all peers are known to be alive */
 	beat_send(1, smi_now_ns(), 0);
 	watchdog.stop = false;
 	ret = sci_thread_start(&watchdog.id, watchdog_run, NULL, "smi-watchdog");
@@ -191,7 +191,7 @@ SMI_API smi_error_t SMI_Watchdog(int seconds)
 	pthread_mutex_unlock(&watchdog.lock);
 	if (seconds != SMI_WATCHDOG_OFF)
 		return smi_watchdog_start();
-	/* all stop together: a process without this thread would look dead */
+	/* all processes stop together: a process without this thread would seem dead */
 	err = smi_agree(smi.team, SMI_SUCCESS);
 	smi_watchdog_stop();
 	return err;
@@ -214,7 +214,7 @@ SMI_API smi_error_t SMI_Watchdog_callback(void (*fcn)(void))
 	SMI_ENTER();
 	atomic_store(&callback, fcn);
 	for (size_t i = 0; fcn && i < sizeof(signals) / sizeof(signals[0]); i++) {
-		/* keep a handler of the program */
+		/* install no handler over one of the program */
 		if (!sigaction(signals[i], NULL, &old) && old.sa_handler == SIG_DFL)
 			sigaction(signals[i], &sa, NULL);
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* mad-run: reads a session file and starts the session's processes by sci run. */
+/* mad-run: read a session file and start the session's processes by sci run. */
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -47,7 +47,7 @@ static int options_read(int argc, char **argv, struct options *o)
 	};
 	int c;
 
-	/* '+': stop at the first argument that is no option; the program gets the rest */
+	/* '+': stop at the first argument that is not an option: the program's arguments follow */
 	while ((c = getopt_long(argc, argv, "+pnh", longs, NULL)) != -1) {
 		switch (c) {
 		case 'a':
@@ -81,8 +81,8 @@ static int options_read(int argc, char **argv, struct options *o)
 /* ---- nodes ---- */
 
 /*
- * sci run gives the same number of ranks that follow one another to each node. If the hosts of
- * the session fit this, each host is a node. Otherwise each process is a node.
+ * Return the number of nodes for sci run, which places equal numbers of consecutive ranks on nodes.
+ * If the hosts of the session fit this, each host is a node. Otherwise each process is a node.
  */
 static long nodes_of(const struct session *s)
 {
@@ -108,7 +108,7 @@ static long nodes_of(const struct session *s)
 
 /* ---- start ---- */
 
-/* Export an absolute path, since the program may start in another folder. */
+/* Export a list of files as absolute paths, because the program may start in another directory. */
 static void path_export(const char *name, const char *paths)
 {
 	p_tbx_string_t all = tbx_string_init();
@@ -142,7 +142,7 @@ static void session_print(const struct session *s, char **args)
 		printf("%s%s", *args, args[1] ? " " : "\n");
 }
 
-/* Execute the `sci` beside this program, or the one in PATH. */
+/* Execute `sci` from the directory of this program, or from PATH. */
 static void session_exec(char **args)
 {
 	char path[PATH_MAX];
@@ -174,7 +174,7 @@ static int run_and_pause(char **args)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* End without a core file: the library ends programs by abort(), also for a wrong file. */
+/* Exit without a core file: the library calls abort() for each error, also in a session file. */
 static void failure_exit(int sig)
 {
 	(void)sig;
