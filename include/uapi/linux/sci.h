@@ -9,26 +9,26 @@
 /**
  * DOC: the contract of /dev/sciN
  *
- * One file descriptor per object.  Opening /dev/sciN gives an adapter; its
- * ioctls create the others: local segments (memory that this node exports), remote
- * segments (memory that it imports), interrupts, remote interrupts and DMA queues.
- * Closing the last descriptor of an object is its end: everything it holds is
- * released, and peers are told.  All descriptors are created close-on-exec.
- * Closing a remote segment or interrupt waits, for at most a second, until its
- * owner has been told, unless the process is exiting.
+ * One file descriptor per object.  Opening /dev/sciN gives an adapter.  Its ioctls
+ * create the other objects: local segments (memory that this node exports), remote
+ * segments (memory that this node imports), interrupts, remote interrupts and DMA queues.
+ * Closing the last descriptor of an object ends the object: the kernel releases its
+ * resources and notifies its peers.  All descriptors are created close-on-exec.
+ * close() of a remote segment or remote interrupt waits up to a second until the owner
+ * has acknowledged the disconnect, unless the process is exiting.
  *
  * Every ioctl takes a pointer to a structure that begins with its size:
  *
- *  - @size is what the caller was compiled with.  Smaller than the first
- *    version of the structure is EINVAL; larger, up to a page, is fine as long as
- *    what this kernel does not know is zero, else E2BIG.
- *  - Flags this kernel does not know, and reserved fields that are not zero,
- *    are EOPNOTSUPP and EINVAL.
+ *  - @size is the size that the caller was compiled with.  A size below that of the first
+ *    version of the structure is EINVAL.  A size above this kernel's is E2BIG if it exceeds
+ *    a page, or if a byte that this kernel does not know is not zero.
+ *  - Flags that this kernel does not know are EOPNOTSUPP.  Reserved fields that are not
+ *    zero are EINVAL.
  *  - Fields that begin with out_ are written when the ioctl succeeds; their
  *    values on entry are ignored.
- *  - Sizes and offsets are bytes, timeouts milliseconds.
+ *  - Sizes and offsets are in bytes, timeouts in milliseconds.
  *
- * An ioctl that fails has changed nothing.  Besides what each one lists:
+ * An ioctl that fails has changed nothing.  Every ioctl can also fail with:
  *
  *  - EFAULT: bad user pointer;
  *  - ENOTTY: no such ioctl for this kind of object;
@@ -36,32 +36,32 @@
  *    SCI_IOC_COUNTERS, SCI_IOC_CHECK, SCI_IOC_FLUSH and a map of its status page;
  *  - ENODEV: the adapter has been removed;
  *  - ENETDOWN: the adapter's link is down;
- *  - EHOSTUNREACH: the other node does not answer, or never can;
+ *  - EHOSTUNREACH: the other node does not answer or does not exist;
  *  - ENOMEM, EMFILE, ENFILE: this machine is out of memory, this process or
  *    machine out of descriptors;
- *  - EINTR: a signal came while waiting.
+ *  - EINTR: a signal interrupted the wait.
  *
- * Events: local and remote segments and DMA queues become readable (poll) when
- * something happened; read() returns whole struct sci_ev_record, as many as
- * there are and fit.  Less room than one is EINVAL, nothing to read is EAGAIN
- * with O_NONBLOCK (fcntl), else it waits.
+ * Events: poll() reports a local segment, remote segment, remote interrupt or DMA queue
+ * readable when events are queued.  read() returns as many whole struct sci_ev_record as
+ * are queued and fit.  A buffer smaller than one record is EINVAL.  Without events read()
+ * waits, or fails with EAGAIN if O_NONBLOCK is set (fcntl).
  *
- * mmap: a segment's bytes are at its file offset; both page aligned.  Maps are
- * shared (MAP_SHARED) and not executable.  They do not keep the object open: when
- * its last descriptor is closed, maps of a local segment keep the memory, maps
- * of a remote segment show private pages, and the pages of an adapter stay: its
- * status page at SCI_MMAP_STATUS, its barrier page at SCI_MMAP_BARRIER.
+ * mmap: the file offset is the offset in the segment, page aligned.  Maps are shared
+ * (MAP_SHARED) and not executable.  They do not keep the object open.  After the last
+ * descriptor is closed, maps of a local segment keep the memory, maps of a remote
+ * segment show private pages, and maps of an adapter's pages stay: its status page at
+ * SCI_MMAP_STATUS, its barrier page at SCI_MMAP_BARRIER.
  *
  * Trust:
  *
- *  - Error counts belong to the adapter, as its packets do: struct
- *    sci_status_page, SCI_IOC_CHECK.  An error that one process causes, here or
- *    at another node, is counted for every user of the adapter: they see
- *    SCI_CHECK_RETRIABLE, or SCI_CHECK_NOT_RETRIABLE, for stores that arrived.  A
- *    process causes one by removing a segment that others have mapped, by going
- *    away, or by storing where nothing is mapped.  So users of one adapter can
- *    make each other repeat transfers or give up.  They cannot hide a loss.
- *  - The kernels of a cluster believe each other's user ids, and nothing else.
+ *  - Error counts belong to the adapter, as its packets do: struct sci_status_page,
+ *    SCI_IOC_CHECK.  An error that one process causes, at this or another node, is
+ *    counted for every user of the adapter: SCI_IOC_CHECK reports SCI_CHECK_RETRIABLE or
+ *    SCI_CHECK_NOT_RETRIABLE for stores that arrived.  A process causes an error if it
+ *    removes a segment that another process has mapped, exits, or stores to an unmapped
+ *    page of the adapter.  So users of one adapter can make each other repeat transfers
+ *    or give up.  They cannot hide a loss.
+ *  - The kernels of a cluster trust each other's user ids, and nothing else.
  */
 
 #define SCI_ABI_VERSION		1
@@ -73,10 +73,10 @@
 /* Node ids are multiples of 4 from 4 to 0xfffc. */
 #define SCI_IOC_NODE_STEP	4u
 #define SCI_IOC_NODE_MAX	0xfffcu
-/* SCI_IOC_CONNECT: the members of a broadcast group. */
+/* SCI_IOC_CONNECT: connect to a broadcast group instead of a node. */
 #define SCI_IOC_NODE_GROUP	0x10000u
 
-/* Bytes one data interrupt carries at most. */
+/* The most bytes that one data interrupt carries. */
 #define SCI_IOC_INTR_DATA_MAX	65536u
 
 enum {
@@ -122,17 +122,17 @@ enum {
 /**
  * enum sci_cap - struct sci_ioc_query.out_caps
  *
- * @SCI_CAP_MEMORY: imports are memory of this machine: stores arrive in order
- *	and need no flush, loads are cheap, and a membarrier(2) reaches all who
- *	map it.  Without it imports are write-combining maps of a device: write
- *	whole 64-byte lines and SCI_IOC_FLUSH.
+ * @SCI_CAP_MEMORY: imports are ordinary memory: stores arrive in order and need no
+ *	flush, loads are cheap, and a membarrier(2) reaches all processes that map it.
+ *	Without this bit imports are write-combining maps of a device: write whole
+ *	64-byte lines, then call SCI_IOC_FLUSH.
  * @SCI_CAP_DMA: SCI_IOC_DMA_CREATE works.
  * @SCI_CAP_BROADCAST: broadcast groups work.
  * @SCI_CAP_REGISTER: SCI_IOC_SEGMENT_REGISTER works.
  * @SCI_CAP_SHARED: with SCI_CAP_MEMORY: other machines map the memory, too, and a
  *	membarrier(2) does not reach them.
- * @SCI_CAP_BARRIER: there is a page at SCI_MMAP_BARRIER: store barriers need no
- *	system call.
+ * @SCI_CAP_BARRIER: the adapter has a page at SCI_MMAP_BARRIER: store barriers need
+ *	no system call.
  */
 enum sci_cap {
 	SCI_CAP_MEMORY		= 1 << 0,
@@ -147,29 +147,29 @@ enum sci_cap {
  * struct sci_ioc_query - ioctl(SCI_IOC_QUERY), on an adapter
  * @size: sizeof(struct sci_ioc_query)
  * @flags: must be 0
- * @out_abi: SCI_ABI_VERSION of the kernel; grows when something is added
+ * @out_abi: SCI_ABI_VERSION of the kernel; a larger number has additions only
  * @out_caps: enum sci_cap
  * @out_node: node id
  * @out_adapter: N of /dev/sciN
- * @out_type: driver, NUL terminated: "loop", "pci", "pool"
+ * @out_type: driver, NUL terminated: "loop", "pci", "pool", "ntb"
  * @out_serial: serial number of the card, 0 if it has none
  * @out_att_page_size: bytes that one entry of the address translation table maps
- * @out_att_entries: entries of that table
- * @out_att_free: ... not in use
- * @out_streams: write stream buffers
- * @out_stream_size: bytes of one
+ * @out_att_entries: number of entries of the address translation table
+ * @out_att_free: number of free entries of the address translation table
+ * @out_streams: number of write stream buffers
+ * @out_stream_size: bytes of a write stream buffer
  * @out_dma_max: largest piece of one DMA transfer
  * @out_dma_align: alignment of offsets and lengths of DMA transfers
- * @out_mcast_groups: broadcast groups it can take part in
+ * @out_mcast_groups: number of broadcast groups that the adapter can join
  * @out_bdf: PCI bus, device and function (bus << 8 | devfn), 0 if not a PCI device
  * @out_domain: PCI domain, 0 if not a PCI device
  * @out_numa_node: NUMA node where segments are allocated by default, -1: anywhere
  * @out_reserved: 0
  * @out_link_up_ms: time since the link went up, 0 if it is down
- * @out_link_down_ms: total time that the link was down since the driver was loaded
+ * @out_link_down_ms: total time that the link was down since /dev/sciN was created
  * @out_max_segment: bytes of the largest segment
  *
- * Errors: only those of every ioctl; it works when the link is down.
+ * Errors: only those of every ioctl.  The ioctl also works while the link is down.
  */
 struct sci_ioc_query {
 	__u32 size;
@@ -203,7 +203,7 @@ struct sci_ioc_query {
  * @size: sizeof(struct sci_ioc_probe)
  * @flags: must be 0
  * @node: the node that must answer; may be the own node
- * @timeout_ms: how long to wait for it; at least one round trip is allowed
+ * @timeout_ms: limit of the wait; the kernel waits long enough for a round trip at least
  *
  * Errors: EINVAL: not a node id; EHOSTUNREACH: no such node, or no answer;
  * ENETDOWN; EINTR.
@@ -223,21 +223,21 @@ struct sci_ioc_probe {
  * @out_errors: errors + hw_errors of struct sci_status_page
  * @out_fatal: fatal + hw_fatal of struct sci_status_page
  * @out_ctrl_sent: control packets sent to other nodes
- * @out_ctrl_received: ... received
- * @out_ctrl_resent: ... sent again because no acknowledgment came
- * @out_ctrl_bad: ... received and thrown away as malformed
- * @out_imports: remote segments connected since the driver was loaded
- * @out_revoked: ... cut off by their exporter, its end, or a lost node
- * @out_att_full: maps refused for want of entries of the ATT
- * @out_triggers_sent: interrupts triggered on other nodes
- * @out_triggers_received: ... by other nodes
- * @out_dma_bytes: bytes moved by DMA
- * @out_dma_errors: DMA transfers that failed
+ * @out_ctrl_received: control packets received
+ * @out_ctrl_resent: control packets sent again because no acknowledgment came
+ * @out_ctrl_bad: control packets received and dropped as malformed
+ * @out_imports: remote segments and interrupts connected
+ * @out_revoked: remote segments and interrupts lost: cut off by the owner, or at its end
+ * @out_att_full: maps refused because the address translation table had no room
+ * @out_triggers_sent: triggers sent through remote interrupts
+ * @out_triggers_received: triggers received for interrupts of this node
+ * @out_dma_bytes: bytes copied by DMA
+ * @out_dma_errors: DMA transfers that failed or were aborted
  * @out_link_downs: number of times that the link went down
  *
- * Since the driver was loaded; sysfs has the same in counters/.
+ * The values count from the creation of /dev/sciN; sysfs has them in counters/.
  *
- * Errors: only those of every ioctl; it works when the link is down.
+ * Errors: only those of every ioctl.  The ioctl also works while the link is down.
  */
 struct sci_ioc_counters {
 	__u32 size;
@@ -260,15 +260,15 @@ struct sci_ioc_counters {
 #define SCI_IOC_COUNTERS _IO(SCI_IOC_MAGIC, SCI_IOCNR_COUNTERS)
 
 /*
- * An adapter's file has one page at each of the offsets SCI_MMAP_*.  They are
+ * An adapter's file has one page at each of the offsets SCI_MMAP_*.  The offsets are
  * multiples of SCI_MMAP_STEP, which is a multiple of every page size, and fit
  * into an off_t of 32 bits.
  */
 #define SCI_MMAP_STEP		0x10000000
 
 /*
- * mmap offset of an adapter's status page: one page, PROT_READ.  EINVAL: longer,
- * private, executable, or no such offset; EACCES: writable.
+ * mmap offset of an adapter's status page: one page, PROT_READ.  EINVAL: the map is
+ * longer, private or executable; EACCES: the map is writable.
  */
 #define SCI_MMAP_STATUS		(0 * SCI_MMAP_STEP)
 
@@ -279,20 +279,20 @@ struct sci_ioc_counters {
  *	import is revoked, always before the map changes.  If the number is the same before
  *	a store and after the flush that follows it, the store has arrived.
  * @down: not 0 while the link is down
- * @fatal: errors after which sending again is of no use
+ * @fatal: number of errors after which sending again is of no use
  * @reserved: 0
- * @hw_errors: more of @errors
- * @hw_down: more of @down
- * @hw_fatal: more of @fatal
- * @hw_done: number of the last complete store barrier of struct sci_barrier_page; the words
- *	before it then include all errors that this barrier covers
+ * @hw_errors: the adapter's part of @errors
+ * @hw_down: the adapter's part of @down
+ * @hw_fatal: the adapter's part of @fatal
+ * @hw_done: number of the last complete store barrier of struct sci_barrier_page; the
+ *	other hw_ words then include all errors that this barrier covers
  * @hw_reserved: 0
  *
  * The kernel writes the first 64 bytes, in this machine's byte order.  The adapter writes
  * the second 64 bytes, which are little-endian, or leaves them 0.  A count is the sum of
- * both words, and may wrap; the link is down if one of both words is not 0.  The words
+ * its two words, and may wrap.  The link is down if @down or @hw_down is not 0.  The words
  * can change at any time.  When the adapter is removed, the page stays mapped and
- * readable, and @down stays not 0.
+ * readable, and @down is not 0.
  */
 struct sci_status_page {
 	__u32 errors;
@@ -309,7 +309,7 @@ struct sci_status_page {
 /*
  * mmap offset of an adapter's barrier page: one page, with PROT_READ, PROT_WRITE or
  * both.  Accesses go to the adapter itself: 4 bytes each, aligned, little-endian.
- * EOPNOTSUPP: no SCI_CAP_BARRIER; EINVAL: the map is longer, private or executable.
+ * EINVAL: the map is longer, private or executable; EOPNOTSUPP: no SCI_CAP_BARRIER.
  */
 #define SCI_MMAP_BARRIER	(1 * SCI_MMAP_STEP)
 
@@ -321,17 +321,15 @@ struct sci_status_page {
  * @done: value of hw_done
  * @barrier: a read begins a store barrier and returns its ticket
  * @flush: a write of any value sends the bytes that the adapter still gathers
- * @check: a read sends them, too, and returns the number of unanswered packets
+ * @check: a read does what @flush does, and returns the number of unanswered packets
  *
- * Store barrier: have the CPU give up its stores (x86: SFENCE), read @barrier,
- * and wait until hw_done of the status page minus the ticket is, as a signed
- * number, not negative.  Every store that was made before has then arrived or
- * been counted.
+ * Store barrier: drain the CPU's write-combining buffers (x86: SFENCE), read @barrier,
+ * and wait until hw_done of the status page minus the ticket is not negative, as a
+ * signed number.  Every earlier store has then arrived or is in an error count.
  *
- * When the adapter is removed the page is a private one that is all ones, which
- * is also what is read of an adapter that has been pulled out, but for machines
- * where that reads as 0.  A ticket that is one of these may be one, or not:
- * SCI_IOC_FLUSH tells.
+ * After the adapter's removal the map shows a private page of all ones.  Reads from an
+ * adapter that was pulled out also return all ones, or 0 on some machines.  A ticket with
+ * one of these values may also be valid: call SCI_IOC_FLUSH in that case.
  */
 struct sci_barrier_page {
 	__le32 errors;
@@ -362,17 +360,17 @@ enum sci_check {
  * @size: sizeof(struct sci_ioc_check)
  * @flags: must be 0
  * @errors: the snapshot to compare with: @out_errors of an earlier call
- * @fatal: ... @out_fatal of that call
+ * @fatal: the snapshot to compare with: @out_fatal of the same earlier call
  * @out_errors: value of struct sci_ioc_counters.out_errors after a flush
  * @out_fatal: value of struct sci_ioc_counters.out_fatal after a flush
  * @out_result: enum sci_check
  * @out_reserved: 0
  *
- * A snapshot is a call whose result is ignored.  It flushes first, so that what
- * was stored before it is judged.  Programs that mapped the status page do the
- * same without a system call.
+ * To take a snapshot, make a call and ignore @out_result.  The ioctl flushes first, so
+ * that the result covers all earlier stores.  A program that maps the status page can
+ * do the same without a system call.
  *
- * Errors: ENOTCONN: the remote segment is gone.
+ * Errors: ENOTCONN: the remote segment is not connected.
  */
 struct sci_ioc_check {
 	__u32 size;
@@ -391,11 +389,11 @@ struct sci_ioc_check {
  * @size: sizeof(struct sci_ioc_flush)
  * @flags: must be 0
  *
- * Store barrier: returns when every store that this thread made through maps of
- * this remote segment (on an adapter: of all) has arrived at its node or was
- * counted as lost.
+ * Store barrier: the ioctl returns when every store that this thread made through maps
+ * of this remote segment (on an adapter: of all its remote segments) has arrived at its
+ * node or was counted as lost.
  *
- * Errors: ENOTCONN: the remote segment is gone.
+ * Errors: ENOTCONN: the remote segment is not connected.
  */
 struct sci_ioc_flush {
 	__u32 size;
@@ -407,23 +405,21 @@ struct sci_ioc_flush {
 
 /**
  * enum sci_ev_type - struct sci_ev_record.type
- * @SCI_EV_CONNECT: local segment: @node connected.  Remote segment or
- *	interrupt: the connect that was asked for with SCI_CONNECT_ASYNC ended,
- *	@status tells how.
- * @SCI_EV_DISCONNECT: local segment: @node disconnected in good order, or, on
- *	an attached one, its creator removed it.  Remote segment: the exporter
- *	wishes that we disconnect.
- * @SCI_EV_LOST: local segment: an importer at @node died, was killed, or its
- *	node is gone.  Attached segment: its creator died.  Remote segment or
- *	interrupt: the connection is gone for good; maps of it show private
- *	pages from now on.  @status: -ENOTCONN: its owner ended it in good
- *	order; -ECONNRESET: its owner died; -EHOSTUNREACH: its node is gone;
- *	-ENODEV: our adapter was removed.
+ * @SCI_EV_CONNECT: local segment: an importer at @node connected.  Remote segment or
+ *	interrupt: a connect with SCI_CONNECT_ASYNC ended with @status.
+ * @SCI_EV_DISCONNECT: local segment: an importer at @node disconnected in good order.
+ *	Attached segment: its creator removed or closed it.  Remote segment: the
+ *	exporter asks its importers to disconnect.
+ * @SCI_EV_LOST: local segment: an importer at @node died, or the node failed.
+ *	Attached segment: its creator died.  Remote segment or interrupt: the
+ *	connection has ended for good, and its maps show private pages.  @status:
+ *	-ENOTCONN: its owner ended it in good order; -ECONNRESET: its owner died;
+ *	-EHOSTUNREACH: its node failed; -ENODEV: the adapter was removed.
  * @SCI_EV_LINK_DOWN: remote segment: the link went down
- * @SCI_EV_LINK_UP: ... and came up
- * @SCI_EV_DMA: DMA queue: the transfer @cookie ended, @status tells how
- * @SCI_EV_OVERFLOW: events were lost because no process read them; this takes the
- *	place of the first of those
+ * @SCI_EV_LINK_UP: remote segment: the link came up
+ * @SCI_EV_DMA: DMA queue: the transfer with @cookie ended with @status
+ * @SCI_EV_OVERFLOW: later events were dropped: the queue was full, or the kernel out of
+ *	memory
  */
 enum sci_ev_type {
 	SCI_EV_CONNECT = 1,
@@ -441,7 +437,7 @@ enum sci_ev_type {
  * @node: the other node's id, 0 if there is none
  * @status: 0 or -errno
  * @reserved: 0
- * @cookie: SCI_EV_DMA: the submitter's; else 0
+ * @cookie: SCI_EV_DMA: the cookie of the transfer; else 0
  */
 struct sci_ev_record {
 	__u32 type;
@@ -457,9 +453,9 @@ struct sci_ev_record {
  * enum sci_segment_flags - struct sci_ioc_segment_create.flags
  * @SCI_SEGMENT_AUTO_ID: take a free id, the first at or above @id
  * @SCI_SEGMENT_PRIVATE: no id, can't be exported, shared or attached
- * @SCI_SEGMENT_EMPTY: no memory yet: SCI_IOC_SEGMENT_REGISTER brings it
- * @SCI_SEGMENT_BROADCAST: the segment is a member of the broadcast group @id: all members
- *	see stores to the group.  Nodes connect to SCI_IOC_NODE_GROUP.
+ * @SCI_SEGMENT_EMPTY: the segment has no memory until SCI_IOC_SEGMENT_REGISTER
+ * @SCI_SEGMENT_BROADCAST: the segment is a member of the broadcast group @id: stores to
+ *	the group reach all members.  Nodes connect to SCI_IOC_NODE_GROUP.
  * @SCI_SEGMENT_UNICAST: nodes can also connect to this member of the group alone
  */
 enum sci_segment_flags {
@@ -479,20 +475,20 @@ enum sci_segment_flags {
  * @numa_node: NUMA node of the memory; -1: near the adapter
  * @reserved: must be 0
  * @length: bytes, > 0; memory is charged in whole pages
- * @out_fd: the local segment
+ * @out_fd: descriptor of the local segment
  * @out_id: id of the segment
  *
- * Memory comes from the kernel, zeroed, present at once, charged to the caller's
- * user (RLIMIT_MEMLOCK, for all his processes together; no limit with
- * CAP_IPC_LOCK) and to the caller's memory control group.  Owner is the effective
- * user and group of the caller.
+ * The memory is zeroed and present at once.  It is charged to the caller's user
+ * (RLIMIT_MEMLOCK, for all processes of the user together; no limit with CAP_IPC_LOCK).
+ * Memory of the machine is also charged to the caller's memory control group.  The owner
+ * is the effective user and group of the caller.
  *
  * Errors: EINVAL: a length of 0 or beyond out_max_segment, a mode beyond 0666,
  * no such NUMA node, flags that contradict each other (PRIVATE with AUTO_ID or
- * BROADCAST, EMPTY with BROADCAST, UNICAST without), an id with PRIVATE;
- * EEXIST: the id is in use; ENOSPC: no id is free; EMSGSIZE: the group has
- * another size; EOPNOTSUPP: the adapter has no broadcast; ENOMEM: also
- * RLIMIT_MEMLOCK.
+ * BROADCAST, EMPTY with BROADCAST, UNICAST without BROADCAST), an id with PRIVATE;
+ * EEXIST: the id is in use; ENOSPC: no id is free; EMSGSIZE: the group has another
+ * length; EACCES: the group's mode forbids to join; EOPNOTSUPP: the adapter has no
+ * SCI_CAP_BROADCAST, or no SCI_CAP_REGISTER for EMPTY; ENOMEM: also RLIMIT_MEMLOCK.
  */
 struct sci_ioc_segment_create {
 	__u32 size;
@@ -512,14 +508,14 @@ struct sci_ioc_segment_create {
  * @size: sizeof(struct sci_ioc_segment_attach)
  * @flags: must be 0
  * @id: id of a segment of this node that SCI_IOC_SEGMENT_SHARE has shared
- * @out_fd: a local segment with the same memory
+ * @out_fd: descriptor of a local segment with the same memory
  * @out_length: length of the segment in bytes
  *
  * An attached segment can be mapped and used for DMA, but not exported.  An event
- * tells when its creator closes or removes it; its memory stays.
+ * reports that its creator has closed or removed the segment.  The memory stays.
  *
- * Errors: ENOENT: no such segment; EACCES: not shared, or the caller may not
- * both read and write it.
+ * Errors: ENOENT: no such segment; EACCES: the segment is not shared, or the caller
+ * may not both read and write it.
  */
 struct sci_ioc_segment_attach {
 	__u32 size;
@@ -536,16 +532,15 @@ struct sci_ioc_segment_attach {
  * @size: sizeof(struct sci_ioc_segment_register)
  * @flags: must be 0
  * @addr: memory of the caller, page aligned
- * @length: bytes, whole pages, at most the segment's length rounded up to pages
- *	and at least its length
+ * @length: bytes: the length of the segment, rounded up to whole pages
  *
- * The call gives the caller's memory to a segment that was created EMPTY.  Its
- * pages are pinned until the segment ends and charged to the caller's user
- * (RLIMIT_MEMLOCK).
+ * The call gives the caller's memory to a segment that was created EMPTY.  The
+ * pages are pinned until the segment and its maps end, and charged to the caller's
+ * user (RLIMIT_MEMLOCK).
  *
- * Errors: EINVAL: not aligned, wrong length, not an EMPTY segment; EBUSY: it
- * has memory already; EFAULT: not private writable memory of the caller's;
- * EOPNOTSUPP: no SCI_CAP_REGISTER; ENOMEM: also RLIMIT_MEMLOCK.
+ * Errors: EINVAL: @addr is not aligned, @length is wrong, the segment was not created
+ * EMPTY; EBUSY: the segment has memory already; EFAULT: not private writable memory of
+ * the caller; ENOTCONN: the segment has been removed; ENOMEM: also RLIMIT_MEMLOCK.
  */
 struct sci_ioc_segment_register {
 	__u32 size;
@@ -561,10 +556,10 @@ struct sci_ioc_segment_register {
  * @size: sizeof(struct sci_ioc_segment_share)
  * @flags: must be 0
  *
- * The call lets other processes of this node attach, as its mode permits.
+ * The call lets other processes of this node attach the segment, as its mode permits.
  *
- * Errors: EINVAL: PRIVATE, or attached; EBUSY: no memory yet; ENOTCONN: it has
- * been removed.
+ * Errors: EINVAL: the segment is PRIVATE or attached; EBUSY: the segment has no memory
+ * yet; ENOTCONN: the segment has been removed.
  */
 struct sci_ioc_segment_share {
 	__u32 size;
@@ -578,11 +573,11 @@ struct sci_ioc_segment_share {
  * @size: sizeof(struct sci_ioc_segment_export)
  * @flags: must be 0
  *
- * After the call nodes may connect.  Another call changes nothing.
+ * The call lets nodes connect to the segment.  Another call changes nothing.
  *
- * Errors: EINVAL: PRIVATE, or attached; EBUSY: no memory yet; ENOTCONN: it has
- * been removed; ENOSPC: the adapter has no room for another export, or the caller's user
- * has reached the limit of a user (sci.ko: user_percent).
+ * Errors: EINVAL: the segment is PRIVATE or attached; EBUSY: the segment has no memory
+ * yet; ENOTCONN: the segment has been removed; ENOSPC: the adapter has no room for another
+ * export, or the caller's user has reached the limit of a user (sci.ko: user_percent).
  */
 struct sci_ioc_segment_export {
 	__u32 size;
@@ -592,13 +587,13 @@ struct sci_ioc_segment_export {
 
 /**
  * enum sci_unexport_how - struct sci_ioc_segment_unexport.how
- * @SCI_UNEXPORT_HOW_QUIET: no new importers
- * @SCI_UNEXPORT_HOW_NOTIFY: ... and present importers get SCI_EV_DISCONNECT
- * @SCI_UNEXPORT_HOW_FORCE: ... and present importers get SCI_EV_LOST: their maps
- *	show private pages when this returns, or their node was declared gone or
- *	does not answer, or our link is down.  Importers that are not told lose access
- *	all the same: their stores count as errors there.  We get
- *	SCI_EV_DISCONNECT for each.
+ * @SCI_UNEXPORT_HOW_QUIET: accept no new importers
+ * @SCI_UNEXPORT_HOW_NOTIFY: also send SCI_EV_DISCONNECT to the present importers
+ * @SCI_UNEXPORT_HOW_FORCE: accept no new importers, and cut the present importers off:
+ *	they get SCI_EV_LOST, and the owner gets SCI_EV_DISCONNECT for each of them.
+ *	When the ioctl returns, their maps show private pages, unless the link is down
+ *	or their node does not answer.  Then their stores count as errors at their
+ *	node.
  */
 enum sci_unexport_how {
 	SCI_UNEXPORT_HOW_QUIET,
@@ -614,7 +609,7 @@ enum sci_unexport_how {
  * @how: enum sci_unexport_how
  * @reserved: must be 0
  *
- * Errors: EINVAL: no such @how; PRIVATE, or attached.
+ * Errors: EINVAL: no such @how; the segment is PRIVATE or attached.
  */
 struct sci_ioc_segment_unexport {
 	__u32 size;
@@ -630,11 +625,11 @@ struct sci_ioc_segment_unexport {
  * @size: sizeof(struct sci_ioc_segment_remove)
  * @flags: must be 0
  *
- * The call ends a segment that is still mapped: its id is free, importers
- * and attached processes are cut off.  Its local maps stay as they are.
- * Removing it again changes nothing.
+ * The call ends a segment that may still be mapped: its id becomes free, importers are
+ * cut off, and attached segments get SCI_EV_DISCONNECT.  Local maps stay as they are.
+ * Another call changes nothing.
  *
- * Errors: EINVAL: attached.
+ * Errors: EINVAL: the segment is attached.
  */
 struct sci_ioc_segment_remove {
 	__u32 size;
@@ -662,9 +657,9 @@ enum sci_segment_state {
  * @flags: must be 0
  * @out_id: id, 0 if PRIVATE
  * @out_state: enum sci_segment_state
- * @out_importers: connected now; of a member of a broadcast group: those that
- *	connected to it on its own
- * @out_mode: rw bits
+ * @out_importers: number of connected importers, without importers of the segment's
+ *	broadcast group
+ * @out_mode: rw bits of a file's mode
  * @out_length: bytes
  *
  * Errors: only those of every ioctl.
@@ -681,8 +676,8 @@ struct sci_ioc_segment_info {
 #define SCI_IOC_SEGMENT_INFO _IO(SCI_IOC_MAGIC, SCI_IOCNR_SEGMENT_INFO)
 
 /*
- * mmap of a local segment: EINVAL: beyond its end, private, or executable;
- * EBUSY: no memory yet; ENOTCONN: it has been removed.
+ * mmap() of a local segment: EINVAL: the map is private, executable, or goes beyond the
+ * segment's end; EBUSY: the segment has no memory yet; ENOTCONN: it has been removed.
  */
 
 /* ---- remote segments ---- */
@@ -691,7 +686,7 @@ struct sci_ioc_segment_info {
  * enum sci_connect_flags - struct sci_ioc_connect.flags,
  *	struct sci_ioc_intr_connect.flags
  * @SCI_CONNECT_ASYNC: do not wait: SCI_EV_CONNECT has the result.  Closing the
- *	descriptor before that cancels the connect.
+ *	descriptor before the event cancels the connect.
  * @SCI_CONNECT_DATA: interrupts only: connect to the data interrupt of this number
  */
 enum sci_connect_flags {
@@ -705,18 +700,18 @@ enum sci_connect_flags {
  * @flags: SCI_CONNECT_ASYNC or 0
  * @node: node of the exporter, may be the own node; or SCI_IOC_NODE_GROUP
  * @id: id of the segment or of the group
- * @timeout_ms: time to wait for the answer; at least one round trip is allowed
- * @out_fd: the remote segment
+ * @timeout_ms: limit of the wait; the kernel waits long enough for a round trip at least
+ * @out_fd: descriptor of the remote segment
  * @out_length: length of the segment in bytes (0 with ASYNC: ask SCI_IOC_REMOTE_INFO)
  *
- * The exporter judges by the caller's effective user and group and supplementary
- * groups: all of them on the own node, the first seven on others.  CAP_DAC_OVERRIDE
+ * The exporter checks the caller's effective user and group and supplementary groups:
+ * all of these groups on the own node, the first seven on other nodes.  CAP_DAC_OVERRIDE
  * in the initial user namespace overrides every mode, on any node.
  *
- * Errors, also as status of the event: EINVAL: not a node id; ENOENT: no such
- * segment, or not exported; EACCES: its mode forbids even reading;
- * EHOSTUNREACH; ETIMEDOUT; ENETDOWN; EUSERS: too many importers there; EPROTO: the answer
- * made no sense.  Of the call alone: ENOSPC: the caller's user has as many connections
+ * Errors, also as status of the event: EINVAL: not a node id; ENOENT: no such segment, or
+ * not exported; EACCES: the segment's mode forbids even reading; EHOSTUNREACH; ETIMEDOUT;
+ * ENETDOWN; EUSERS: the segment or its node has too many importers; EPROTO: the answer is
+ * invalid.  Only the call fails with ENOSPC: the caller's user has as many connections
  * as a user may (sci.ko: user_connections).
  */
 struct sci_ioc_connect {
@@ -748,8 +743,8 @@ enum sci_remote_state {
  * @flags: must be 0
  * @out_state: enum sci_remote_state
  * @out_status: 0, or -errno: why the connect failed or the connection was lost
- * @out_node: exporter
- * @out_id: segment
+ * @out_node: node of the exporter, or SCI_IOC_NODE_GROUP
+ * @out_id: id of the segment or of the group
  * @out_access: 4 may read, 2 may write, as in a file's mode
  * @out_reserved: 0
  * @out_length: bytes
@@ -770,10 +765,10 @@ struct sci_ioc_remote_info {
 #define SCI_IOC_REMOTE_INFO _IO(SCI_IOC_MAGIC, SCI_IOCNR_REMOTE_INFO)
 
 /*
- * mmap of a remote segment: EACCES: writable, but access is read-only;
- * ENOTCONN: not connected (any more); EINVAL: beyond its end, private, or
- * executable; ENOSPC: no room in the ATT, or the caller's user has as much of it as a
- * user may (sci.ko: user_percent); nothing was mapped.
+ * mmap() of a remote segment: EACCES: the map is writable, but access is read-only;
+ * ENOTCONN: the segment is not connected; EINVAL: the map is private, executable, or goes
+ * beyond the segment's end; ENOSPC: no room in the address translation table, or the
+ * caller's user has as many entries as a user may (sci.ko: user_percent).
  */
 
 /* ---- interrupts ---- */
@@ -781,10 +776,10 @@ struct sci_ioc_remote_info {
 /**
  * enum sci_intr_flags - struct sci_ioc_intr_create.flags
  * @SCI_INTR_FIXED_NUMBER: take @number and no other
- * @SCI_INTR_SHARE_NUMBER: other owners may have the number, too; a trigger goes to all
- * @SCI_INTR_COUNT: each trigger is read on its own; otherwise one read takes all
+ * @SCI_INTR_SHARE_NUMBER: other owners may have the number, too; all get each trigger
+ * @SCI_INTR_COUNT: each read() takes one trigger; without this flag one read() takes all
  *	earlier triggers
- * @SCI_INTR_WITH_DATA: triggers carry bytes.  Its numbers are their own.
+ * @SCI_INTR_WITH_DATA: triggers carry bytes.  Data interrupts have their own numbers.
  */
 enum sci_intr_flags {
 	SCI_INTR_FIXED_NUMBER	= 1 << 0,
@@ -798,18 +793,18 @@ enum sci_intr_flags {
  * @size: sizeof(struct sci_ioc_intr_create)
  * @flags: enum sci_intr_flags
  * @number: with SCI_INTR_FIXED_NUMBER: the wanted number; else ignored
- * @out_fd: the interrupt
+ * @out_fd: descriptor of the interrupt
  * @out_number: number that other nodes connect to
  * @mode: who may connect: the w bits of a file's mode; r bits are ignored.  The mode of
  *	a shared number is that of its first owner.
  *
- * The descriptor polls readable while a trigger waits.  read() takes one: a
+ * poll() reports the descriptor readable while a trigger is unread.  read() returns a
  * __u64 that is 1, or, with data, the bytes of one trigger (which may be none).
  * If the buffer is too small for the data, read() fails with EMSGSIZE.  The data stays,
  * and ioctl(FIONREAD) gives its length.
  *
- * Errors: EINVAL: SHARE_NUMBER or COUNT with WITH_DATA, a mode beyond 0666; EEXIST: the number is
- * taken; ENOSPC: none is free.
+ * Errors: EINVAL: SHARE_NUMBER or COUNT with WITH_DATA, a mode beyond 0666; EEXIST: the
+ * number is taken; ENOSPC: no number is free.
  */
 struct sci_ioc_intr_create {
 	__u32 size;
@@ -840,12 +835,12 @@ struct sci_ioc_intr_cancel {
  * struct sci_ioc_intr_connect - ioctl(SCI_IOC_INTR_CONNECT), on an adapter
  * @size: sizeof(struct sci_ioc_intr_connect)
  * @flags: enum sci_connect_flags
- * @node: node of its owner, may be the own node
+ * @node: node of the interrupt's owner, may be the own node
  * @number: number of the interrupt
- * @timeout_ms: time to wait for the answer, as in struct sci_ioc_connect
- * @out_fd: the remote interrupt; has events as a remote segment
+ * @timeout_ms: limit of the wait, as in struct sci_ioc_connect
+ * @out_fd: descriptor of the remote interrupt; it has the events of a remote segment
  *
- * Errors: as SCI_IOC_CONNECT.
+ * Errors: the same as for SCI_IOC_CONNECT.
  */
 struct sci_ioc_intr_connect {
 	__u32 size;
@@ -866,13 +861,13 @@ struct sci_ioc_intr_connect {
  * @length: number of bytes, may be 0; at most SCI_IOC_INTR_DATA_MAX
  * @reserved: must be 0
  *
- * When it returns 0 the owner will see it, unless a node or the link dies.
- * It arrives after what this thread stored before it and flushed.
+ * After a return of 0 the owner receives the trigger, unless a node or the link fails.
+ * The trigger arrives after all earlier stores of this thread that were flushed.
  *
- * Errors: EINVAL: data for an interrupt without; ENOTCONN: its owner is gone,
- * or not connected yet; EMSGSIZE: too long; ENOBUFS: the owner, or his node, has
- * too much queued, nothing was sent; ETIMEDOUT: his node does not say whether the
- * data has arrived; EHOSTUNREACH: it does not answer; ENETDOWN.
+ * Errors: EINVAL: data for an interrupt without data; ENOTCONN: the interrupt is not
+ * connected; EMSGSIZE: too long; ENOBUFS: the owner or its node has too much queued, and
+ * the trigger was not delivered; ETIMEDOUT: the owner's node does not report whether the
+ * data has arrived; EHOSTUNREACH: the owner's node does not answer; ENETDOWN.
  */
 struct sci_ioc_intr_trigger {
 	__u32 size;
@@ -890,7 +885,7 @@ struct sci_ioc_intr_trigger {
  * @size: sizeof(struct sci_ioc_dma_create)
  * @flags: must be 0
  * @max_pieces: most pieces of all transfers queued at a time, 1 to 65536
- * @out_fd: the DMA queue
+ * @out_fd: descriptor of the DMA queue
  *
  * Errors: EINVAL: @max_pieces; EOPNOTSUPP: the adapter has no DMA.
  */
@@ -916,9 +911,9 @@ struct sci_dma_vec {
 
 /**
  * enum sci_dma_flags - struct sci_ioc_dma_submit.flags
- * @SCI_DMA_PULL: copy from the remote to the local segment; without it, the other way
- * @SCI_DMA_WAIT: returns when the transfer has ended, with its status; no event
- *	is queued.  A signal that kills aborts it.
+ * @SCI_DMA_PULL: copy from the remote to the local segment, not from local to remote
+ * @SCI_DMA_WAIT: return the status of the transfer when it has ended, and queue no
+ *	event.  A fatal signal aborts the transfer.
  */
 enum sci_dma_flags {
 	SCI_DMA_PULL	= 1 << 0,
@@ -934,16 +929,16 @@ enum sci_dma_flags {
  * @vecs: array of struct sci_dma_vec
  * @nr_vecs: number of entries, > 0
  * @reserved: must be 0
- * @cookie: comes back in the event
+ * @cookie: value of @cookie in the event
  *
- * Transfers of a queue are done in order.  Both segments are held until then;
- * one that is removed or lost meanwhile ends the transfer with -ENOTCONN.
+ * Transfers of a queue are done in order.  A transfer holds both segments until it ends.
+ * If a segment is removed or lost meanwhile, the transfer ends with -ENOTCONN.
  *
- * Errors: EBADF: not descriptors; EINVAL: of the wrong kind or another
- * adapter's, ranges beyond a segment's end, not aligned to out_dma_align,
- * longer than out_dma_max; EACCES: the remote segment is read-only; EAGAIN: the
- * queue is full; ENOTCONN: the remote segment is gone; with SCI_DMA_WAIT also
- * EIO: packets were lost; ECANCELED: aborted.
+ * Errors: EBADF: not descriptors; EINVAL: a descriptor of the wrong kind or of another
+ * adapter, a range beyond a segment's end, not aligned to out_dma_align or longer than
+ * out_dma_max; EACCES: the remote segment is read-only; EAGAIN: the queue is full;
+ * ENOTCONN: a segment was removed, has no memory or is not connected; with SCI_DMA_WAIT
+ * also EIO: packets were lost; ECANCELED: aborted.
  */
 struct sci_ioc_dma_submit {
 	__u32 size;
@@ -962,8 +957,8 @@ struct sci_ioc_dma_submit {
  * @size: sizeof(struct sci_ioc_dma_abort)
  * @flags: must be 0
  *
- * The call ends all transfers of the queue, with -ECANCELED if they have not completed.  On return
- * none of them touches memory any more.
+ * The call ends all transfers of the queue, with -ECANCELED if they have not completed.
+ * On return none of the transfers accesses memory any more.
  *
  * Errors: only those of every ioctl.
  */
