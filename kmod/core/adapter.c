@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Adapters: registration, counters, and callers inside an adapter. */
+/* Adapters: allocation, callers inside an adapter, error counts and times of the link. */
 
 #include <linux/idr.h>
 #include <linux/mm.h>
@@ -156,7 +156,7 @@ void sci_adapter_error(struct sci_adapter *a, bool fatal)
 	struct sci_status_page *st = a->status;
 	unsigned long flags;
 
-	/* users read the words without the lock */
+	/* users read the error counts without the lock */
 	spin_lock_irqsave(&a->error_lock, flags);
 	WRITE_ONCE(st->errors, st->errors + 1);
 	if (fatal)

@@ -7,12 +7,12 @@
  * sci_adapter that sci_adapter_alloc() makes of it.  From then on the core calls the
  * driver through struct sci_adapter_ops, and the driver calls the functions at the end of
  * this file.  A struct sci_adapter belongs to the core: drivers do not access it.  The
- * operations name exposed memory and mappings, never table entries, so that a table of
- * 8192 pages and a bridge with three large windows both fit.
+ * operations name exposed memory and mappings, never table entries.  So the interface
+ * suits both a card with a table of 8192 entries and a bridge with three large windows.
  *
  * Contract for every operation:
  *  - process context, may sleep, unless it says otherwise;
- *  - returns 0 or -errno and has changed nothing when it fails;
+ *  - returns 0 or -errno; a call that fails has changed nothing;
  *  - is not called before sci_adapter_register() nor after
  *    sci_adapter_unregister() has returned;
  *  - does not call back into the core for the same adapter, except where it
@@ -39,16 +39,16 @@ struct sci_user;
 
 /**
  * struct sci_mapping - a piece of another node's exposed memory made accessible
- * @adapter: the adapter it goes through
- * @node: node that has the memory
+ * @adapter: the adapter that maps the memory
+ * @node: node that exposes the memory
  * @base: result of that node's sci_adapter_ops.expose()
  * @offset: first byte, a multiple of the adapter's att_page_size
  * @length: bytes, a multiple of the adapter's att_page_size; the last page may
  *	reach beyond the exposed memory's end
  * @priv: data of the driver
- * @link: entry in sci_adapter.mappings, or in sci_adapter.retired
- * @users: number of imports that share it
- * @charged: the user who is charged for its entries
+ * @link: entry in sci_adapter.mappings, or in sci_adapter.retired.mappings
+ * @users: number of maps of imports that share the mapping
+ * @charged: the user who is charged for the entries of the mapping
  */
 struct sci_mapping {
 	struct sci_adapter *adapter;
@@ -65,11 +65,11 @@ struct sci_mapping {
 /**
  * struct sci_dma_piece - one copy for sci_adapter_ops.dma_copy()
  * @pages: memory of the local segment
- * @local: offset in it
- * @node: node of the other side's memory
- * @base: result of that node's expose()
- * @remote: offset in it
- * @length: bytes, at most sci_adapter.dma_max
+ * @local: offset in @pages
+ * @node: node that exposes the remote memory
+ * @base: result of @node's sci_adapter_ops.expose()
+ * @remote: offset in the remote memory
+ * @length: bytes, at most sci_adapter_desc.dma_max
  * @pull: copy from remote to local memory
  */
 struct sci_dma_piece {
@@ -88,7 +88,7 @@ struct sci_dma_piece {
  * @owner:	the driver's module.
  * @send:	sends SCI_PACKET_SIZE bytes to @node's mailbox, where sci_adapter_receive() gets
  *		them. Packets may be lost, doubled or overtake each other, but are never torn.
- *		-EHOSTUNREACH: there can be no such node; after another error the packet counts
+ *		-EHOSTUNREACH: no such node exists; after another error the packet counts
  *		as lost. Called under locks of the core, never from interrupts.
  * @expose:	lets other nodes reach @pages under the name *@base. -ENOSPC: there is no room.
  * @hide:	undoes expose(); on return no other node can reach the pages any
@@ -102,21 +102,21 @@ struct sci_dma_piece {
  * @mapping_pfn: page frame of byte @offset of the exposed memory, which @m
  *		covers; page aligned.  Beyond that memory: -EFAULT.  Must not sleep
  *		for long: called from page faults.
- * @flush:	returns when all stores this CPU made through mappings have
+ * @flush:	returns when all stores that this CPU made through mappings have
  *		arrived or are counted, by sci_adapter_error() or the adapter's
- *		own words of the status page.  NULL: maps are memory.
+ *		own words of the status page.  NULL: stores need no flush.
  * @trigger:	remote interrupt: calls sci_adapter_interrupt(@handle) at @node.
  *		NULL: the core sends a control packet instead.  Ordered behind
  *		flushed stores.  No lock is held: may call into the core for this
  *		or another adapter.
- * @alloc:	takes @count pages in a row of the adapter's own memory for a segment.
+ * @alloc:	takes @count consecutive pages of the adapter's own memory for a segment.
  *		Their contents may be any bytes.  -ENOMEM: there is no room.
- *		NULL: segments are memory of the machine.  With it @expose gets no
- *		other pages, so there can be no SCI_CAP_REGISTER.
+ *		NULL: segments are memory of the machine.  With @alloc, @expose gets no
+ *		other pages, so SCI_CAP_REGISTER is not allowed.
  * @free:	takes the pages back: no process of this machine has them mapped, and they are
  *		not exposed. Only with @alloc.
- * @dma_copy:	copies one piece.  -EIO: packets lost; -ENOTCONN: no such
- *		memory there.  NULL: no DMA.
+ * @dma_copy:	copies one piece.  -EIO: packets were lost; -ENOTCONN: the node exposes
+ *		no such memory.  NULL: no DMA.
  */
 struct sci_adapter_ops {
 	struct module *owner;
@@ -142,27 +142,27 @@ struct sci_att;
 /**
  * struct sci_adapter_desc - description of an adapter
  * @ops: operations of the driver
- * @type: a short word
+ * @type: name of the driver, a short word
  * @node: node id
  * @caps: enum sci_cap
  * @serial: serial number, 0: none
- * @att_page_size: bytes that an entry of its table maps
- * @att: address translation table; NULL: it has none
- * @streams: stream buffers
- * @stream_size: bytes of each
+ * @att_page_size: bytes that an entry of the address translation table maps
+ * @att: address translation table, or NULL
+ * @streams: number of stream buffers
+ * @stream_size: bytes of a stream buffer
  * @dma_max: bytes of the largest piece of a DMA transfer
  * @dma_align: alignment of offsets and lengths of DMA transfers
- * @exports: segments that can be exposed at a time, 0: no limit
- * @mcast_groups: broadcast groups it can take part in
+ * @exports: number of segments that can be exposed at a time, 0: no limit
+ * @mcast_groups: number of broadcast groups that the adapter can join
  * @bdf: PCI bus, device and function, 0: not a PCI device
  * @pci_domain: PCI domain
  * @max_segment: bytes of the largest segment
- * @barrier_pfn: the page of SCI_MMAP_BARRIER, which has nothing else
+ * @barrier_pfn: page frame of SCI_MMAP_BARRIER; users may access the whole page
  * @domain: adapters of this machine that share broadcast groups, or NULL
  * @groups: files in sysfs besides the core's, or NULL
- * @priv: the driver's
+ * @priv: data of the driver
  *
- * @att, @domain and @groups stay until sci_adapter_unregister() has returned.
+ * @att, @domain and @groups must stay valid until sci_adapter_unregister() has returned.
  */
 struct sci_adapter_desc {
 	const struct sci_adapter_ops *ops;
@@ -204,8 +204,8 @@ void sci_adapter_put(struct sci_adapter *a);
 /**
  * sci_adapter_register() - let users open an adapter
  *
- * The core may call operations before this returns.  The link counts as down until
- * sci_adapter_set_link().
+ * The core may call operations before this function returns.  The link counts as down
+ * until sci_adapter_set_link().
  *
  * Return: 0; -EINVAL: a required operation is missing; or another error.
  */
@@ -214,7 +214,8 @@ int sci_adapter_register(struct sci_adapter *a);
 /**
  * sci_adapter_unregister() - remove an adapter, even if it is in use
  *
- * The call ends every object: maps show private pages, and waits end with -ENODEV.
+ * The call ends every object: maps of memory of the adapter and of other nodes show private
+ * pages, and waits end with -ENODEV.
  */
 void sci_adapter_unregister(struct sci_adapter *a);
 
@@ -229,16 +230,14 @@ void sci_adapter_receive(struct sci_adapter *a, u32 node, const void *packet);
 /**
  * sci_adapter_returned() - report that a control packet came back: @node does not exist
  *
- * Drivers do not report lost packets.
- *
- * Context: process context.
+ * Drivers do not report lost packets. Context: process context.
  */
 void sci_adapter_returned(struct sci_adapter *a, u32 node);
 
 /**
  * sci_adapter_lost() - report that @node has begun a new life
  *
- * This is for adapters that know it before a control packet of the new life arrives. The call
+ * This call is for adapters that detect a new life before its first control packet arrives. It
  * ends all connections with the node, also while the link is down. The mappings are given back
  * soon after. Context: process context, no locks of the core held.
  */

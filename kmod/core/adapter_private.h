@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* The core's part of an adapter.  Drivers see adapter.h. */
+/* The core's part of an adapter.  Drivers use adapter.h. */
 #ifndef SCI_ADAPTER_PRIVATE_H
 #define SCI_ADAPTER_PRIVATE_H
 
@@ -20,9 +20,9 @@ struct sci_peer_ops;
 
 /**
  * struct sci_retired - mappings and memory that retire.c gives back
- * @mappings: struct sci_mapping
- * @exposures: struct sci_exposure
- * @calls: struct sci_retired_call, called after the others were given back
+ * @mappings: list of struct sci_mapping
+ * @exposures: list of struct sci_exposure
+ * @calls: list of struct sci_retired_call, called when older mappings and exposures are gone
  * @count: number of entries that were ever added to the three lists
  */
 struct sci_retired {
@@ -64,27 +64,27 @@ enum sci_counter {
  *	Ids wrap around from @next_handle, so that an old message finds no connection.
  * @holders: struct sci_user by user id
  * @objects: list of all objects with a file
- * @mappings: shared by imports
- * @barrier_maps: struct sci_barrier_map
- * @lent_lock: @lent; leaf
- * @lent: struct sci_lent that the adapter has not got back
- * @intrs, @data_intrs: struct sci_intr_line by number
+ * @mappings: list of struct sci_mapping, which imports share
+ * @barrier_maps: list of struct sci_barrier_map
+ * @lent_lock: protects @lent; leaf lock
+ * @lent: list of struct sci_lent that the adapter has not got back
+ * @intrs, @data_intrs: tables of struct sci_intr_line by number
  * @peers: table of struct sci_peer by node id
- * @peer_ops: operations of the layer above the sessions with them
- * @probes: table of probes that wait for an answer;
+ * @peer_ops: operations of the layer above the sessions with @peers
+ * @probes: list of struct sci_probe that wait for an answer
  * @next_probe: id of the next probe
- * @retired, @retire_busy, @retire_work: of retire.c: entries to be given back, and whether the
- *	work is giving some back
- * @wq: works of peers, and @retire_work
- * @status: the page users map, see sci_adapter_status()
- * @status_page: the page of the status words
- * @error_lock: writers of @status->errors and ->fatal
+ * @retired, @retire_work, @retire_busy: of retire.c: entries to be given back, the work that
+ *	gives them back, and whether the work does so now
+ * @wq: runs works of peers and @retire_work
+ * @status: the page that users map, see sci_adapter_status()
+ * @status_page: struct page of @status
+ * @error_lock: protects writes to @status->errors and @status->fatal
  * @hw_errors, @hw_fatal: values of these words of @status_page at the last report
  * @counters: enum sci_counter
- * @users: open descriptors of the adapter itself
+ * @users: number of open descriptors of the adapter itself
  * @data_bytes: bytes of unread data interrupts
  * @link_changed: time of the last change of the link, ktime
- * @link_down_ns: time that the link was down before that
+ * @link_down_ns: time that the link was down before @link_changed
  */
 struct sci_adapter {
 	struct sci_adapter_desc desc;

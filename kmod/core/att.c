@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
 /*
- * The table is a sequence of free and used runs, in a tree by place. Free neighbours are always
- * merged. Free runs are also in a tree by length.
+ * The table is a sequence of free and used runs, in a tree by place. Adjacent free runs are
+ * always merged. Free runs are also in a tree by length.
  */
 #include "att.h"
 
@@ -16,9 +16,9 @@
  * struct att_run - consecutive entries
  * @place: entry in sci_att.runs
  * @length: entry in sci_att.free, if the run is free
- * @first: entry
- * @count: entries, > 0
- * @owner: node that uses them
+ * @first: number of the first entry
+ * @count: number of entries, > 0
+ * @owner: node that uses the entries
  * @used: the entries are not free
  */
 struct att_run {
@@ -36,10 +36,10 @@ struct att_run {
  * @runs: tree of runs, in order of @first
  * @free: tree of the free runs, by @count and then by @first
  * @entries: number of entries of the table
- * @used: entries of used runs
+ * @used: number of entries in used runs
  */
 struct sci_att {
-	struct mutex lock;	/* all of it */
+	struct mutex lock;	/* protects all members */
 	struct rb_root runs;
 	struct rb_root free;
 	u32 entries;
@@ -107,7 +107,7 @@ void sci_att_destroy(struct sci_att *att)
 }
 EXPORT_SYMBOL_GPL(sci_att_destroy);
 
-/* Return the shortest free run of at least @count entries, and the first of those. */
+/* Return the shortest free run of at least @count entries; of several, the first. */
 static struct att_run *run_best(struct sci_att *att, u32 count)
 {
 	struct rb_node *node = att->free.rb_node;
@@ -126,7 +126,7 @@ static struct att_run *run_best(struct sci_att *att, u32 count)
 	return best;
 }
 
-/* Take the head of a free run. @rest becomes the remainder, or is unused. */
+/* Take the head of a free run. @rest becomes the remainder. Return @rest if there is none. */
 static struct att_run *run_split(struct sci_att *att, struct att_run *run,
 				 u32 count, struct att_run *rest)
 {

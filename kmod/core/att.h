@@ -16,7 +16,7 @@
 struct sci_att;
 
 /**
- * struct sci_att_stats - for sysfs att/
+ * struct sci_att_stats - statistics of a table, for sysfs att/
  * @entries: number of entries of the table
  * @used: number of allocated entries
  * @largest_free: length of the longest free run
@@ -37,10 +37,11 @@ void sci_att_destroy(struct sci_att *att);
  * sci_att_alloc() - take consecutive entries
  * @att: table
  * @count: number of entries
- * @owner: node that uses them, for dumps
+ * @owner: node that uses the entries, for dumps
  * @first: receives the number of the first entry
  *
- * The choice is best fit, so that long runs stay whole, and the lowest of several equal runs.
+ * The call takes the shortest run that is long enough, so that long runs stay whole. Of several
+ * such runs, it takes the lowest.
  *
  * Context: any thread; may sleep.
  *

@@ -87,7 +87,7 @@ static void att_alloc_exhaust(struct kunit *test)
 	expect_stats(test, 0, ENTRIES);
 }
 
-/* Allocate every other entry: half of the table is free, in pieces of one entry. */
+/* Leave every other entry allocated: half of the table is free, in runs of one entry. */
 static void att_alloc_fragmented(struct kunit *test)
 {
 	u32 i, first;
@@ -188,7 +188,7 @@ static void att_dump_owners(struct kunit *test)
 	sci_att_free(test->priv, c, 1);
 }
 
-/* The model of a random test: many operations, compared with a bitmap. */
+/* The model of a random test: a bitmap that is compared with the table after each operation. */
 
 struct model {
 	DECLARE_BITMAP(used, ENTRIES);
@@ -256,7 +256,7 @@ static void model_compare(struct kunit *test, const struct model *m)
 	KUNIT_ASSERT_EQ(test, st.largest_free, model_largest_free(m));
 }
 
-/* Mostly allocate for a while, then mostly free, so that both limits are reached. */
+/* Mostly allocate for a while, then mostly free: the table becomes full, then empty. */
 static void att_random(struct kunit *test)
 {
 	struct model *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);

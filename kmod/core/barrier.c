@@ -2,7 +2,7 @@
 /* Copyright (C) 2026 The libsci authors */
 /*
  * The page of an adapter that users may map for store barriers without a system call.
- * Removal of the adapter takes the page away, so each map has a private page in reserve.
+ * Removal of the adapter revokes the page, so each map has a private page in reserve.
  * import.h explains revoke semaphores.
  */
 
@@ -13,15 +13,15 @@
 #include "core.h"
 #include "object.h"
 
-#define ONES	0xff	/* value of each byte read from an adapter that has gone */
+#define ONES	0xff	/* value of each byte read from a missing adapter */
 
 /**
  * struct sci_barrier_map - a map of the barrier page
  * @link: entry in adapter->barrier_maps
  * @adapter: reference to the adapter
  * @revoke: see import.h
- * @revoked: written under adapter->lock and @revoke
- * @private_page: the page that replaces the barrier page after that
+ * @revoked: the map shows @private_page; written under adapter->lock and @revoke
+ * @private_page: the page that replaces the barrier page in a revoked map
  * @file: the file that backs the map
  */
 struct sci_barrier_map {

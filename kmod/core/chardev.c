@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* /dev/sciN: open, and the pages of an adapter that it maps. */
+/* /dev/sciN: open, and the pages of an adapter that users map. */
 
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
@@ -37,7 +37,7 @@ static const struct vm_operations_struct status_vm_ops = {
 	.fault = status_fault,
 };
 
-/* The page lives longer than the adapter, so its map is never revoked. */
+/* Map the status page. The page stays after the adapter's removal, so the map is never revoked. */
 static int status_mmap(struct sci_adapter *a, struct vm_area_struct *vma)
 {
 	struct file *file;

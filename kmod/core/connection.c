@@ -16,13 +16,13 @@
 #include "trace.h"
 #include "user.h"
 
-/* The shortest timeout of a connect: a peer gets the time to refuse. */
+/* The shortest timeout of a connect, which leaves a peer the time to refuse. */
 #define TIMEOUT_MIN_MS	250u
 /* Time that close() waits for the exporter's answer to a DISCONNECT. */
 #define LEAVE_MS	1000
 /* Limit for connections with one node: memory for other nodes is charged to no user. */
 #define CONNECTIONS_MAX	262144
-/* Number of members of a group that are asked in succession. */
+/* Limit of group members that a client asks in succession. */
 #define REJOINS_MAX	8
 
 /* ---- messages ---- */
@@ -71,9 +71,9 @@ void sci_post_simple(struct sci_peer *p, struct sci_message *m, u8 type,
 }
 
 /**
- * struct late_post - a message that waits until no store is under way
+ * struct late_post - a message that waits until no store is in flight
  * @call: posts the message
- * @peer: the node that gets it, a reference
+ * @peer: reference to the receiver
  * @message: the message
  * @ends: value of @peer->ends when the message was made
  */
@@ -88,7 +88,7 @@ static void message_post_late(struct sci_retired_call *call)
 {
 	struct late_post *late = container_of(call, struct late_post, call);
 
-	/* a receiver that has ended in the meantime gets no message */
+	/* a receiver that was lost in the meantime gets no message */
 	if (late->ends == late->peer->ends)
 		sci_peer_post(late->peer, late->message);
 	else
@@ -98,8 +98,8 @@ static void message_post_late(struct sci_retired_call *call)
 }
 
 /*
- * Post a message that reports that no store is under way any more, once that is true. Without
- * memory for the wait the message may be too early: stores after it count as errors.
+ * Post a message after the last store in flight has arrived. Without memory for the wait, post
+ * it at once: stores that arrive after it count as errors.
  */
 static void message_post_stored(struct sci_peer *p, struct sci_message *m,
 				u8 type, u32 handle)
@@ -267,7 +267,7 @@ static void client_wait_left(struct sci_client *c)
 {
 	struct sci_adapter *a = c->obj.adapter;
 
-	/* a process that dies need not wait */
+	/* a dying process need not wait */
 	wait_event_killable_timeout(c->obj.wait, !READ_ONCE(c->leaving) ||
 				    sci_adapter_is_dead(a),
 				    msecs_to_jiffies(LEAVE_MS));
@@ -277,10 +277,10 @@ void sci_client_fini(struct sci_client *c)
 {
 	struct sci_adapter *a = c->obj.adapter;
 
-	/* a kernel thread also releases files of other processes: do not wait there */
+	/* a kernel thread that releases a process's file must not wait */
 	if (READ_ONCE(c->leaving) && !(current->flags & PF_KTHREAD))
 		client_wait_left(c);
-	/* also wait for a caller that is about to report the end */
+	/* the lock also waits for a thread that reports the end of this client */
 	mutex_lock(&a->lock);
 	connection_drop(&c->conn);
 	sci_user_uncharge(a, c->charged, SCI_USER_CONNECTIONS, 1);
@@ -295,7 +295,7 @@ void sci_client_fini(struct sci_client *c)
 	sci_object_fini(&c->obj);
 }
 
-/* Ask @node to connect. Takes over the message. */
+/* Send CONNECT message @m to @node. After an error the caller still owns @m. */
 static int client_ask(struct sci_client *c, u32 node, struct sci_message *m)
 {
 	struct sci_adapter *a = c->obj.adapter;
@@ -428,13 +428,13 @@ void sci_client_show(struct sci_client *c, struct seq_file *m)
 	seq_printf(m, "sci-remote-state:\t%s\n", words[READ_ONCE(c->state)]);
 }
 
-/* Tell the exporter that the client leaves, if the exporter can be reached. */
+/* Send a DISCONNECT to the exporter, if the client is connected. */
 static void client_leave(struct sci_client *c)
 {
 	struct sci_adapter *a = c->obj.adapter;
 	bool died = sci_object_died(&c->obj);
 
-	/* a node that goes sends one BYE for all */
+	/* removal of the adapter sends one BYE for all connections */
 	if (!c->conn.remote || !c->bye || sci_adapter_is_dead(a))
 		return;
 	((struct sci_msg_simple *)c->bye->body)->died = died;
@@ -469,8 +469,8 @@ static void client_left(struct sci_client *c)
 }
 
 /*
- * Ask another member of the group: the member of this connection has ended, and the maps lead
- * to memory of the whole group.
+ * Connect to another member of the group: the member of this connection has ended, but the maps
+ * show memory of the whole group. Return false if that is impossible.
  */
 static bool client_rejoin(struct sci_client *c)
 {
@@ -512,7 +512,7 @@ void sci_client_lost(struct sci_client *c, int status)
 	sci_object_event(&c->obj, SCI_EV_LOST, c->node, status, 0);
 }
 
-/* End a connection that the peer has granted, but that is not needed any more. */
+/* End a connection that the peer has granted, but that this node does not want. */
 static void client_refuse(struct sci_peer *p, const struct sci_msg_reply *re)
 {
 	if (!re->error && re->exporter)
@@ -520,7 +520,7 @@ static void client_refuse(struct sci_peer *p, const struct sci_msg_reply *re)
 				le32_to_cpu(re->exporter));
 }
 
-/* Handle the answer of another member of the group. */
+/* Handle the reply of another member of the group. */
 static void client_rejoined(struct sci_client *c,
 			    const struct sci_msg_reply *re)
 {
@@ -643,7 +643,7 @@ static int server_accept(struct sci_server *s, const struct sci_msg_connect *msg
 	return 0;
 }
 
-/* Return whether a connect can be granted at all. */
+/* Return 0 if a connect may be granted, else -EINVAL or -EUSERS. */
 static int server_check_connect(struct sci_peer *p,
 				const struct sci_msg_connect *msg)
 {
@@ -713,7 +713,7 @@ unsigned int sci_exporter_cut(struct sci_exporter *e, bool died)
 			continue;
 		s->cut = true;
 		n++;
-		/* a node that goes sends one BYE for all */
+		/* removal of the adapter sends one BYE for all connections */
 		if (sci_adapter_is_dead(s->conn.peer->adapter))
 			continue;
 		((struct sci_msg_simple *)s->cut_msg->body)->died = died;
@@ -734,7 +734,7 @@ void sci_exporter_end(struct sci_exporter *e)
 	}
 }
 
-/* ---- messages about either ---- */
+/* ---- messages about both ends ---- */
 
 static void client_message(struct sci_client *c,
 			   const struct sci_msg_simple *msg)
@@ -747,10 +747,10 @@ static void client_message(struct sci_client *c,
 		sci_object_event(&c->obj, SCI_EV_DISCONNECT, c->node, 0, 0);
 		return;
 	}
-	/* acknowledge CUT only when no store is under way any more */
+	/* acknowledge CUT only when no store is in flight any more */
 	sci_client_lost(c, msg->died ? -ECONNRESET : -ENOTCONN);
 	message_post_stored(p, c->ack, SCI_MSG_CUT_ACK, remote);
-	/* a group member that leaves may be followed by one that cuts this client off */
+	/* the next group member may cut this client off, too */
 	c->ack = c->rejoining ? sci_message_alloc() : NULL;
 }
 
@@ -768,7 +768,7 @@ void sci_connection_simple(struct sci_peer *p,
 		c = client_find(p, handle);
 		if (c && c->conn.remote && !c->leaving)
 			client_message(c, msg);
-		break;		/* else it left while this message was under way */
+		break;		/* else the client left while this message was in flight */
 	case SCI_MSG_LEFT:
 		c = client_find(p, handle);
 		if (c && c->leaving)
@@ -799,7 +799,7 @@ void sci_connection_peer_gone(struct sci_peer *p, int error)
 
 	lockdep_assert_held(&p->adapter->lock);
 	p->ends++;
-	/* A client that rejoins meanwhile goes to another peer's list, or to this one again. */
+	/* A client that rejoins meanwhile enters another peer's list, or this one again. */
 	list_splice_init(&p->links, &gone);
 	list_for_each_entry_safe(conn, next, &gone, link) {
 		if (conn->server) {
@@ -827,7 +827,7 @@ void sci_connections_drop(struct sci_adapter *a)
 		if (conn->server)
 			server_free(container_of(conn, struct sci_server,
 						 conn));
-		else	/* in close() */
+		else	/* a client that waits in close() */
 			client_left(container_of(conn, struct sci_client,
 						 conn));
 	}

@@ -9,8 +9,8 @@
  * messages of proto.h make and end connections.  Clients and servers of each
  * kind have operations of their own.
  *
- * adapter->lock protects all of it.  Messages that an end must be able to
- * send are allocated when it is made.
+ * adapter->lock protects all connections.  Messages that an end must be able to
+ * send are allocated when the end is made.
  */
 #ifndef SCI_CONNECTION_H
 #define SCI_CONNECTION_H
@@ -24,10 +24,10 @@
 /**
  * struct sci_connection - one end of a connection
  * @peer: reference to the other node
- * @link: entry in peer->links, empty when the connection is gone
- * @handle: name of the connection at the other node; 0: gone
- * @remote: this node's name of the other end; 0: not known yet
- * @server: true: the server; false: the client
+ * @link: entry in peer->links, empty when the connection has ended
+ * @handle: number by which the other node names this end; 0: no connection
+ * @remote: number by which this node names the other end; 0: not known yet
+ * @server: true: this end is the server; false: this end is the client
  */
 struct sci_connection {
 	struct sci_peer *peer;
@@ -41,8 +41,8 @@ struct sci_client;
 
 /**
  * struct sci_client_ops - kinds of clients; called with adapter->lock held
- * @connected: handles the reply, and later that of another member of the group. -errno: the
- *	reply is not credible
+ * @connected: handles a reply that grants the connect; also a later reply of another member
+ *	of the group. Returns -errno if the reply has an invalid value.
  * @gone: handles the loss of the connection, after client->state and ->status were set. Not
  *	called for clients that never were connected. May be NULL.
  */
@@ -52,24 +52,24 @@ struct sci_client_ops {
 };
 
 /**
- * struct sci_client - the importing end
+ * struct sci_client - the importing end of a connection
  * @obj: the object of the file
- * @ops: operations of its kind
+ * @ops: operations of this kind of client
  * @conn: the connection
- * @kind: kind of the object that it connects to
+ * @kind: kind of the object that the client connects to
  * @node: the wanted node; may be SCI_IOC_NODE_GROUP
  * @id: the wanted id
- * @group: SCI_KIND_GROUP: serial of the group that it is connected to
+ * @group: SCI_KIND_GROUP: serial of the group that the client is connected to
  * @state: enum sci_remote_state
  * @status: 0 or -errno
  * @async: an event reports the result of a connect
- * @who: its credentials, in the form of messages
- * @cred: reference to all its credentials, for this node
+ * @who: credentials of the connecting process, in the form of a message
+ * @cred: full credentials of the connecting process, which an exporter on this node checks
  * @timeout: ends a connect that gets no answer
- * @charged: the user who is charged for it
- * @connect, @bye, @ack: messages not sent yet
+ * @charged: the user who is charged for the connection
+ * @connect, @bye, @ack: messages allocated in advance; NULL: already sent
  * @leaving: DISCONNECT was sent, close() waits for LEFT
- * @rejoining: the group's member has gone, another was asked
+ * @rejoining: the connected group member has ended, and a CONNECT to another one was sent
  * @rejoins: number of rejoins in a row
  */
 struct sci_client {
@@ -99,7 +99,7 @@ struct sci_client {
  * struct sci_exporter - an object that clients of other nodes connect to
  * @servers: struct sci_server: one for each client
  *
- * It is part of a segment, or of an interrupt's line.
+ * An exporter is part of a segment, or of an interrupt's line.
  */
 struct sci_exporter {
 	struct list_head servers;
@@ -112,11 +112,11 @@ struct sci_server;
  * @accept: finds the exporter that @who asks for, and checks that the client may
  *	connect to it.  Fills in the exporter's members of @re. Returns an ERR_PTR:
  *	-ENOENT, -EACCES, -EUSERS.
- * @joined: the server is in the exporter's list now.  May be NULL.
- * @left: the client disconnected, or @died with its process or node.  Not
- *	called for clients that were cut off.  May be NULL.
- * @gone: called when a server has left the exporter's list. May be NULL.
- * @cut: the client was cut off, and has acknowledged that or has ended.
+ * @joined: called when the server has entered the exporter's list.  May be NULL.
+ * @left: called when the client has disconnected, or @died with its process or node.
+ *	Not called for clients that were cut off.  May be NULL.
+ * @gone: called when a server has left the exporter's list. @cut: the client was cut off,
+ *	and has acknowledged that or has ended. May be NULL.
  */
 struct sci_server_ops {
 	struct sci_exporter *(*accept)(struct sci_adapter *a,
@@ -130,12 +130,12 @@ struct sci_server_ops {
 /**
  * struct sci_server - the exporting end of a connection
  * @conn: the connection
- * @ops: operations of its kind
+ * @ops: operations of this kind of server
  * @kind: kind of the object that the client asked for
- * @exporter: the exported object; NULL: it is gone
+ * @exporter: the exported object; NULL: the object has ended
  * @link: entry in @exporter->servers
  * @cut: CUT was sent, and is not acknowledged
- * @notify_msg, @cut_msg: messages not sent yet
+ * @notify_msg, @cut_msg: messages allocated in advance; NULL: already sent
  */
 struct sci_server {
 	struct sci_connection conn;
@@ -151,10 +151,10 @@ struct sci_server {
 /* Return a message that frees itself when it is done, or NULL without memory. */
 struct sci_message *sci_message_alloc(void);
 void sci_message_free(struct sci_message *m);
-/* Return a message that answers one of @p's; NULL also if @p has too many answers waiting. */
+/* Return a message that answers a message of @p; NULL also if too many messages wait for @p. */
 struct sci_message *sci_answer_alloc(struct sci_peer *p);
 
-/* Fill in a message without a body of its own, and post it. Do nothing if it is NULL. */
+/* Fill in @m as a struct sci_msg_simple, and post it. If @m is NULL, do nothing. */
 void sci_post_simple(struct sci_peer *p, struct sci_message *m, u8 type,
 		     u32 handle);
 
@@ -169,9 +169,9 @@ int sci_client_init(struct sci_client *c, enum sci_object_kind kind,
 		    const struct sci_object_ops *obj_ops,
 		    const struct sci_client_ops *ops, struct sci_adapter *a);
 /*
- * End the client; its memory can be freed afterwards. Wait for a moment until the exporter does
- * not count the importer any more, so that a process may report its disconnect. Context: no
- * locks are held.
+ * End the client; its memory can be freed afterwards. Wait up to a second until the exporter has
+ * removed the importer: after close(), a process may tell the exporter so. Context: no locks are
+ * held.
  */
 void sci_client_fini(struct sci_client *c);
 
@@ -242,7 +242,7 @@ void sci_connection_simple(struct sci_peer *p,
 			   const struct sci_msg_simple *msg);
 void sci_connection_peer_gone(struct sci_peer *p, int error);
 
-/* Return the live end that @p's node knows as @handle, or NULL. */
+/* Return the end of a connection with @p's node that the node names @handle, or NULL. */
 struct sci_connection *sci_connection_find(struct sci_peer *p, u32 handle);
 struct sci_server *sci_server_find(struct sci_peer *p, u32 handle);
 

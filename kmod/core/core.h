@@ -3,21 +3,21 @@
 /*
  * DOC: the files of the core
  *
- * Each file calls only the files above it.  scripts/check-modules holds this
- * table against the objects.
+ * Each file calls only the files above it.  scripts/check-modules compares this
+ * table with the object files.
  *
- * On their own:
+ * Files that need no other file of the core:
  *  trace.c		tracepoints
  *  att.c		allocator for entries of an address translation table
  *  pages.c		memory of segments: allocated or pinned, and charged
  *  owner.c		owner and mode, as of a file; a process's credentials
- *  message.c		the form of messages from other nodes
- *  session.c		messages to another node, once and in order
+ *  message.c		checks the form of messages from other nodes
+ *  session.c		messages to another node, delivered once and in order
  *
  * Adapters, files, other nodes:
  *  user.c		limits of the objects that one user holds
  *  retire.c		mappings and memory, given back without adapter->lock
- *  adapter.c		an adapter's life; callers inside it; its error counts
+ *  adapter.c		adapters: allocation, callers inside, error counts, link times
  *  object.c		objects that have a file: events, poll, maps
  *  lent.c		memory that an adapter lends to segments
  *  mapping.c		pieces of another node's memory, shared by imports
@@ -33,9 +33,9 @@
  *  intr_data.c		the bytes of data interrupts
  *  intr.c		interrupts of this node
  *  remote_intr.c	interrupts of other nodes
- *  probe.c		callers who ask whether a node answers
+ *  probe.c		tests whether a node answers
  *
- * Ways in:
+ * Entry points:
  *  proto.c		messages from other nodes
  *  ioctl.c		ioctls: one table
  *  chardev.c		/dev/sciN
@@ -69,7 +69,7 @@ static inline bool sci_adapter_is_dead(struct sci_adapter *a)
 /* adapter.c */
 /* Give the adapter the lowest free number. */
 int sci_adapter_number(struct sci_adapter *a);
-/* Return how long the link has been up and down, for counters/ and the ioctl. */
+/* Return how long the link has been up, and down in total, for link/ and SCI_IOC_QUERY. */
 u64 sci_adapter_link_up_ms(struct sci_adapter *a);
 u64 sci_adapter_link_down_ms(struct sci_adapter *a);
 
@@ -78,7 +78,7 @@ extern const struct file_operations sci_chardev_fops;
 
 /* barrier.c */
 int sci_barrier_mmap(struct sci_adapter *a, struct vm_area_struct *vma);
-/* Turn all maps of the barrier page to private pages. Context: adapter->lock is held. */
+/* Make all maps of the barrier page show private pages. Context: adapter->lock is held. */
 void sci_barrier_revoke(struct sci_adapter *a);
 
 /* proto.c */

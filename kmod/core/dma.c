@@ -24,10 +24,10 @@
  * @obj: the object of the file
  * @work: executes the transfers one after the other
  * @max_pieces: limit of the pieces of all transfers
- * @pieces: their present number; obj.ev_lock protects it and the following members
- * @transfers: struct sci_dma_transfer, the one under way first
+ * @pieces: present number of pieces; obj.ev_lock protects it and the members below
+ * @transfers: list of struct sci_dma_transfer; the first one is running
  * @submitted: number of transfers that were ever in @transfers
- * @finished: ... and that have ended
+ * @finished: number of transfers that have ended
  * @dead: the adapter or the file ends: no new transfers
  */
 struct sci_dma_queue {
@@ -91,7 +91,7 @@ static void dma_transfer_put(struct sci_dma_transfer *t)
 	kvfree(t);
 }
 
-/* ---- doing it ---- */
+/* ---- execution ---- */
 
 /* Find the remote segment: the connection may be lost at any time. */
 static int dma_locate(struct sci_dma_transfer *t, struct sci_dma_piece *p)
@@ -188,7 +188,7 @@ static void dma_transfer_end(struct sci_dma_queue *q,
 	spin_unlock(&q->obj.ev_lock);
 	if (!t->wait)
 		sci_object_event(&q->obj, SCI_EV_DMA, 0, t->status, t->cookie);
-	/* a reader that sees the transfer finished finds its event */
+	/* count after the event: a reader that sees the transfer finished finds its event */
 	spin_lock(&q->obj.ev_lock);
 	q->finished++;
 	spin_unlock(&q->obj.ev_lock);
@@ -196,7 +196,7 @@ static void dma_transfer_end(struct sci_dma_queue *q,
 	dma_transfer_put(t);
 }
 
-/* Only this work removes transfers from the list, so the first one stays first. */
+/* Run the transfers. Only this work removes transfers from the list: the first one stays first. */
 static void dma_work(struct work_struct *work)
 {
 	struct sci_dma_queue *q = container_of(work, struct sci_dma_queue,
@@ -424,7 +424,7 @@ static int dma_transfer_wait(struct sci_dma_queue *q,
 	return ret;
 }
 
-/* Submit a transfer. Takes it over. */
+/* Submit @t, and take over the caller's reference to it. */
 static int dma_transfer_submit(struct sci_dma_queue *q,
 			       struct sci_dma_transfer *t,
 			       const struct sci_ioc_dma_submit *c)
@@ -456,7 +456,7 @@ int sci_dma_submit(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 
 	if (c->reserved || !c->nr_vecs)
 		return -EINVAL;
-	/* the queue never takes so many pieces */
+	/* the queue can never hold that many pieces */
 	if (c->nr_vecs > q->max_pieces)
 		return -EAGAIN;
 	t = transfer_new(c);

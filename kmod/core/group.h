@@ -26,12 +26,12 @@ struct sci_domain {
  * struct sci_group - a broadcast group; domain->lock protects it
  * @link: entry in domain->groups
  * @id: id of the group, and of its segments on their nodes
- * @serial: number of the group among those with @id; not 0
+ * @serial: number of the group among all groups of the domain so far; not 0
  * @length: bytes
  * @pages: the members' memory
- * @owner: ids and mode of the founder; they decide who may join
+ * @owner: ids and mode of the founder, which decide who may join
  * @members: number of segments
- * @exported: number of members that importers may connect to
+ * @exported: list of the members that importers may connect to
  */
 struct sci_group {
 	struct list_head link;
@@ -44,7 +44,7 @@ struct sci_group {
 	struct list_head exported;
 };
 
-/* Make a domain for all adapters of a driver. It is destroyed with the last of them. */
+/* Make a domain for all adapters of a driver. The driver destroys it after the last adapter. */
 struct sci_domain *sci_domain_create(void);
 void sci_domain_destroy(struct sci_domain *d);
 
@@ -55,8 +55,8 @@ void sci_domain_destroy(struct sci_domain *d);
  * group's memory in place of its own.
  *
  * Context: no locks are held.
- * Return: 0; -EMSGSIZE: the group has another length; -EACCES: the caller may not read and
- * write the members; -ENOMEM.
+ * Return: 0; -EMSGSIZE: the group has another length; -EACCES: the group's mode does not let
+ * the caller read and write; -ENOMEM.
  */
 int sci_group_join(struct sci_segment *s);
 void sci_group_leave(struct sci_segment *s);
@@ -65,9 +65,9 @@ void sci_group_export(struct sci_segment *s);
 void sci_group_unexport(struct sci_segment *s);
 
 /*
- * Find a node with a member that importers may connect to, and the place of its memory.
+ * Find a node with a member that importers may connect to, and the base of its memory.
  * @serial: number of the group, because another group of the same id has other memory; 0: any.
- * Context: adapter->lock is held. Return: 0 or -ENOENT.
+ * Context: adapter->lock is held. Return: 0; -ENOENT; -EHOSTUNREACH: @a has no groups.
  */
 int sci_group_member(struct sci_adapter *a, u32 id, u64 serial, u32 *node,
 		     u64 *base);

@@ -13,20 +13,20 @@
 #include "retire.h"
 #include "trace.h"
 
-/* Pages inserted at a fault: the program probably touches the neighbours next. */
+/* Pages inserted at a fault: the program probably accesses the next pages soon. */
 #define FAULT_AROUND	32
 
 /**
  * struct sci_import_map - a map of an import
  *
- * It belongs to the file that backs the areas of memory which show it, so it
- * may outlive the import.
+ * A map belongs to the file that backs its areas of memory, so it may outlive the
+ * import.
  *
  * @link: entry in import->maps; empty: the map is revoked for ever
  * @adapter: reference to the import's adapter
  * @revoke: see import.h
- * @mapping: NULL: revoked.  Written under adapter->lock and @revoke.
- * @private_page: the page that replaces the memory after that
+ * @mapping: NULL: the map is revoked.  Written under adapter->lock and @revoke.
+ * @private_page: the page that replaces the memory in a revoked map
  * @file: the file that backs the map
  */
 struct sci_import_map {
@@ -41,9 +41,9 @@ struct sci_import_map {
 /* ---- maps ---- */
 
 /*
- * The private page is cached memory, whatever the area is.  Through an uncached
- * map one could read what it held before it was cleared: on machines other than
- * x86 the zeros may still be in the cache.
+ * Map the private page as cached memory, even in an uncached area.  On machines other
+ * than x86 the zeros may still be in the cache, and an uncached map would show what the
+ * page held before it was cleared.
  */
 static vm_fault_t import_insert_private(struct vm_area_struct *vma,
 					struct sci_import_map *map,
@@ -64,7 +64,7 @@ static vm_fault_t import_insert_around(struct vm_area_struct *vma,
 	unsigned long pfn, end;
 	vm_fault_t ret;
 
-	/* the exporter has less memory than it said */
+	/* the exporter has less memory than its reply said */
 	if (a->desc.ops->mapping_pfn(a, m, offset, &pfn))
 		return import_insert_private(vma, map, addr);
 	ret = vmf_insert_pfn(vma, addr, pfn);
@@ -258,7 +258,7 @@ static int import_mmap(struct sci_object *obj, struct vm_area_struct *vma)
 }
 
 /*
- * Turn all maps to private pages. Increase the error count first: the stores of a program that
+ * Make all maps show private pages. Increase the error count first: the stores of a program that
  * still sees the old count have reached the segment.
  */
 static void import_revoke(struct sci_import *im)
@@ -303,7 +303,7 @@ static int import_connected(struct sci_client *c,
 	if (!(re->access & 4) || re->access & ~6 || !length ||
 	    length > c->obj.adapter->desc.max_segment)
 		return -EPROTO;
-	/* Take the answer of another member of the same group: it must allow what the maps do. */
+	/* A reply of another group member must grant the length and access that the maps have. */
 	if (im->length && (im->length != length || im->access & ~re->access))
 		return -EPROTO;
 	im->length = length;
@@ -326,7 +326,7 @@ static void import_kill(struct sci_object *obj)
 {
 	struct sci_import *im = sci_import_of(obj);
 
-	/* tell the exporter only when no store can be made any more */
+	/* revoke first: no store may follow the DISCONNECT to the exporter */
 	import_revoke(im);
 	sci_client_end(&im->client);
 	if (sci_adapter_is_dead(obj->adapter))
@@ -425,7 +425,7 @@ static int import_flush(struct sci_object *obj)
 	if (a->desc.ops->flush)
 		a->desc.ops->flush(a);
 	else
-		mb();	/* write-combining stores to memory without such an attribute */
+		mb();	/* drain non-temporal stores from write-combining buffers */
 	if (obj->kind == SCI_OBJECT_IMPORT &&
 	    READ_ONCE(sci_client_of(obj)->state) != SCI_REMOTE_CONNECTED)
 		return -ENOTCONN;

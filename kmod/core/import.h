@@ -8,9 +8,9 @@
  * the error count rises first.  Then page tables are emptied, and later accesses
  * reach a private page: the program gets no signal.
  *
- * A map's revoke semaphore orders both. Page faults read the state and insert pages under it
- * for reading. A thread that revokes takes it for writing to mark the map, and empties the page
- * tables after that.
+ * A map's revoke semaphore orders page faults and revocations. A page fault holds it for reading
+ * while it reads the state and inserts pages. A thread that revokes takes it for writing to mark
+ * the map, and then empties the page tables.
  */
 #ifndef SCI_IMPORT_H
 #define SCI_IMPORT_H
@@ -22,9 +22,9 @@
  * struct sci_import - a remote segment
  * @client: the connection and the file
  * @length: bytes
- * @base: address in the exposed memory of its node
- * @access: 4 read, 2 write
- * @maps: struct sci_import_map that are not revoked, under adapter->lock
+ * @base: result of sci_adapter_ops.expose() at the exporter's node
+ * @access: bits of the granted access: 4 read, 2 write
+ * @maps: list of struct sci_import_map that are not revoked, under adapter->lock
  */
 struct sci_import {
 	struct sci_client client;
@@ -56,14 +56,14 @@ static inline struct sci_import *sci_import_of(struct sci_object *obj)
 int sci_import_locate(struct sci_import *im, u32 *node, u64 *base);
 
 /*
- * Tell all imports from other nodes that the link went down or came up. Context: adapter->lock
- * is held.
+ * Queue an event for all imports from other nodes: the link went down or came up. Context:
+ * adapter->lock is held.
  */
 void sci_imports_tell(struct sci_adapter *a, enum sci_ev_type type);
 
 /**
  * sci_mapping_get() - make a piece of a node's memory accessible
- * @id: segment, for traces
+ * @id: id of the segment, for traces
  *
  * Share a mapping that covers the piece, or ask the adapter for one. Context: adapter->lock is
  * held. Return: the mapping, or an ERR_PTR: -ENOSPC: no room in the ATT; -ENOTCONN: the

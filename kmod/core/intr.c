@@ -49,7 +49,7 @@ static struct sci_intr_line *intr_line_new(struct sci_adapter *a, u32 flags,
 	return l;
 }
 
-/* Return the line with the number asked for, or one with a free number. */
+/* Return the line with @number if it may be shared, or a new line. */
 static struct sci_intr_line *intr_line_get(struct sci_adapter *a, u32 flags,
 					   u32 number, u16 mode)
 {
@@ -65,7 +65,7 @@ static struct sci_intr_line *intr_line_get(struct sci_adapter *a, u32 flags,
 	return l;
 }
 
-/* End a line whose last owner has gone. */
+/* End a line whose last owner has ended. */
 static void intr_line_end(struct sci_intr_line *l, bool died)
 {
 	sci_exporter_cut(&l->exporter, died);

@@ -3,9 +3,9 @@
 /*
  * DOC: remote interrupts
  *
- * A number of a node is a line. Its owners are files (several with SHARE_NUMBER), and its
- * servers are the ends of connections from other nodes. A trigger goes to all owners. Lines
- * with data have numbers of their own.
+ * An interrupt number of a node is called a line. Its owners are files (several with
+ * SHARE_NUMBER), and its servers are the ends of connections from other nodes. A trigger goes to
+ * all owners. Lines with data have numbers of their own.
  */
 #ifndef SCI_INTR_H
 #define SCI_INTR_H
@@ -20,9 +20,9 @@
  * @number: the interrupt number
  * @data: triggers carry bytes
  * @shared: the owners share the number
- * @owner: ids and mode of the first owner; they decide who may trigger it
+ * @owner: ids and mode of the first owner, which decide who may trigger the line
  * @owners: list of struct sci_intr
- * @exporter: the end of connections of triggering nodes
+ * @exporter: the servers of the line
  */
 struct sci_intr_line {
 	struct sci_adapter *adapter;
@@ -42,7 +42,7 @@ static inline struct sci_intr_line *sci_intr_line_of(struct sci_exporter *e)
 /**
  * struct sci_intr - an owner of a line
  * @obj: the object of the owner's file
- * @line: the line; NULL: the adapter is gone
+ * @line: the line; NULL: the adapter has been removed
  * @number: number of the line
  * @link: entry in line->owners
  * @flags: enum sci_intr_flags
@@ -79,8 +79,8 @@ extern const struct sci_server_ops sci_intr_server_ops;
 void sci_intr_triggered(struct sci_adapter *a, u32 node, u32 handle);
 
 /*
- * Handle messages of proto.h with data. Context: adapter->lock is held.  An incomplete trigger
- * stays in peer->data_in until its node is gone, or the peer is freed.
+ * Handle messages about triggers with data. Context: adapter->lock is held.  An incomplete
+ * trigger stays in peer->data_in until its node is lost, or the peer is freed.
  */
 void sci_intr_data(struct sci_peer *p, const struct sci_msg_data *msg);
 void sci_intr_data_reply(struct sci_peer *p, const struct sci_msg_simple *msg);

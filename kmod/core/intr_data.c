@@ -13,8 +13,8 @@
 #include "remote_intr.h"
 #include "trace.h"
 
-#define QUEUE_BYTES	(16u << 20)	/* limit of unread bytes for one owner ... */
-/* bytes that each trigger at least counts for in that limit */
+#define QUEUE_BYTES	(16u << 20)	/* limit of unread bytes for one owner */
+/* A trigger counts as at least this many bytes in the limits of unread bytes. */
 #define CHARGE_MIN	256u
 
 static unsigned int max_data = 256;
@@ -178,7 +178,7 @@ static void data_begin(struct sci_peer *p, const struct sci_msg_data *msg)
 			return;
 		p->data_in = in;
 	}
-	/* the peer began another trigger before it had finished this one: an error */
+	/* a peer that begins a trigger before its last one is complete violates the protocol */
 	kvfree(in->data);
 	*in = (struct sci_data_in){
 		.handle = le32_to_cpu(msg->handle),
@@ -276,7 +276,7 @@ static void data_free_messages(struct list_head *list)
 	}
 }
 
-/* Make all messages for @len bytes, complete except the handle. */
+/* Make all messages for @len bytes, complete except for handle and cookie. */
 static int data_make_messages(struct list_head *list, const void __user *data,
 			      u32 len)
 {
@@ -334,8 +334,8 @@ static unsigned long data_reply_patience(u32 len)
 }
 
 /*
- * Wait for the reply. It may be missing for want of memory, so the wait is limited:
- * other senders wait for this one.
+ * Wait for the reply. The wait is limited, because the owner's node sends no reply when it
+ * has no memory, and other senders wait for this one.
  */
 static int data_wait_reply(struct sci_remote_intr *r, u32 len)
 {
@@ -358,7 +358,7 @@ static int data_wait_reply(struct sci_remote_intr *r, u32 len)
 	return sci_adapter_is_dead(a) ? -ENODEV : -ENOTCONN;
 }
 
-/* Send one trigger at a time to a peer: fragments of two must not mix. */
+/* Send one trigger at a time to a peer: fragments of two triggers must not mix. */
 static int data_send_messages(struct sci_remote_intr *r, struct list_head *list,
 			      u32 len)
 {

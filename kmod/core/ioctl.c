@@ -257,7 +257,7 @@ static int ioctl_call(struct sci_object *obj, const struct sci_ioctl_op *op,
 		return -EFAULT;
 	if (size < op->min_size)
 		return -EINVAL;
-	/* no structure is as long as a page: do not read gigabytes of zeros */
+	/* no structure is as long as a page: limit the zeros to check */
 	if (size > PAGE_SIZE)
 		return -E2BIG;
 	ret = copy_struct_from_user(&cmd, op->size, user, size);

@@ -18,13 +18,13 @@
 
 /**
  * struct sci_lent - memory that an adapter has lent
- * @pages: the segment's description of it
+ * @pages: the memory, as the segment sees it
  * @adapter: reference to the lender
- * @link: entry in sci_adapter.lent, until it is given back
+ * @link: entry in sci_adapter.lent, until the memory is given back
  * @life: references: of @pages, of @file, and of a thread that revokes
  * @revoke: page faults hold it for reading while they insert pages
- * @revoked: the adapter has it back
- * @private_page: the page that replaces the memory after that
+ * @revoked: the adapter has the memory back
+ * @private_page: the page that replaces the memory in maps when it is @revoked
  * @file: backs the maps
  */
 struct sci_lent {
@@ -70,14 +70,14 @@ static void lent_give_back(struct sci_lent *l)
 	up_write(&l->revoke);
 }
 
-/* Free the memory: its last map and its segment are gone. */
+/* Give the memory back: its last map and its segment have ended. */
 static int lent_file_release(struct inode *inode, struct file *file)
 {
 	struct sci_lent *l = file->private_data;
 	struct sci_adapter *a;
 	int idx;
 
-	if (!l)		/* there was no memory to lend */
+	if (!l)		/* the adapter had no memory to lend */
 		return 0;
 	a = l->adapter;
 	/* an adapter that is removed takes the memory back itself */

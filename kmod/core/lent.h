@@ -3,8 +3,8 @@
 /*
  * An adapter with memory of its own lends it to segments.
  *
- * Maps of this memory are page frames without struct page. So only maps refer to it, and the
- * adapter can take it back. Then maps show a private page.
+ * Maps insert this memory as page frames, without references to pages. So the adapter can take
+ * the memory back from all maps, which then show a private page.
  */
 #ifndef SCI_LENT_H
 #define SCI_LENT_H
@@ -22,10 +22,10 @@ struct vm_area_struct;
  */
 struct sci_pages *sci_lent_alloc(struct sci_adapter *a, u64 length);
 
-/* Let @vma, which lies within @p, show memory that was lent. */
+/* Map lent memory into @vma, which is within @p. */
 void sci_lent_mmap(struct sci_pages *p, struct vm_area_struct *vma);
 
-/* Take back all memory that the adapter has lent. No operation is called any more then. */
+/* Take back all memory that the adapter has lent. Then no operation for it is called any more. */
 void sci_lent_revoke(struct sci_adapter *a);
 
 #endif

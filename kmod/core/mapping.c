@@ -70,7 +70,7 @@ err_free:
 	if (ret == -ENOSPC)
 		mapping_report_full(a, node, m->length);
 	kfree(m);
-	/* the exporter has hidden the memory, and the message about that is under way */
+	/* -ENOENT: the exporter has hidden the memory, and its CUT message is in flight */
 	return ERR_PTR(ret == -ENOENT ? -ENOTCONN : ret);
 }
 

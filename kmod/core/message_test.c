@@ -9,7 +9,7 @@
 /* message.c is built into this test module too, for its static functions */
 #include "message.c"
 
-/* The bytes that a type uses, without the type. All others are reserved. */
+/* A range of bytes that a message type uses. All bytes outside of its ranges are reserved. */
 struct field_bytes {
 	u8 from, to;
 };
@@ -96,7 +96,7 @@ static void test_types(struct kunit *test)
 	}
 }
 
-/* A message has as many groups as it says, and zeros behind them. */
+/* Check that a CONNECT is sane only with zeros behind its last group. */
 static void test_groups(struct kunit *test)
 {
 	struct sci_msg_connect m;
@@ -113,7 +113,7 @@ static void test_groups(struct kunit *test)
 		}
 }
 
-/* A message has as many bytes of data as it says, and zeros behind them. */
+/* Check that a DATA or MORE is sane only with zeros behind its last byte of data. */
 static void test_data(struct kunit *test)
 {
 	struct sci_msg_data m;

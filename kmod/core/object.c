@@ -19,7 +19,7 @@
 #include "retire.h"
 
 #define SCIOBJ_MAGIC	0x5c1a0b1e
-/* limit of unread events; beyond it the reader gets an overflow */
+/* Limit of unread events of an object. Later events become one SCI_EV_OVERFLOW. */
 #define EVENTS_MAX	4096
 
 struct sci_event {
@@ -168,8 +168,8 @@ struct sci_object *sci_object_of(struct file *file, enum sci_object_kind kind)
 }
 
 /*
- * Handle the close of a descriptor. The last close notes how the object ends. The file itself
- * may be released much later, by another process or a kernel thread.
+ * Handle the close of a descriptor: note whether the process exits. The last close counts. The
+ * file itself may be released much later, by another process or a kernel thread.
  */
 static int sci_object_flush(struct file *file, fl_owner_t id)
 {
@@ -196,7 +196,7 @@ static int sci_object_release(struct inode *inode, struct file *file)
 	}
 	retired -= sci_retire_count(a);
 	mutex_unlock(&a->lock);
-	/* close() returns when the adapter has taken back what the object held */
+	/* close() returns after the adapter has taken back the object's mappings and memory */
 	if (retired)
 		sci_retire_flush(a);
 	obj->ops->free(obj);
@@ -212,8 +212,8 @@ void sci_object_wake(struct sci_object *obj)
 }
 
 /*
- * Allocate an event. It is charged to the reader, not to the process that causes it. Without
- * memory the event is lost, and no process is killed.
+ * Allocate an event, and charge it to the reader, not to the process that causes the event.
+ * Without memory return NULL, and do not invoke the OOM killer.
  */
 static struct sci_event *object_event_alloc(struct sci_object *obj)
 {
@@ -248,8 +248,8 @@ void sci_object_event(struct sci_object *obj, enum sci_ev_type type, u32 node,
 }
 
 /*
- * Take the next event; after an overflow an empty one follows all others. NULL: there is
- * none. The caller frees the event or puts it back.
+ * Take the next event. Return NULL if there is none; then *@overflow is set if events were
+ * dropped. The caller frees the event or puts it back.
  */
 static struct sci_event *object_next_event(struct sci_object *obj,
 					   bool *overflow)
@@ -269,7 +269,7 @@ static struct sci_event *object_next_event(struct sci_object *obj,
 	return ev;
 }
 
-/* Put back an event that the reader could not take. */
+/* Put back an event, or the overflow if @ev is NULL, that the reader could not take. */
 static void object_unread_event(struct sci_object *obj, struct sci_event *ev)
 {
 	spin_lock(&obj->ev_lock);
@@ -310,7 +310,7 @@ static bool object_is_ready(struct sci_object *obj)
 	return ready;
 }
 
-/* Copy all records that are there and fit. */
+/* Copy as many queued records as fit. */
 static ssize_t object_read_present(struct sci_object *obj, char __user *buf,
 				   size_t len)
 {
@@ -398,7 +398,7 @@ static int sci_object_mmap(struct file *file, struct vm_area_struct *vma)
 
 	if (!obj->ops->mmap)
 		return -ENODEV;
-	/* VM_SHARED is not set where the descriptor is for reading only */
+	/* VM_SHARED is not set if the descriptor is read-only */
 	if (!(vma->vm_flags & VM_MAYSHARE) || vma->vm_flags & VM_EXEC)
 		return -EINVAL;
 	vm_flags_clear(vma, VM_MAYEXEC);

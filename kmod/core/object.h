@@ -35,15 +35,15 @@ struct sci_object;
 /**
  * struct sci_object_ops - kinds of objects
  * @name: name of the file, in /proc/PID/fd
- * @kill: releases the resources of the adapter, which is removed.  Called once, at removal or
- *	before @free, with adapter->lock held.  May be NULL.
- * @free: frees the memory, after the file's release.  No locks held.
+ * @kill: gives back the object's resources of the adapter.  Called once, at removal of the
+ *	adapter or before @free, with adapter->lock held.  May be NULL.
+ * @free: frees the object, at the file's release.  No locks held.
  * @show: adds lines to /proc/PID/fdinfo.  No locks held.
  * @mmap: maps the object; NULL: it has no maps. Called by sci_object_mmap(), under
  *	sci_adapter_enter().
  * @read: NULL: reads events
  * @ready: returns whether there is something to read besides events; NULL: no. Called with
- *	ev_lock.
+ *	ev_lock held.
  */
 struct sci_object_ops {
 	const char *name;
@@ -58,17 +58,17 @@ struct sci_object_ops {
 /**
  * struct sci_object - base of every object with a file
  * @kind: enum sci_object_kind
- * @ops: operations of its kind
- * @adapter: reference to its adapter
+ * @ops: operations of this kind of object
+ * @adapter: reference to the adapter
  * @link: entry in adapter->objects
- * @died: the end of a process closed the last descriptor, and not close(); valid when the
+ * @died: the exit of a process closed the last descriptor, and not close(); valid when the
  *	file is released
  * @memcg: control group of the creator, which is charged for events
- * @wait: readers
- * @ev_lock: protects the following members, and the words that readers of a kind wait for
- * @events: struct sci_event, oldest first
- * @n_events: number of events
- * @overflow: some events were dropped since
+ * @wait: wait queue of readers
+ * @ev_lock: protects the members below, and the members of each kind that readers wait for
+ * @events: list of struct sci_event, oldest first
+ * @n_events: number of @events
+ * @overflow: events after @events were dropped
  */
 struct sci_object {
 	enum sci_object_kind kind;
@@ -92,13 +92,13 @@ static inline bool sci_object_died(const struct sci_object *obj)
 /* Initialize an object and count it as a user of its adapter. sci_object_fini() undoes it. */
 void sci_object_init(struct sci_object *obj, enum sci_object_kind kind,
 		     const struct sci_object_ops *ops, struct sci_adapter *a);
-/* End an object that never got a file. */
+/* Free the object's events and its reference to the adapter. */
 void sci_object_fini(struct sci_object *obj);
 
 /**
- * struct sci_new_file - a file on its way to the user
+ * struct sci_new_file - a file that an ioctl has made and not yet installed
  * @fd: reserved descriptor
- * @file: NULL: there is none
+ * @file: the file; NULL: the ioctl has made none
  */
 struct sci_new_file {
 	int fd;
@@ -108,19 +108,19 @@ struct sci_new_file {
 /**
  * sci_object_file() - give an object its file
  *
- * After success the file owns the object, and its release destroys it. After an error the
- * caller still owns it.
+ * After success the file owns the object, and the file's release destroys it. After an error the
+ * caller still owns the object.
  */
 int sci_object_file(struct sci_object *obj, struct sci_new_file *nf);
 
 struct sci_object *sci_object_of(struct file *file, enum sci_object_kind kind);
 
-/* Queue an event and wake readers. Process context. */
+/* Queue an event and wake readers. Context: process context. */
 void sci_object_event(struct sci_object *obj, enum sci_ev_type type, u32 node,
 		      int status, u64 cookie);
 void sci_object_wake(struct sci_object *obj);
 
-/* Make a file of /dev/sciN the file of an object. */
+/* Make @file the file of an object. */
 void sci_object_attach(struct sci_object *obj, struct file *file);
 
 /*
@@ -131,13 +131,13 @@ struct file *sci_file_create(const char *name, const struct file_operations *fop
 
 /**
  * sci_vma_set_backing() - give a map a file and address space of its own
- * @fops: .owner is the module; .release gets the file, whose private_data is
+ * @fops: .owner is the module; .release gets the file, whose private_data is @priv
  * @priv: data of the map's kind
  *
  * Maps must not keep the object alive: a forked child that inherits them would
- * keep a dead parent's segments exported. So a file without a descriptor backs each map. This
- * is for maps that are revoked; others need no address space. After an error the caller still
- * owns @priv.
+ * keep a dead parent's segments exported. So a file without a descriptor backs each map. Maps
+ * that are never revoked need no address space of their own, and no such call. After an error
+ * the caller still owns @priv.
  */
 int sci_vma_set_backing(struct vm_area_struct *vma, const char *name,
 			const struct file_operations *fops, void *priv);

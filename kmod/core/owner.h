@@ -33,7 +33,7 @@ struct sci_caller {
 u8 sci_owner_permits(const struct sci_owner *o, const struct sci_caller *who);
 u8 sci_owner_permits_current(const struct sci_owner *o);
 
-/* Fill in the current process's ids, as a connect sends them. */
+/* Fill in the ids of the current process, which a CONNECT carries. */
 void sci_credentials(struct sci_msg_connect *who);
 
 /* Make the current process the owner, with @mode. */

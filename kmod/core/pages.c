@@ -104,7 +104,7 @@ static void pages_free(struct sci_pages *p)
 	kfree(p);
 }
 
-/* Take up to @want pages in one piece. Return their number. */
+/* Allocate up to @want consecutive pages. Return the number of pages. */
 static unsigned long pages_take_chunk(struct page **page, unsigned long want,
 				      int numa_node)
 {
@@ -153,7 +153,7 @@ err_pages:
 	return ERR_PTR(-ENOMEM);
 }
 
-/* Allow only private memory: a remote write to pages of a file would bypass its file system. */
+/* Return whether all pages are private: remote writes to a file's pages bypass its file system. */
 static bool pages_all_anonymous(struct sci_pages *p)
 {
 	unsigned long i;

@@ -47,8 +47,8 @@ struct sci_pages *sci_pages_alloc(u64 length, int numa_node);
 struct sci_pages *sci_pages_pin(unsigned long addr, u64 length);
 
 /*
- * Begin memory of another kind: charge @count pages to the caller's user. @p is zeroed. The
- * caller fills in .page and .release. Return: 0 or -ENOMEM.
+ * Initialize @p, which is zeroed, for memory of another source, and charge @count pages to the
+ * caller's user. The caller fills in .page[] and .release. Return: 0 or -ENOMEM.
  */
 int sci_pages_begin(struct sci_pages *p, unsigned long count);
 void sci_pages_end(struct sci_pages *p);

@@ -17,11 +17,11 @@
 
 static_assert(sizeof(struct sci_packet) == SCI_PACKET_SIZE);
 
-/* Messages to the own node that the work delivers before other works have their turn. */
+/* Limit of messages to the own node that one run of the work delivers. */
 #define LOCAL_BATCH	32
-/* A node with this many waiting messages is behind; a node that answers never has so many. */
+/* A node with this many waiting messages is behind. A node that answers never has that many. */
 #define BEHIND_MIN	131072
-/* Limit of waiting messages above which users post no triggers to a node: some full windows. */
+/* From this many waiting messages on, users may not post triggers to a node: 32 full windows. */
 #define MANY_MIN	1024
 
 static unsigned int retry_ms __ro_after_init = 20;
@@ -68,7 +68,7 @@ static struct sci_peer *peer_of(struct sci_session *s)
 	return container_of(s, struct sci_peer, session);
 }
 
-/* ---- what sessions call ---- */
+/* ---- operations of a session ---- */
 
 static int peer_send(struct sci_session *s, const struct sci_packet *packet,
 		     bool again)
@@ -103,7 +103,7 @@ static const struct sci_session_ops peer_session_ops = {
 
 /* ---- time ---- */
 
-/* Pause the session if the link has gone down. sci_peers_kick() reports that it is up. */
+/* Pause the session if the link is down. sci_peers_kick() resumes it. */
 static void peer_check_link(struct sci_peer *p)
 {
 	lockdep_assert_held(&p->lock);
@@ -111,7 +111,7 @@ static void peer_check_link(struct sci_peer *p)
 		sci_session_pause(&p->session);
 }
 
-/* Arm the work. It may run too early: then it asks the session again. */
+/* Arm the work. If the work runs too early, it asks the session again. */
 static void peer_arm_at(struct sci_peer *p, u64 at)
 {
 	u64 now = ktime_get_ns();
@@ -156,7 +156,7 @@ static void peer_tell_gone(struct sci_peer *p)
 	sci_session_revive(&p->session, ktime_get_ns());
 }
 
-/* Act on the state that the session has reached. Drop @p->lock meanwhile. */
+/* Deliver messages, report an end of the session, and acknowledge. Drop @p->lock meanwhile. */
 static void peer_settle(struct sci_peer *p)
 {
 	lockdep_assert_held(&p->order);
@@ -167,7 +167,7 @@ static void peer_settle(struct sci_peer *p)
 	peer_arm(p);
 }
 
-/* ---- our own node ---- */
+/* ---- the own node ---- */
 
 static void peer_local_post(struct sci_peer *p, struct sci_message *m)
 {
@@ -279,7 +279,7 @@ static void peer_dev_release(struct device *dev)
 	kfree(p);
 }
 
-/* Set up the device of a peer. It has no class and no bus, like that of a segment. */
+/* Set up the device of a peer, which has no class and no bus, like a segment's device. */
 static void peer_dev_init(struct sci_peer *p)
 {
 	device_initialize(&p->dev);
@@ -317,8 +317,8 @@ static bool peer_is_unused(struct sci_peer *p)
 }
 
 /*
- * Remove the peer from the table. Nothing arms the work of a closed session, so it does
- * not run again.
+ * Remove the peer from the table if it is unused. Close its session: a closed session does
+ * not arm the work again.
  */
 static bool peer_leave_table(struct sci_peer *p)
 {
@@ -340,8 +340,8 @@ static bool peer_leave_table(struct sci_peer *p)
 }
 
 /*
- * Forget a node without users that never had a session: any user may ask for any number of
- * nodes. The call may free @p.
+ * Forget a node without users that never had a session, because users may connect to any number
+ * of node ids. The call may free @p.
  */
 static void peer_forget(struct sci_peer *p)
 {
@@ -484,7 +484,7 @@ void sci_peer_hold(struct sci_peer *p)
 	xa_unlock(peers);
 }
 
-/* Let the work forget the node, if it has no other user. */
+/* Run the work, which forgets the node if it has no other user. */
 static void peer_abandon(struct sci_peer *p)
 {
 	mutex_lock(&p->lock);
@@ -535,7 +535,7 @@ static void peer_watch(struct sci_peer *p, unsigned int connections)
 	mutex_unlock(&p->lock);
 }
 
-/* Return the number of waiting messages. They are here or in the session, never in both. */
+/* Return the number of waiting messages, which are in @p->local or in @p->session. */
 static unsigned int peer_waiting(struct sci_peer *p)
 {
 	return READ_ONCE(p->session.nr_messages) + READ_ONCE(p->nr_local);
@@ -609,7 +609,7 @@ void sci_peer_receive(struct sci_adapter *a, u32 node, const void *packet)
 		ret = peer_receive(p, &copy);
 		sci_peer_put(p);
 	}
-	/* a stale packet, or one that found no memory, was not bad */
+	/* a stale packet, or a packet without memory for its peer, is not a bad packet */
 	if (ret == -EBADMSG || ret == -EINVAL)
 		sci_count(a, SCI_COUNT_CTRL_BAD, 1);
 }
@@ -619,7 +619,7 @@ static void peer_tell_session(struct sci_adapter *a, u32 node,
 {
 	struct sci_peer *p;
 
-	/* the lock keeps the peer */
+	/* the lock keeps the peer from being freed */
 	mutex_lock(&a->lock);
 	p = xa_load(&a->peers, node);
 	if (p) {
@@ -646,7 +646,7 @@ void sci_peers_kick(struct sci_adapter *a)
 	struct sci_peer *p;
 	unsigned long node;
 
-	/* the lock keeps the peers */
+	/* the lock keeps the peers from being freed */
 	mutex_lock(&a->lock);
 	xa_for_each(&a->peers, node, p) {
 		mutex_lock(&p->lock);
@@ -657,7 +657,7 @@ void sci_peers_kick(struct sci_adapter *a)
 	mutex_unlock(&a->lock);
 }
 
-/* Close the session. Nothing arms the work of a closed session. */
+/* Close the session. A closed session does not arm the work. */
 static void peer_close(struct sci_peer *p)
 {
 	mutex_lock(&p->lock);
@@ -671,7 +671,7 @@ void sci_peers_shutdown(struct sci_adapter *a)
 	struct sci_peer *p;
 	unsigned long node;
 
-	/* tell all nodes before waiting for the first work */
+	/* send BYE to all nodes before waiting for the first work */
 	mutex_lock(&a->lock);
 	xa_for_each(&a->peers, node, p)
 		peer_close(p);

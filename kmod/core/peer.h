@@ -34,7 +34,7 @@ struct sci_peer;
  * struct sci_peer_ops - operations of the layer above sessions
  * @deliver: handles a message from @p: SCI_MESSAGE_SIZE bytes, which may be hostile. No locks
  *	are held but sci_peer.order. Must not wait for packets.
- * @gone: ends every connection with the node: it has died, has come back, or did not answer.
+ * @gone: ends every connection with the node, which has died, restarted, or did not answer.
  *	Called after the session has ended; messages posted since then belong to the next life.
  *	No message is delivered before it returns. No locks are held but sci_peer.order. Must not
  *	wait for packets.
@@ -47,29 +47,29 @@ struct sci_peer_ops {
 };
 
 /**
- * struct sci_peer - another node, or our own, as seen from one adapter
- * @adapter: ours; not to be used after sci_peers_shutdown()
- * @ops: operations of the layer above its session
+ * struct sci_peer - another node, or this node itself, as a peer of one adapter
+ * @adapter: this node's adapter; not to be used after sci_peers_shutdown()
+ * @ops: operations of the layer above the session
  * @node: node id
- * @order: outermost: held while @ops are called
- * @lock: @session, @local, @work_at, @last_packet
+ * @order: outermost lock: held while @ops are called
+ * @lock: protects @session, @local, @work_at, @last_packet
  * @session: the session with the node
- * @local: our own node: messages to be delivered
- * @nr_local: number of local messages; may be read at any time
+ * @local: messages of this node to itself that are to be delivered
+ * @nr_local: number of @local; may be read at any time
  * @work: work that sends retransmissions and heartbeats, and delivers @local
  * @work_at: time when @work runs next; SCI_SESSION_NEVER: it is not scheduled
- * @links: connections of either direction with it, struct sci_connection.link;
+ * @links: connections with the node in either direction, struct sci_connection.link;
  *	under adapter->lock.  While there is one, heartbeats watch the node.
- * @connections: number of connections; may be read at any time
- * @ends: number of times that the node was gone, under adapter->lock
+ * @connections: number of @links; may be read at any time
+ * @ends: number of times that the node was lost, under adapter->lock
  * @users: references of sci_peer_get() and _hold(), under the lock of
  *	adapter->peers
- * @met: there has been a session, so this is a node that exists: it stays known
- *	until the adapter goes.  May be read at any time.
- * @last_packet: time of its last packet, 0: none
- * @data_in: a data interrupt that is arriving; of @ops
- * @data_lock: one data interrupt at a time is sent
- * @dev: sysfs peerNODE; holds the memory
+ * @met: a session was up once, so the node exists, and the peer stays until the
+ *	adapter is removed.  May be read at any time.
+ * @last_packet: time of the last packet from the node, 0: none
+ * @data_in: a data interrupt of which not all bytes have arrived; belongs to @ops
+ * @data_lock: held by a sender of a data interrupt: one is sent at a time
+ * @dev: sysfs peerNODE; its last reference frees the peer
  */
 struct sci_peer {
 	struct sci_adapter *adapter;
@@ -96,9 +96,9 @@ struct sci_peer {
 /**
  * sci_peer_get() - get the peer of a node, or make it
  *
- * The caller gets a reference, which may outlive the adapter's removal. A node that never had a
- * session is forgotten with its last reference. Context: a->lock is held. Return: the peer, or
- * an ERR_PTR: -EINVAL: not a node id; -ENOMEM.
+ * The caller gets a reference, which may outlive the adapter's removal. The peer of a node that
+ * never had a session is freed after its last reference. Context: a->lock is held. Return: the
+ * peer, or an ERR_PTR: -EINVAL: not a node id; -ENOMEM.
  */
 struct sci_peer *sci_peer_get(struct sci_adapter *a, u32 node);
 /* Take another reference; the caller has one. */
@@ -118,21 +118,21 @@ void sci_peer_put(struct sci_peer *p);
 void sci_peer_post(struct sci_peer *p, struct sci_message *m);
 
 /*
- * Return the time that a node has for an answer, in jiffies.  A node that is silent
- * for so long is gone; a call that gets no answer in that time gives up.
+ * Return the time that a node has for an answer, in jiffies.  A node that is silent for that
+ * long counts as dead, and a call that gets no answer in that time fails.
  */
 unsigned long sci_peer_patience(void);
 
 /*
  * Return whether too many messages wait for the node. Then it gets no answers: a node that
- * sends questions and takes no answers must not fill memory.
+ * sends requests and takes no answers must not fill memory.
  */
 bool sci_peer_is_behind(struct sci_peer *p);
 
 /*
- * Return whether more messages wait for the node than keep it busy: then users must not
- * post more. This limit is far below sci_peer_is_behind(), so that users' messages do
- * not cost answers.
+ * Return whether so many messages wait for the node that users must not post more. This
+ * limit is far below that of sci_peer_is_behind(), so that messages of users do not
+ * prevent answers.
  */
 bool sci_peer_has_many(struct sci_peer *p);
 
@@ -140,9 +140,9 @@ bool sci_peer_has_many(struct sci_peer *p);
  * sci_peer_link() - add a connection to a node
  * @link: is added to @p->links
  *
- * Heartbeats run while the node has a connection.  Call this before the post of the first
- * message that belongs to the connection.  If a received message makes the connection,
- * call this before sci_peer_ops.deliver() returns.
+ * Heartbeats run while the node has a connection.  Call this function before the post of the
+ * first message that belongs to the connection.  If a received message makes the connection,
+ * call this function before sci_peer_ops.deliver() returns.
  *
  * Context: adapter->lock is held.
  */
@@ -169,9 +169,9 @@ void sci_peer_receive(struct sci_adapter *a, u32 node, const void *packet);
 void sci_peers_kick(struct sci_adapter *a);
 
 /*
- * End all sessions of an adapter that is removed. Tell the other nodes once, as far as
- * possible, call done() of all messages, and cancel the work. Context: no locks are held, and
- * no thread can call sci_peer_get() or _receive() any more.
+ * End all sessions of an adapter that is removed. Send one BYE to each other node, without
+ * retransmission, call done() of all messages, and cancel the work. Context: no locks are held,
+ * and no thread can call sci_peer_get() or _receive() any more.
  */
 void sci_peers_shutdown(struct sci_adapter *a);
 

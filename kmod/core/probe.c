@@ -13,11 +13,11 @@
 #define TIMEOUT_MIN_MS	250u	/* the shortest timeout allows for a round trip */
 
 /**
- * struct sci_probe - a caller who waits for an answer
+ * struct sci_probe - a test whether a node answers
  * @link: entry in adapter->probes; adapter->lock protects this and the members below
  * @peer: the node that is probed
- * @cookie: comes back in the answer
- * @result: 1: none yet
+ * @cookie: number of the probe in PING and PONG
+ * @result: 0 or -errno; 1: no answer yet
  */
 struct sci_probe {
 	struct list_head link;

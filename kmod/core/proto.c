@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Dispatch messages of other nodes by their type. This file also has the probe message. */
+/* Dispatch messages of other nodes by their type, and answer PING. */
 
 #include <linux/slab.h>
 
@@ -67,7 +67,7 @@ static void proto_deliver(struct sci_peer *p, const void *body)
 {
 	const struct sci_msg_simple *msg = body;
 
-	/* a connect or a reply is reported to the process that waits for it */
+	/* handle an invalid CONNECT or REPLY, too: a process waits for its result */
 	if (!sci_message_is_sane(body)) {
 		sci_count(p->adapter, SCI_COUNT_CTRL_BAD, 1);
 		if (msg->type != SCI_MSG_CONNECT && msg->type != SCI_MSG_REPLY)

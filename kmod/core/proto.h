@@ -14,17 +14,17 @@
  *	CONNECT(id, credentials)     ->
  *	                             <-    REPLY(status, handle, base, length)
  *	DISCONNECT(handle)           ->                   orderly, or died
- *	                             <-    LEFT(handle)   it counts no more
- *	                             <-    NOTIFY(handle) please disconnect
- *	                             <-    CUT(handle)    you are disconnected
- *	CUT_ACK(handle)              ->                   its maps are revoked
+ *	                             <-    LEFT(handle)   the importer was removed
+ *	                             <-    NOTIFY(handle) the importer shall disconnect
+ *	                             <-    CUT(handle)    the importer is cut off
+ *	CUT_ACK(handle)              ->                   the importer's maps are revoked
  *
  * Interrupts use the same messages, and CONNECT has their number. TRIGGER(handle) is a trigger.
  * A trigger with data is DATA(handle, total) with as many bytes as fit, and MORE with the rest;
  * DATA_REPLY ends it.
  *
- * A kernel believes ids of users and SCI_MSG_OVERRIDES of other kernels, as NFS with sec=sys
- * does. It trusts them in nothing else.
+ * A kernel trusts the user and group ids and SCI_MSG_OVERRIDES that other kernels send, as NFS
+ * with sec=sys does. It trusts other kernels in nothing else.
  */
 #ifndef SCI_PROTO_H
 #define SCI_PROTO_H
@@ -50,7 +50,7 @@ enum sci_message_type {
 	SCI_MSG_LEFT,
 };
 
-/* struct sci_msg_connect.kind */
+/* Kinds of objects that a client connects to: struct sci_msg_connect.kind */
 enum sci_connect_kind {
 	SCI_KIND_SEGMENT,
 	SCI_KIND_INTR,
@@ -105,7 +105,7 @@ static_assert(sizeof(struct sci_msg_simple) == SCI_MESSAGE_SIZE);
 
 struct sci_msg_data {
 	u8 type;			/* DATA or MORE */
-	u8 bytes;			/* in .data */
+	u8 bytes;			/* number of bytes in .data */
 	__le16 cookie;			/* DATA: repeated in the reply */
 	__le32 handle;
 	__le32 total;			/* DATA: bytes of the whole trigger */
@@ -113,7 +113,7 @@ struct sci_msg_data {
 };
 static_assert(sizeof(struct sci_msg_data) == SCI_MESSAGE_SIZE);
 
-/* Errors of replies. They have numbers of their own, since errno differs between machines. */
+/* Errors of replies. They have their own numbers, since errno differs between architectures. */
 enum sci_proto_error {
 	SCI_PROTO_OK,
 	SCI_PROTO_NOENT,

@@ -116,19 +116,19 @@ static void adapter_kill_objects(struct sci_adapter *a)
 			obj->ops->kill(obj);
 		wake_up_all(&obj->wait);
 	}
-	/* revoke last: errors up to here have been counted */
+	/* revoke the barrier page last: until then users see the errors of killed objects */
 	sci_barrier_revoke(a);
 	mutex_unlock(&a->lock);
 }
 
 void sci_adapter_unregister(struct sci_adapter *a)
 {
-	/* A store barrier that is refused counts as an error: users must see it. */
+	/* Store barriers are refused from now on: users must see an error. */
 	sci_adapter_error(a, false);
 	WRITE_ONCE(a->dead, true);
 	sci_adapter_set_link(a, false);
-	adapter_wake_all(a); /* waiters look at the link: it may have been down */
-	/* from here on no system call is inside, and none enters */
+	adapter_wake_all(a); /* set_link() wakes no waiter if the link was down */
+	/* after this, no system call is inside the adapter, and none enters */
 	synchronize_srcu(&a->srcu);
 	adapter_kill_objects(a);
 	flush_work(&a->retire_work);
@@ -143,7 +143,7 @@ void sci_adapter_unregister(struct sci_adapter *a)
 }
 EXPORT_SYMBOL_GPL(sci_adapter_unregister);
 
-/* ---- what drivers report ---- */
+/* ---- reports of drivers ---- */
 
 void sci_adapter_receive(struct sci_adapter *a, u32 node, const void *packet)
 {
@@ -203,7 +203,7 @@ static void adapter_link_account(struct sci_adapter *a, bool up)
 void sci_adapter_set_link(struct sci_adapter *a, bool up)
 {
 	mutex_lock(&a->lock);
-	/* under the lock: unregister() marks the adapter dead and takes the link down */
+	/* test under the lock: unregister() marks the adapter dead, then takes the link down */
 	up = up && !sci_adapter_is_dead(a);
 	if (up == a->link_up) {
 		mutex_unlock(&a->lock);
@@ -232,7 +232,7 @@ static int __init sci_init(void)
 
 	BUILD_BUG_ON(sizeof(struct sci_status_page) > PAGE_SIZE);
 	BUILD_BUG_ON(sizeof(struct sci_status_page) != 2 * 64);
-	/* the offsets of pages must differ with any page size */
+	/* the SCI_MMAP_ offsets must be different pages with any page size */
 	BUILD_BUG_ON(SCI_MMAP_STEP % PAGE_SIZE);
 	sci_object_set_ioctl(sci_ioctl);
 	ret = alloc_chrdev_region(&sci_devt, 0, SCI_ADAPTERS_MAX, "sci");

@@ -10,9 +10,9 @@
  * struct sci_remote_intr - a connected interrupt
  * @client: the connection and the file
  * @data: triggers carry bytes
- * @handle: the owner's number of the connection, for traces after its end, too
- * @reply: answer to the data under way: 0 or -errno; 1: no answer yet
- * @cookie: number of the data under way; the reply to a killed sender has another number
+ * @handle: the owner's handle of the connection, for traces after its end, too
+ * @reply: answer to the data in flight: 0 or -errno; 1: no answer yet
+ * @cookie: number of the data in flight; a late reply to a killed sender has another number
  */
 struct sci_remote_intr {
 	struct sci_client client;

@@ -54,8 +54,8 @@ void sci_retire_call(struct sci_adapter *a, struct sci_retired_call *call);
 /**
  * sci_retire_flush() - wait until the adapter has taken back all retired entries
  *
- * The call does nothing in a kernel thread, which has other work. It waits for all retired
- * objects, so call it only if that is needed.
+ * The call does nothing in a kernel thread, which must not block for long. It waits for all
+ * retired entries, so call it only if that is needed.
  *
  * Context: no locks of the core are held; mmap_lock may be.
  * Return: whether there was something to wait for.

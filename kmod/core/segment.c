@@ -64,7 +64,7 @@ static void segment_hide(struct sci_segment *s)
 	s->exposed = NULL;
 }
 
-/* Hide a segment that no importer is connected to, or may connect to. */
+/* Hide a segment that has no importers and accepts none. */
 static void segment_hide_unused(struct sci_segment *s)
 {
 	if (!(s->state & SCI_SEGMENT_STATE_EXPORTED) &&
@@ -85,7 +85,7 @@ static void segment_remove(struct sci_segment *s, enum sci_ev_type type)
 	sci_group_leave(s);
 	segment_cut_importers(s, type == SCI_EV_LOST, false);
 	sci_exporter_end(&s->exporter);
-	/* no acknowledgment will be reported to the waiter any more */
+	/* segment_force() gets no more acknowledgments: end its wait */
 	WRITE_ONCE(s->cutting, 0);
 	wake_up_all(&s->obj.wait);
 	segment_drop_attached(s, type);
@@ -131,9 +131,9 @@ static int segment_backing_release(struct inode *inode, struct file *file)
 }
 
 /*
- * Operations of the file that backs the maps of a segment.  The file keeps the
- * memory, and nothing else of the segment: see sci_vma_set_backing().  One file is
- * enough, for these maps are never revoked.
+ * Operations of the file that backs the maps of a segment.  The file keeps only the
+ * memory of the segment: see sci_vma_set_backing().  One file is enough for all maps,
+ * because these maps are never revoked.
  */
 static const struct file_operations local_fops = {
 	.owner = THIS_MODULE,
@@ -280,9 +280,9 @@ static const struct sci_object_ops segment_ops = {
 /*
  * ---- sysfs: segmentID/ ----
  *
- * A segment with an id is a device of no class and no bus: user space is not
- * told when one comes or goes.  Nothing here takes adapter->lock: removing the
- * files waits, under that lock, for those who read them.
+ * A segment with an id is a device without class and bus, so that its creation and
+ * removal send no uevents.  The functions below do not take adapter->lock:
+ * device_del() waits under that lock for readers of the files.
  */
 
 #define SEGMENT_SHOW(_name, _fmt, _value)				\
@@ -302,7 +302,7 @@ static const char *memory_word(const struct sci_segment *s)
 	return READ_ONCE(s->pages) ? "registered" : "empty";
 }
 
-/* Return the owner's uid as the reader's user namespace names it. */
+/* Return the owner's uid in the reader's user namespace. */
 static uid_t segment_owner_for_reader(const struct sci_segment *s)
 {
 	return from_kuid_munged(current_user_ns(),
@@ -453,7 +453,7 @@ static int segment_memory(struct sci_segment *s)
 	return s->flags & SCI_SEGMENT_BROADCAST ? sci_group_join(s) : 0;
 }
 
-/* Build a segment. The id is taken first: nothing was allocated yet if it is in use. */
+/* Build a segment. Take the id first, so that an id in use costs no allocation of memory. */
 static int segment_build(struct sci_segment *s, u32 id)
 {
 	struct sci_adapter *a = s->obj.adapter;
@@ -565,7 +565,7 @@ int sci_segment_attach(struct sci_object *obj, void *cmd,
 
 /* ---- calls on a segment ---- */
 
-/* Return whether an importer or another process may use the segment. */
+/* Return 0 if importers and other processes may use the segment, else -errno. */
 static int segment_check_usable(struct sci_segment *s)
 {
 	lockdep_assert_held(&s->obj.adapter->lock);
@@ -709,7 +709,7 @@ int sci_segment_export(struct sci_object *obj, void *cmd,
 	struct sci_segment *s = sci_segment_of(obj);
 	int ret = segment_export_locked(s);
 
-	/* segments that were hidden just now may still hold slots */
+	/* segments that were hidden just now may still hold entries of the export table */
 	if (ret == -ENOSPC && sci_retire_flush(obj->adapter))
 		ret = segment_export_locked(s);
 	return ret;
@@ -733,8 +733,8 @@ static int segment_unexport(struct sci_segment *s, u32 how)
 }
 
 /*
- * Importers have time to disconnect by themselves: their stores do not fail then.
- * An importer whose link is down, or whose kernel does not answer, loses access in any case.
+ * Wait until the importers have acknowledged CUT: their stores do not fail then.  Importers
+ * that do not answer in time, or whose link is down, lose access in any case.
  */
 static int segment_force(struct sci_segment *s)
 {
@@ -821,7 +821,7 @@ static struct sci_exporter *segment_accept(struct sci_adapter *a,
 	s = xa_load(&a->segments, le32_to_cpu(msg->id));
 	if (!s || !(s->state & SCI_SEGMENT_STATE_EXPORTED))
 		return ERR_PTR(-ENOENT);
-	/* a group member has only the group's name, unless it also has its own */
+	/* clients connect to a member as SCI_KIND_GROUP, or directly if it is UNICAST */
 	if (msg->kind == SCI_KIND_GROUP ?
 	    !(s->flags & SCI_SEGMENT_BROADCAST) :
 	    (s->flags & (SCI_SEGMENT_BROADCAST | SCI_SEGMENT_UNICAST)) ==
@@ -847,7 +847,7 @@ static void segment_importer_count(struct sci_server *server,
 	u32 node = server->conn.peer->node;
 
 	lockdep_assert_held(&s->obj.adapter->lock);
-	/* importers of the group do not belong to this member alone */
+	/* an importer of the group is not an importer of this member alone */
 	if (server->kind == SCI_KIND_SEGMENT)
 		s->importers += type == SCI_EV_CONNECT ? 1 : -1;
 	trace_sci_importer_state(s->obj.adapter, node, s->id, what);

@@ -23,16 +23,16 @@ struct sci_group;
  * @pid: process that created it
  * @numa_node: node that the creator asked for
  * @length: bytes
- * @pages: the segment's memory; NULL: EMPTY and none registered yet
+ * @pages: the segment's memory; NULL: EMPTY, and no memory was registered yet
  * @backing: file that backs maps of @pages; NULL: no process has mapped it yet
  * @state: enum sci_segment_state, under adapter->lock; sysfs reads it without the lock
- * @base: address at which other nodes reach it, while @exposed
- * @exposed: the exposure, by which other nodes reach it; NULL: none
- * @exporter: the end of connections of importers
+ * @base: result of sci_adapter_ops.expose(), valid while @exposed
+ * @exposed: the exposure, through which other nodes reach @pages; NULL: none
+ * @exporter: the servers of the segment's importers
  * @importers: number of importers that are not cut off
  * @cutting: number of importers that are cut off, and have not acknowledged it
- * @attached: segments of processes that attached it
- * @creator: the created segment, if this one is attached; NULL: it is gone
+ * @attached: list of segments that are attached to this one
+ * @creator: attached segment: the created segment; NULL: that segment has ended
  * @attach_link: entry in creator->attached
  * @group: BROADCAST: its group
  * @group_link: entry in group->exported
@@ -83,7 +83,7 @@ static inline struct sci_segment *sci_segment_of(struct sci_object *obj)
 	return container_of(obj, struct sci_segment, obj);
 }
 
-/* Return whether the creator has gone. Processes that are attached may still use the segment. */
+/* Return whether a created segment has ended. Attached segments stay usable after its end. */
 static inline bool sci_segment_is_removed(struct sci_segment *s)
 {
 	return (READ_ONCE(s->state) & (SCI_SEGMENT_STATE_REMOVED |

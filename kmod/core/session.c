@@ -36,27 +36,27 @@ static void session_set_state(struct sci_session *s,
 
 /* ---- tags ---- */
 
-/* Return the tag after @tag. All numbers but 0 occur before one comes again. */
+/* Return the tag after @tag. All numbers but 0 occur before a tag repeats. */
 static u32 session_tag_after(u32 tag)
 {
 	tag += 0x9e3779b9;
 	return tag ?: 0x9e3779b9;
 }
 
-/* Return the id of a session: it differs if either tag does, and between the two directions. */
+/* Return the id of packets of a session. It depends on both tags and on the direction. */
 static u32 session_id(u32 sender, u32 receiver)
 {
 	return sender * 0x85ebca6b + rol32(receiver * 0xc2b2ae35, 16);
 }
 
-/* ---- what is expected from the other node ---- */
+/* ---- packets expected from the other node ---- */
 
 static bool session_has_messages(const struct sci_session *s)
 {
 	return !list_empty(&s->sent) || !list_empty(&s->waiting);
 }
 
-/* Return whether the end of the session would have to be reported. */
+/* Return whether an end of the session has to be reported. */
 static bool session_is_needed(const struct sci_session *s)
 {
 	return s->watched || session_has_messages(s);
@@ -76,7 +76,7 @@ static u64 session_silent_since(const struct sci_session *s)
 	return max(s->heard, s->since);
 }
 
-/* Return when the other node is gone if it remains silent. */
+/* Return when the other node counts as dead if it remains silent. */
 static u64 session_gone_at(const struct sci_session *s)
 {
 	bool known = s->state == SCI_SESSION_UP && s->proven;
@@ -85,7 +85,7 @@ static u64 session_gone_at(const struct sci_session *s)
 	       (known ? s->times.dead : s->times.connect);
 }
 
-/* Note that the session begins to matter: the silence before does not count. */
+/* Note that the session is needed from now on: earlier silence does not count. */
 static void session_begin_need(struct sci_session *s, u64 now)
 {
 	if (!session_is_needed(s))
@@ -93,9 +93,9 @@ static void session_begin_need(struct sci_session *s, u64 now)
 }
 
 /*
- * Note that the session does not matter any more: silence is ignored, and the other node is not
- * asked. The session stays: if it ended now, without a report, its messages could be taken
- * again in the next session.
+ * Note that the session is not needed any more: silence is ignored, and no PING is sent. The
+ * session stays up: if it ended now, without a report, its messages could be taken again in the
+ * next session.
  */
 static void session_end_need(struct sci_session *s)
 {
@@ -148,7 +148,7 @@ static void session_send_answer(struct sci_session *s, u32 from, u32 to,
 	session_transmit(s, &p, SCI_PACKET_ANSWER, again);
 }
 
-/* Send a packet of the session. Each acknowledges all messages received so far. */
+/* Send a packet of the session. Each packet acknowledges all messages received so far. */
 static void session_send_in_session(struct sci_session *s, u8 type,
 				    const struct sci_message *m, bool again)
 {
@@ -238,8 +238,8 @@ static void session_hello(struct sci_session *s, u64 now)
 }
 
 /*
- * The other node has answered the next tag: begin a session. Messages under way in a
- * session that is replaced without a report go with this one.
+ * The other node has answered the next tag: begin a session. Unacknowledged messages of a
+ * session that is replaced without a report are sent again in the new one.
  */
 static void session_begin(struct sci_session *s, u32 peer, u64 now)
 {
@@ -265,7 +265,7 @@ static void session_begin(struct sci_session *s, u32 peer, u64 now)
 
 /*
  * End the session. Its messages are not delivered any more. The next tag remains, since
- * the other node may know it already.
+ * the other node may have received it already.
  */
 static void session_end(struct sci_session *s, int error)
 {
@@ -348,8 +348,8 @@ bool sci_packet_valid(const struct sci_packet *p)
 }
 
 /*
- * The HELLO may be from an earlier life of the node: answer it, and do no more. If the
- * session is with this very sender, answer with its tag: the sender may have missed it.
+ * Answer a HELLO, and change no state: the HELLO may be from an earlier life of the node. If
+ * the session is with its sender, send the session's tag again: the sender may not have it.
  */
 static int session_receive_hello(struct sci_session *s,
 				 const struct sci_packet *p)
@@ -433,7 +433,7 @@ static int session_receive_in_session(struct sci_session *s,
 	if (p->type == SCI_PACKET_DATA && ahead >= SCI_SESSION_WINDOW)
 		return -EBADMSG;
 	session_was_heard(s, now);
-	/* first send the messages that waited for room: they carry an ACK themselves */
+	/* first send the messages that waited for room in the window: they carry an ACK */
 	session_acknowledged(s, max(acked, 0), now);
 	switch (p->type) {
 	case SCI_PACKET_DATA:
@@ -450,9 +450,9 @@ static int session_receive_in_session(struct sci_session *s,
 }
 
 /*
- * Answer a packet of another session. If the other node still believes in that session, a HELLO
- * tells it the truth; or the ANSWER with which this session began, if it missed that. If the
- * packet is old, the answer does no harm.
+ * Answer a packet of another session, which the other node may still use. Without a session, a
+ * HELLO starts a handshake that ends it. In a new session, repeat the ANSWER with which the
+ * session began: the other node may not have it. If the packet is old, the answer does no harm.
  */
 static int session_receive_stray(struct sci_session *s,
 				 const struct sci_packet *p)
@@ -501,7 +501,7 @@ void sci_session_settle(struct sci_session *s)
 	session_end_need(s);
 }
 
-/* ---- what users and time do ---- */
+/* ---- calls of users, and time ---- */
 
 void sci_session_post(struct sci_session *s, struct sci_message *m, u64 now)
 {

@@ -9,7 +9,7 @@
  * a window, retransmission and heartbeats.  A generation, which is a random number
  * for each life of a peer, distinguishes a node that came back from its earlier life.
  *
- * This half is a pure state machine: no clock, no lock, no I/O.  The caller serializes
+ * A session is a pure state machine: no clock, no lock, no I/O.  The caller serializes
  * calls, passes the time in, and transmits packets.  peer.c is that caller, and
  * session_test.c is another.
  *
@@ -27,15 +27,15 @@
  * packets that come back to their sender, do not match.
  *
  * If an ANSWER to the next tag arrives while a session is up, the other node has begun a
- * new life, or has given this node up.  The session ends, and the layer above is told
- * before any message of the next session is taken.  There is one exception: if no
- * connection needs the session, or no packet of it has arrived since one needs it, the new
+ * new life, or has given this node up.  The session ends, and the layer above gets a
+ * report before any message of the next session is taken.  There is one exception: if the
+ * session is not needed, or no packet of it has arrived since it is needed, the new
  * session replaces it silently and takes over its messages.  So a node may restart
- * unnoticed while there is no connection with it.  If this node knows nothing of a
- * session that the other node uses, its HELLO tells the other node so.
+ * unnoticed while there is no connection with it.  If a node without a session receives
+ * a packet of one, it sends a HELLO.  The handshake then ends the session of the sender.
  *
- * A node that is silent while this node expects packets from it is gone.  Silence does
- * not count while the link is down, or while this machine was too busy to look.
+ * A node that is silent while this node expects packets from it counts as dead.  Silence
+ * does not count while the link is down, or while this machine was too busy to poll.
  */
 #ifndef SCI_SESSION_H
 #define SCI_SESSION_H
@@ -51,7 +51,7 @@
 #define SCI_SESSION_WINDOW	32	/* unacknowledged messages at most */
 #define SCI_SESSION_NEVER	U64_MAX	/* a time */
 
-/* Sequence numbers start here, so that each session soon sees them wrap. */
+/* Sequence numbers start shortly before they wrap, so that each session tests the wrap. */
 #define SCI_SESSION_FIRST	((u32)-64)
 
 enum sci_packet_type {
@@ -60,7 +60,7 @@ enum sci_packet_type {
 	SCI_PACKET_DATA,	/* a message */
 	SCI_PACKET_ACK,
 	SCI_PACKET_PING,	/* asks for an ACK */
-	SCI_PACKET_BYE,		/* the sender's adapter goes away */
+	SCI_PACKET_BYE,		/* the sender's adapter is removed */
 };
 
 /**
@@ -94,15 +94,15 @@ struct sci_packet {
 static_assert(sizeof(struct sci_packet) == 16 + SCI_MESSAGE_SIZE);
 
 /**
- * struct sci_message - one message on its way
+ * struct sci_message - a message to another node
  * @link: entry in a queue of the session; poisoned or empty if it is in none
- * @done: called when it was acknowledged, or never will be; may free it.
+ * @done: called when the message was acknowledged or given up; may free it.
  *	Called under the session's serialization: must not call the session,
- *	and takes no lock that others hold when they post.
- * @seq: the session's
+ *	and must not take a lock that a caller of sci_session_post() may hold.
+ * @seq: sequence number, which the session sets
  * @body: the body of the packet
  *
- * The session owns it from post to done; embed it where sending must not fail.
+ * The session owns a message from post to done; embed it where sending must not fail.
  */
 struct sci_message {
 	struct list_head link;
@@ -113,10 +113,10 @@ struct sci_message {
 
 /**
  * enum sci_session_state - state of a session
- * @SCI_SESSION_IDLE: there is none, and nothing to say
+ * @SCI_SESSION_IDLE: there is no session, and no message waits for one
  * @SCI_SESSION_HELLO: waiting for an ANSWER
- * @SCI_SESSION_UP: there is one
- * @SCI_SESSION_GONE: it has ended; nothing is sent or taken until
+ * @SCI_SESSION_UP: the session is established
+ * @SCI_SESSION_GONE: the session has ended; no packet is sent or taken until
  *	sci_session_revive()
  * @SCI_SESSION_CLOSED: the session has ended and does not start again
  */
@@ -130,11 +130,11 @@ enum sci_session_state {
 
 /**
  * struct sci_session_times - times of a session, in ns
- * @retry: first retransmission; each later one takes twice as long
- * @retry_max: ... but not longer than this
+ * @retry: time until the first retransmission; the interval doubles with each retry
+ * @retry_max: longest interval between retransmissions
  * @heartbeat: silence of a watched node before a PING
- * @connect: silence after which a node that has not yet answered is gone
- * @dead: ... that has answered is gone
+ * @connect: silence after which a node that has not yet answered counts as dead
+ * @dead: silence after which a node that has answered counts as dead
  */
 struct sci_session_times {
 	u64 retry;
@@ -148,10 +148,10 @@ struct sci_session;
 
 /**
  * struct sci_session_ops - operations of the caller
- * @send: transmits a packet; must not call the session.  -EHOSTUNREACH: there can be no
- *	such node, which ends the session at the next tick; after other errors the
+ * @send: transmits a packet; must not call the session.  -EHOSTUNREACH: no such node
+ *	exists, which ends the session at the next tick; after other errors the
  *	packet counts as lost.  @again: the packet was sent before.
- * @changed: the state is not @old any more; must not call the session
+ * @changed: called when the state has changed from @old; must not call the session
  */
 struct sci_session_ops {
 	int (*send)(struct sci_session *s, const struct sci_packet *packet,
@@ -165,24 +165,25 @@ struct sci_session_ops {
  * @times: the timeouts
  * @state: may be read at any time
  * @error: reason of SCI_SESSION_GONE, -errno
- * @watched: a connection needs to know when the other node goes
- * @proven: a packet has arrived in this session while it is watched, or made it watched
- * @probing: a PING waits for any packet
+ * @watched: a connection needs a report if the other node is lost
+ * @proven: a packet of this session has arrived since the session is needed, or has
+ *	caused the need
+ * @probing: a PING was sent, and no packet has arrived since then
  * @ack_due: a packet has arrived that needs an acknowledgment
  * @paused: the link is down
  * @unreachable: send() has reported that there is no such node
  * @own: this node's tag in this session
  * @next: this node's tag in the next session
  * @peer: the other side's tag; may be read at any time
- * @tx_id: sci_packet.session of sent packets
- * @rx_id: ... of received packets
+ * @tx_id: value of sci_packet.session in sent packets
+ * @rx_id: value of sci_packet.session in received packets
  * @tx_seq: number of the next message to be sent for the first time
  * @rx_seq: number of the next message to be taken
  * @received: bit i: message rx_seq + i is in @ring
  * @nr_sent: entries of @sent
- * @sent: messages on their way, in order
+ * @sent: messages sent and not acknowledged, in order
  * @waiting: messages not sent yet, in order
- * @nr_messages: number of messages in both; may be read at any time
+ * @nr_messages: number of messages in @sent and @waiting; may be read at any time
  * @heard: time of the last packet of this session, 0: none; may be read at any time
  * @since: time from which silence counts
  * @retry_at: time to send unanswered messages again
@@ -223,8 +224,8 @@ static_assert(SCI_SESSION_WINDOW <= 8 * sizeof_field(struct sci_session,
 						     received));
 
 /**
- * sci_session_init() - begin in SCI_SESSION_IDLE
- * @generation: a random number, another one in each life
+ * sci_session_init() - initialize a session in state SCI_SESSION_IDLE
+ * @generation: a random number, another one in each life of this node
  */
 void sci_session_init(struct sci_session *s, const struct sci_session_ops *ops,
 		      const struct sci_session_times *times, u32 generation);
@@ -235,7 +236,7 @@ bool sci_packet_valid(const struct sci_packet *p);
 /**
  * sci_session_post() - send a message
  *
- * Set up a session if there is none. If it is closed, call @m->done() at once.
+ * Set up a session if there is none. If the session is closed, call @m->done() at once.
  */
 void sci_session_post(struct sci_session *s, struct sci_message *m, u64 now);
 
@@ -261,17 +262,17 @@ bool sci_session_take(struct sci_session *s, void *body);
 
 /*
  * Acknowledge the messages that were received and handled, unless a message that
- * was posted since has done so.
+ * was sent since then has acknowledged them.
  */
 void sci_session_settle(struct sci_session *s);
 
-/* Set whether the end of the other node would have to be reported. */
+/* Set whether a connection needs a report if the other node is lost. */
 void sci_session_watch(struct sci_session *s, bool watched, u64 now);
 
 /*
- * Handle a packet that came back: there is no such node.  A node that has never answered is
- * given up.  A node that has answered may be back in a moment; otherwise a timeout
- * ends its session.
+ * Handle a packet that came back: there is no such node.  A node that has not answered yet is
+ * given up.  A node that has answered may come back soon; otherwise a timeout ends its
+ * session.
  */
 void sci_session_returned(struct sci_session *s);
 
@@ -289,8 +290,8 @@ void sci_session_pause(struct sci_session *s);
 void sci_session_resume(struct sci_session *s, u64 now);
 
 /*
- * Leave SCI_SESSION_GONE after all users were told. Messages that were posted meanwhile get a
- * new session.
+ * Leave SCI_SESSION_GONE after the end was reported to all users. Messages that were posted
+ * meanwhile get a new session.
  */
 void sci_session_revive(struct sci_session *s, u64 now);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
 /*
- * Sessions over a network that loses, doubles and reorders, in simulated time.
+ * Sessions over a network that loses, doubles and reorders packets, in simulated time.
  *
  * The test checks the messages that a node takes: all messages that were posted since the last
  * end of a session, in order, once; no message of an earlier life; and none of a new life
@@ -48,12 +48,12 @@ struct node {
 	u32 epoch;
 	u32 posted;
 	u32 done;
-	u32 taken;		/* messages taken in this life, or since clear() */
+	u32 taken;		/* messages taken in this life, or since a test cleared it */
 	u32 told;		/* ends of sessions that were reported */
-	u32 replies;		/* messages to post for each message taken, once */
+	u32 replies;		/* number of taken messages that the node still replies to */
 	struct body last;
 	bool fresh;		/* an end was reported since @last, or nothing was taken yet */
-	bool careless;		/* the session was not watched all the time since @last */
+	bool careless;		/* the session was not always watched since @last */
 	bool joins;		/* the next message makes the node watch the session */
 	struct post posts[MESSAGES];
 };
@@ -71,9 +71,9 @@ struct net {
 	u32 loss;		/* lost packets per thousand */
 	u32 dup;		/* doubled packets per thousand */
 	u64 jitter;		/* ns */
-	u64 drop_mask;		/* which of the first 64 packets are lost */
+	u64 drop_mask;		/* bit i: packet i of the first 64 packets is lost */
 	bool cut;
-	bool nobody;		/* send() says that there is no such node */
+	bool nobody;		/* send() reports that there is no such node */
 	bool taping;
 	u32 sent;
 	u32 resent;
@@ -196,7 +196,7 @@ static void node_start(struct node *n, const struct sci_session_times *times)
 			 prandom_u32_state(&n->net->rnd));
 }
 
-/* Restart a node as if its power was cut for a moment. */
+/* Restart a node as after a power failure. */
 static void node_restart(struct node *n)
 {
 	struct sci_session_times times = n->s.times;
@@ -366,7 +366,7 @@ static void net_run(struct net *net, u64 ns)
 	net->now = until;
 }
 
-/* Run until nothing is outstanding. Return false if that takes longer than @ns. */
+/* Run until all messages are done. Return false if that takes longer than @ns. */
 static bool net_quiet(struct net *net, u64 ns)
 {
 	u64 until = net->now + ns;
@@ -395,7 +395,7 @@ static struct net *net_create(struct kunit *test,
 	return net;
 }
 
-/* Make two nodes with a session that both watch. */
+/* Make two nodes with a session that both nodes watch. */
 static struct net *net_up(struct kunit *test)
 {
 	struct net *net = net_create(test, &usual);
@@ -439,7 +439,7 @@ static void net_traffic(struct net *net, int rounds)
 	expect_all(net);
 }
 
-/* ---- what networks do ---- */
+/* ---- faults of networks ---- */
 
 static void test_in_order(struct kunit *test)
 {
@@ -479,7 +479,7 @@ static void test_reordering(struct kunit *test)
 
 	net->jitter = 2 * NSEC_PER_MSEC;
 	net_traffic(net, 10);
-	/* packets may be later than retransmissions */
+	/* packets may arrive after their retransmissions */
 	net->jitter = 100 * NSEC_PER_MSEC;
 	net_traffic(net, 10);
 }
@@ -494,7 +494,7 @@ static void test_everything(struct kunit *test)
 	net_traffic(net, 10);
 }
 
-/* Check that neither side is ever ahead by more than a window. */
+/* Check that a node has at most one window of unacknowledged messages. */
 static void test_window(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -509,7 +509,7 @@ static void test_window(struct kunit *test)
 	expect_all(net);
 }
 
-/* Check that one message and its answer need no further packets. */
+/* Check that a message and its reply need only one more packet, an ACK. */
 static void test_economy(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -557,7 +557,7 @@ static void test_simultaneous(struct kunit *test)
 	expect_all(net);
 }
 
-/* Lose any of the first ten packets. */
+/* Lose each combination of the first ten packets. */
 static void test_lost_handshakes(struct kunit *test)
 {
 	struct net *net = net_create(test, &patient);
@@ -589,7 +589,7 @@ static void test_nobody_answers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->told, 1u);
 	KUNIT_EXPECT_EQ(test, a->done, 5u);
 	KUNIT_EXPECT_EQ(test, sci_session_deadline(&a->s), SCI_SESSION_NEVER);
-	/* the earlier error has no effect any more */
+	/* the earlier error does not affect the next message */
 	net->cut = false;
 	node_post(a);
 	KUNIT_EXPECT_TRUE(test, net_quiet(net, NSEC_PER_SEC));
@@ -623,7 +623,7 @@ static void test_no_such_node_any_more(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->told, 1u);
 }
 
-/* Let the adapter report later that a packet came back. */
+/* Report that a packet came back, some time after it was sent. */
 static void test_returned(struct kunit *test)
 {
 	struct net *net = net_create(test, &usual);
@@ -639,7 +639,7 @@ static void test_returned(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->told, 1u);
 }
 
-/* Check that a session waits for a node that has answered, as after any loss. */
+/* Check that a returned packet of a session that is up counts only as a lost packet. */
 static void test_returned_while_up(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -653,7 +653,7 @@ static void test_returned_while_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->told, 0u);
 }
 
-/* Check that a new life of the other node counts even while the link is down. */
+/* Check that a new life of the other node ends the session even while the link is down. */
 static void test_lost(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -700,7 +700,7 @@ static void test_quiet(struct kunit *test)
 	sent = net->sent;
 	net_run(net, 1000 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, net->sent, sent);
-	/* the other node may be away for long */
+	/* the session still works after a long silence */
 	net_traffic(net, 1);
 }
 
@@ -718,7 +718,7 @@ static void test_link_pause(struct kunit *test)
 	net->cut = false;
 	sci_session_resume(&a->s, net->now);
 	sci_session_resume(&b->s, net->now);
-	/* the packet comes at once, not when the backoff ends */
+	/* the packets are sent again at once, not when the backoff ends */
 	KUNIT_EXPECT_TRUE(test, net_quiet(net, 5 * NSEC_PER_MSEC));
 	expect_all(net);
 }
@@ -764,11 +764,11 @@ static void test_bye(struct kunit *test)
 	net_run(net, NSEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, b->told, 1u);
 	KUNIT_EXPECT_EQ(test, (int)b->s.state, SCI_SESSION_IDLE);
-	/* messages are done, though they were not sent */
+	/* post() to a closed session calls done() */
 	node_post(a);
 	KUNIT_EXPECT_EQ(test, a->done, a->posted);
 
-	/* in the next life the same farewell means nothing */
+	/* in the next life the BYE of the earlier life is ignored */
 	node_restart(a);
 	node_watch(a, true);
 	node_post(a);
@@ -796,7 +796,7 @@ static void test_close(struct kunit *test)
 
 /* ---- lives ---- */
 
-/* Restart @b in any state: @a must notice it, and both must continue. */
+/* Restart a node at a random time: the other node must report the end of the session. */
 static void restart_in_use(struct net *net)
 {
 	struct node *a = &net->nodes[0], *b = &net->nodes[1];
@@ -826,7 +826,7 @@ static void test_restart_up(struct kunit *test)
 		struct net *net = net_up(test);
 		struct node *a = &net->nodes[0], *b = &net->nodes[1];
 
-		/* a node that sends nothing may not notice the new life */
+		/* both nodes send here: a node that sends nothing may not notice a new life */
 		restart_in_use(net);
 		node_watch(a, true);
 		node_watch(b, true);
@@ -835,7 +835,7 @@ static void test_restart_up(struct kunit *test)
 	}
 }
 
-/* Check that a node that comes back is noticed at once, no matter which node sends first. */
+/* Check that a restart is noticed at once, no matter which node sends first. */
 static void test_restart_noticed(struct kunit *test)
 {
 	int speaker;
@@ -887,7 +887,7 @@ static void test_restart_gone(struct kunit *test)
 		else
 			node_receive(b, &f.packet);
 	}
-	/* no message of a new life is taken until all users know */
+	/* no message of a new life is taken until the end of the last life was reported */
 	node_restart(b);
 	node_post(b);
 	node_post(a);
@@ -899,7 +899,7 @@ static void test_restart_gone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->taken, 1u);
 }
 
-/* Check that messages posted while the end is reported are for the next session. */
+/* Check that messages posted while the end is reported are sent in the next session. */
 static void test_post_gone(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -927,7 +927,7 @@ static void test_post_gone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, net->nodes[1].taken, 2u);
 }
 
-/* Check that a restart is noticed, whichever packets are lost on the way. */
+/* Check that a restart is noticed, whichever of the first packets are lost. */
 static void test_restart_lost(struct kunit *test)
 {
 	int i;
@@ -949,8 +949,8 @@ static void test_restart_lost(struct kunit *test)
 }
 
 /*
- * Lose @b's ANSWER of a new session in which @b has nothing to send, while @a still believes in
- * the old session.
+ * Lose the ANSWER with which the restarted node begins a session. It has nothing to send, and
+ * the other node still uses the old session.
  */
 static void test_half_open(struct kunit *test)
 {
@@ -965,7 +965,7 @@ static void test_half_open(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->told, 1u);
 }
 
-/* Check that without a connection the next message simply arrives. */
+/* Check that messages arrive after a restart of a node that no connection watches. */
 static void test_restart_unnoticed(struct kunit *test)
 {
 	struct net *net = net_create(test, &usual);
@@ -1005,7 +1005,7 @@ static void test_restart_early(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->taken, 2u);
 }
 
-/* Check that a node that does not watch its session still knows which messages it took. */
+/* Check that a node that stops watching its session does not take a message twice. */
 static void test_careless(struct kunit *test)
 {
 	struct net *net = net_create(test, &usual);
@@ -1021,7 +1021,7 @@ static void test_careless(struct kunit *test)
 	net_run(net, usual.heartbeat + NSEC_PER_MSEC);
 	KUNIT_EXPECT_TRUE(test, b->s.probing);
 	node_watch(b, false);
-	/* the ACK of a message that comes again finds no node */
+	/* send() of the ACK for a repeated message fails: no such node */
 	net->nobody = true;
 	b->s.ack_due = true;
 	sci_session_settle(&b->s);
@@ -1034,7 +1034,7 @@ static void test_careless(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->taken, 1u);
 }
 
-/* Repeat all packets ever sent, at any time, in the next lives. */
+/* Replay packets of earlier lives at random times in the next lives. */
 static void test_replay(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -1067,7 +1067,7 @@ static void test_replay(struct kunit *test)
 	expect_all(net);
 }
 
-/* Repeat all packets in the same lives, after the nodes had lost each other. */
+/* Replay all packets in the same lives, after both nodes have reported the end of the session. */
 static void test_replay_same_life(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -1159,7 +1159,7 @@ static void test_out_of_window(struct kunit *test)
 	p.ack = cpu_to_le32(a->s.tx_seq + 1);
 	KUNIT_EXPECT_EQ(test, node_receive(a, &p), -EBADMSG);
 	KUNIT_EXPECT_EQ(test, a->s.received, 0u);
-	/* inside the window, but the message before it is missing */
+	/* the packet is inside the window, but the message before it is missing */
 	p.seq = cpu_to_le32(a->s.rx_seq + SCI_SESSION_WINDOW - 1);
 	p.ack = cpu_to_le32(a->s.tx_seq);
 	KUNIT_EXPECT_EQ(test, node_receive(a, &p), 0);
@@ -1170,7 +1170,7 @@ static void test_out_of_window(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, node_receive(a, &p), -ESTALE);
 }
 
-/* Make a random packet; each further kind is more like a valid one. */
+/* Make a random packet; the larger the random number sense, the more fields are valid. */
 static void net_garbage(struct net *net, struct sci_packet *p)
 {
 	u32 sense = rnd_below(net, 5);
@@ -1231,7 +1231,7 @@ static void test_garbage(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, net->nodes[1].taken, 2u);
 }
 
-/* Let a node with the right tag send nonsense. */
+/* Receive random packets that have the id of the session. */
 static void test_traitor(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -1262,7 +1262,7 @@ static void test_traitor(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->done, a->posted);
 }
 
-/* ---- anything may happen ---- */
+/* ---- random events ---- */
 
 static void net_event(struct net *net)
 {

@@ -3,7 +3,7 @@
 /*
  * Tracepoints on every change of state: events/sci/ of tracefs.
  *
- * Each names the adapter and its node id; @peer is the other node.  @what is a
+ * Each tracepoint names the adapter and its node id; @peer is the other node.  @what is a
  * word of at most SCI_TRACE_WORD - 1 characters.
  */
 #undef TRACE_SYSTEM
@@ -19,7 +19,7 @@
 
 #define SCI_TRACE_WORD		16
 
-/* "register", "unregister", "link up", "link down" */
+/* The adapter's states: "register", "unregister", "link up", "link down". */
 TRACE_EVENT(sci_adapter_state,
 	TP_PROTO(const struct sci_adapter *a, const char *what),
 	TP_ARGS(a, what),
@@ -37,7 +37,7 @@ TRACE_EVENT(sci_adapter_state,
 		  __entry->adapter, __entry->node, __entry->what)
 );
 
-/* "create", "register", "share", "export", "unexport", "remove" */
+/* A segment's states: "create", "register", "share", "export", "unexport", "remove". */
 TRACE_EVENT(sci_segment_state,
 	TP_PROTO(const struct sci_adapter *a, u32 id, u64 length,
 		 const char *what),
@@ -114,7 +114,7 @@ TRACE_EVENT(sci_importer_state,
 		  __entry->what)
 );
 
-/* A mapping. @shared: an existing mapping shows the same memory. */
+/* An import maps memory. @shared: it uses a mapping that exists already. */
 TRACE_EVENT(sci_map,
 	TP_PROTO(const struct sci_adapter *a, u32 peer, u32 id, u64 offset,
 		 u64 length, bool shared),
@@ -143,7 +143,7 @@ TRACE_EVENT(sci_map,
 		  __entry->shared ? " shared" : "")
 );
 
-/* A mapping is removed: its last user has ended. */
+/* A mapping is removed: its last map has ended. */
 TRACE_EVENT(sci_unmap,
 	TP_PROTO(const struct sci_adapter *a, u32 peer, u64 offset,
 		 u64 length),
@@ -167,7 +167,7 @@ TRACE_EVENT(sci_unmap,
 		  __entry->offset, __entry->length)
 );
 
-/* User maps of the import, @maps of them, show private pages from now on. */
+/* All @maps maps of an import show private pages from now on. */
 TRACE_EVENT(sci_revoke,
 	TP_PROTO(const struct sci_adapter *a, u32 peer, u32 id,
 		 unsigned int maps),
@@ -191,7 +191,7 @@ TRACE_EVENT(sci_revoke,
 		  __entry->maps)
 );
 
-/* There is no room for a map of @peer's memory, which needs @entries. */
+/* The ATT has no room for a map of @peer's memory, which needs @wanted entries. */
 TRACE_EVENT(sci_att_full,
 	TP_PROTO(const struct sci_adapter *a, u32 peer, u64 wanted,
 		 u32 largest_free, u32 used),
@@ -217,7 +217,7 @@ TRACE_EVENT(sci_att_full,
 		  __entry->wanted, __entry->largest_free, __entry->used)
 );
 
-/* A local interrupt: "create", "cancel", "remove"; sci_trigger tells of triggers */
+/* A local interrupt's states: "create", "cancel", "remove"; sci_trigger traces its triggers. */
 TRACE_EVENT(sci_intr_state,
 	TP_PROTO(const struct sci_adapter *a, u32 number, bool data,
 		 const char *what),
@@ -272,7 +272,7 @@ TRACE_EVENT(sci_trigger,
 		  __entry->handle, __entry->length)
 );
 
-/* A transfer has ended: "push" or "pull"; @error is 0 or -errno */
+/* A DMA transfer has ended. @what: "push" or "pull"; @error: 0 or -errno. */
 TRACE_EVENT(sci_dma,
 	TP_PROTO(const struct sci_adapter *a, const char *what, u64 bytes,
 		 int error),
@@ -320,7 +320,7 @@ TRACE_EVENT(sci_peer_state,
 		  __entry->from, __entry->to)
 );
 
-/* A control packet; @type and @seq are the session's. */
+/* A control packet. @type and @seq: fields of its struct sci_packet. */
 TRACE_EVENT(sci_packet,
 	TP_PROTO(const struct sci_adapter *a, u32 peer, bool sent, u8 type,
 		 u32 seq),
@@ -367,7 +367,7 @@ TRACE_EVENT(sci_error,
 
 #endif
 
-/* The kernel includes this part of the header again: it must be outside of the guard. */
+/* The kernel includes this part of the header again: it must be outside of the include guard. */
 #undef TRACE_INCLUDE_PATH
 #define TRACE_INCLUDE_PATH .
 #undef TRACE_INCLUDE_FILE

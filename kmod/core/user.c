@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Limits to what one user holds of an adapter. */
+/* Limits of the objects of an adapter that one user can hold. */
 
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -24,7 +24,7 @@ MODULE_PARM_DESC(user_percent,
 		 "percent of an adapter's table entries and export slots that one user can hold (90)");
 
 /**
- * struct sci_user - a user who holds something of an adapter
+ * struct sci_user - a user who holds objects of an adapter
  * @id: user id, the index in sci_adapter.holders
  * @held: number of objects of each kind
  */

@@ -5,7 +5,7 @@
  *
  * An adapter has few connections, slots for exported segments and entries of the address
  * translation table, and all users of a machine share them. A user without CAP_SYS_RESOURCE
- * gets at most a part of each, so that some are left for other users. Connections and exports
+ * gets at most a part of each, so that the rest is left for other users. Connections and exports
  * are charged to the user who asks for them. A mapping is charged to the user whose import was
  * the first to need it.
  */
