@@ -12,7 +12,7 @@
 
 #define REPORTS_MAX	1000000		/* errors reported by one write at most */
 #define PPM		1000000
-#define HOLD_LIMIT	(30 * HZ)	/* an unmap is held back for no longer */
+#define HOLD_LIMIT	(30 * HZ)	/* longest time that an unmap is held back */
 
 bool loop_chance(struct loop_node *n, const u32 *ppm)
 {
@@ -29,8 +29,8 @@ bool loop_chance(struct loop_node *n, const u32 *ppm)
 /* ---- damaged messages ---- */
 
 /*
- * Change a byte of the message. The session's header stays valid, so the receiver's core has to
- * check the message.
+ * The functions below change bytes of a message. The session's header stays valid, so the
+ * receiver's core has to check the message.
  */
 
 static void message_set_byte(struct loop_node *n, u8 *body)
@@ -58,7 +58,7 @@ static void message_damage(struct loop_node *n, u8 *body)
 	lockdep_assert_held(&n->fault.lock);
 	do {
 		switch (prandom_u32_state(&n->fault.rnd) % 4) {
-		case 0:		/* a type, 0 and one that does not exist included */
+		case 0:		/* any type, also 0 and a type that does not exist */
 			body[0] = prandom_u32_state(&n->fault.rnd) %
 				  (SCI_MSG_LEFT + 2);
 			break;

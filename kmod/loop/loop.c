@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
 /*
- * DOC: sci_loop.ko: adapters whose cables end in this machine
+ * DOC: sci_loop.ko: virtual adapters that connect nodes in this machine
  *
- * All nodes are in one kernel, in any number: imports are the exporter's pages,
- * control packets go through a list, and remote interrupts are calls.  The module
- * is for programs without a card, and for tests: debugfs sci/sciN/fault/ loses,
- * doubles, delays and withholds control packets, damages the messages in them,
- * breaks DMA, takes the link down and reports errors; sci_loop/remove and
- * sci_loop/add remove and add nodes.
+ * All nodes are in one kernel, in any number: imports are the exporter's pages, control
+ * packets go through a list, and remote interrupts are function calls.  The module is for
+ * programs without a card, and for tests.  Files in debugfs sci/sciN/fault/ lose, double,
+ * delay and withhold control packets, damage the messages in them, break DMA, take the
+ * link down and report errors.  Files sci_loop/remove and sci_loop/add remove and add nodes.
  *
- * Nodes find each other in loop_nodes under loop_srcu.  A node that is to be
- * removed leaves the table first.  After a grace period no other node calls into
- * it any more. Readers may wait for locks of the core, so a thread that waits for readers holds
- * none of these locks: exposed memory has a lock of its own.
+ * Nodes find each other in loop_nodes under loop_srcu.  Removal of a node erases it from
+ * the table first.  After a grace period no other node calls into it any more.  Readers may
+ * wait for locks of the core, so a thread that waits for readers holds none of these locks:
+ * exposed memory has a lock of its own.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -35,8 +34,8 @@
 
 #define NODES_MAX	64
 #define ENTRIES_MAX	65536
-#define INBOX_MAX	1024		/* waiting packets at most; more are lost */
-#define STREAMS		16		/* as the later cards have */
+#define INBOX_MAX	1024		/* limit of waiting packets; later packets are lost */
+#define STREAMS		16		/* as many as newer cards have */
 #define STREAM_SIZE	128
 #define DMA_MAX		SZ_64M
 #define DMA_BURST	SZ_64K
@@ -66,9 +65,9 @@ MODULE_PARM_DESC(doorbells,
 		 "Nodes that are added from now on have remote interrupts; else these go in control packets (Y)");
 
 /**
- * struct loop_packet - control packet on its way
+ * struct loop_packet - control packet in an inbox
  * @link: entry in an inbox
- * @from: node
+ * @from: sending node
  * @data: the packet of the core
  */
 struct loop_packet {
@@ -242,7 +241,7 @@ static void loop_hide(struct sci_adapter *a, u64 base)
 	struct loop_node *n = sci_adapter_priv(a);
 	struct sci_pages *pages;
 
-	/* copies that have begun end before this gets the lock */
+	/* the lock waits for copies that have begun */
 	down_write(&n->exposed_lock);
 	pages = xa_erase(&n->exposed, base);
 	up_write(&n->exposed_lock);
@@ -561,7 +560,7 @@ err_reserved:
 	return ret;
 }
 
-/* Remove a node. Its peers and importers notice by themselves. */
+/* Remove a node. sci_adapter_unregister() sends a BYE to its peers. */
 static void loop_node_remove(struct loop_node *n)
 {
 	lockdep_assert_held(&loop_lock);

@@ -45,10 +45,10 @@ struct loop_patch {
  * @damaged: number of messages that were damaged or patched
  * @patch: change for the next message of one type
  * @last: the message sent last
- * @withhold: enum sci_message_type that never leaves, 0: none
+ * @withhold: enum sci_message_type of messages that are not sent, 0: none
  * @hold_unmap: unmap() of this node's adapter waits
  * @unmaps_held: number of calls of unmap() that wait
- * @unmap_wait: they wait here until @hold_unmap is false
+ * @unmap_wait: wait queue of @unmaps_held, until @hold_unmap is false
  * @dir: debugfs fault/
  */
 struct loop_fault {
@@ -73,11 +73,11 @@ struct loop_fault {
 /**
  * struct loop_node - a node
  * @adapter: the core's adapter
- * @link_lock: held while @link changes and the core is told
+ * @link_lock: held while @link changes and the change is reported to the core
  * @link: the link is up
- * @inbox_lock: protects the next three; leaf
- * @inbox: packets to it, oldest first
- * @inbox_count: number of messages in the inbox
+ * @inbox_lock: protects @inbox, @inbox_count and @held; leaf lock
+ * @inbox: packets to this node, oldest first
+ * @inbox_count: number of packets in @inbox
  * @held: packet that the next packet overtakes
  * @work: passes packets to the core
  * @exposed_lock: protects @exposed; held for reading while pages are copied
@@ -111,25 +111,25 @@ void loop_set_link(struct loop_node *n, bool up);
 
 /* fault.c */
 
-/* Start without faults. @seed decides when faults that are set later occur. */
+/* Initialize @n->fault without faults. @seed decides when faults occur that are set later. */
 void loop_fault_init(struct loop_node *n, u64 seed);
 
-/* Add the files of debugfs fault/ once the adapter is registered, and remove them. */
+/* Add and remove the files of debugfs fault/. Context: the adapter is registered. */
 void loop_fault_add(struct loop_node *n);
 void loop_fault_remove(struct loop_node *n);
 
 /* Return true @ppm times in a million. */
 bool loop_chance(struct loop_node *n, const u32 *ppm);
 
-/* Damage the message in @packet that @from sends, if its turn has come. */
+/* Damage the message in @packet that @from sends, if the node's faults say so. */
 void loop_damage(struct loop_node *from, struct sci_packet *packet);
 
-/* Return whether @from never sends messages such as the one in @packet. */
+/* Return whether @from withholds messages of the type of the one in @packet. */
 bool loop_withholds(struct loop_node *from, const struct sci_packet *packet);
 
 /*
- * Wait while unmaps are held back, as an adapter waits whose packets a silent node does not
- * answer.
+ * Wait while unmaps are held back. The wait simulates an adapter that waits for packets to a
+ * silent node.
  */
 void loop_unmap_hold(struct loop_node *n);
 

@@ -2,9 +2,9 @@
 /* Copyright (C) 2026 The libsci authors */
 /*
  * Control packets.  The sender stores a packet into the next slot of the receiver's
- * window, and rings. It reads nothing in the window: a packet that the receiver does not take
- * in time is overwritten, and the core sends it again. A packet is complete if its crc is
- * right.
+ * window, and rings the doorbell. It does not read the window: a packet that the receiver does
+ * not take in time is overwritten, and the core sends it again. A packet is complete if its crc
+ * is right.
  */
 
 #include <linux/crc32.h>

@@ -29,7 +29,7 @@ static void word_send(struct ntb_node *n, unsigned int i, u32 value)
 		ntb_peer_spad_write(n->ntb, NTB_PEER, i, value);
 		return;
 	}
-	/* a message that is refused is sent again at the next tick */
+	/* a message that the bridge refuses is sent again at the next tick */
 	ntb_msg_clear_sts(n->ntb, ntb_msg_outbits(n->ntb));
 	ntb_peer_msg_write(n->ntb, NTB_PEER, i, value);
 }
@@ -84,7 +84,7 @@ static void contact_new_life(struct ntb_node *n, u16 generation)
 	ntb_inbound_forget_marks(n);
 }
 
-/* Acknowledge the peer's life when nothing of the one before it is mapped here. */
+/* Acknowledge the peer's life when no memory of its earlier life is mapped any more. */
 static void contact_acknowledge(struct ntb_node *n)
 {
 	mutex_lock(&n->lock);
@@ -93,7 +93,7 @@ static void contact_acknowledge(struct ntb_node *n)
 	mutex_unlock(&n->lock);
 }
 
-/* Take the sizes of the peer's windows. */
+/* Read the sizes of the peer's windows. */
 static int contact_sizes(struct ntb_node *n)
 {
 	unsigned int w;
@@ -111,7 +111,7 @@ static int contact_sizes(struct ntb_node *n)
 	return 0;
 }
 
-/* Return whether packets and stores may go to the peer. */
+/* Advance the first contact. Return whether packets and stores may go to the peer. */
 static bool contact_advance(struct ntb_node *n)
 {
 	u32 life = word_receive(n, NTB_WORD_LIFE), state;
@@ -207,7 +207,7 @@ static void node_tick(struct work_struct *work)
 	bool up;
 	int ret;
 
-	/* link_event() queues this work again when the link is up */
+	/* ntb_on_link() queues this work again when the link is up */
 	if (!node_link_is_up(n)) {
 		node_link_down(n);
 		return;
@@ -223,7 +223,7 @@ static void node_tick(struct work_struct *work)
 	up = contact_advance(n);
 	words_send(n);
 	node_set_up(n, up);
-	/* a doorbell may have been lost with the link */
+	/* a doorbell may have been lost while the link was down */
 	queue_work(n->wq, &n->mail);
 	ntb_memory_scrub(n);
 	queue_delayed_work(n->wq, &n->tick, up ? TICK_UPKEEP : TICK_CONTACT);
@@ -326,7 +326,7 @@ static struct ntb_node *node_alloc(struct ntb_dev *ntb)
 	return NULL;
 }
 
-/* Unmask the doorbell and the messages of this driver, and no others. */
+/* Unmask only the doorbell and the messages of this driver, and enable the link. */
 static int node_listen(struct ntb_node *n)
 {
 	int ret;
@@ -384,7 +384,7 @@ err_free:
 	return ret;
 }
 
-/* Stop the node. The core can still send packets to tell the peer. */
+/* Stop the node. Until sci_adapter_unregister() returns, the core can send BYE to the peer. */
 static void node_stop(struct ntb_node *n)
 {
 	if (!n->adapter)

@@ -85,7 +85,8 @@ static int ntb_mapping_pfn(struct sci_adapter *a, struct sci_mapping *m, u64 off
 
 /*
  * Return whether all stores have arrived.  A read from the peer does not overtake the
- * stores before it; all ones: there is no link.  The bridge counts no single store.
+ * stores before it.  It returns all ones if there is no link.  The bridge does not count
+ * lost stores.
  */
 static bool ntb_stores_arrived(struct ntb_node *n)
 {

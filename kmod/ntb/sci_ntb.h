@@ -10,8 +10,8 @@
  *
  * A bridge connects two nodes.  Each has a few inbound windows: memory of its own that
  * the other node reaches through the bridge.  Segments are allocated in the inbound
- * windows, so that many share one.  An inbound window has three parts, all of them in
- * the memory of the node that owns the window:
+ * windows, so that many segments share one window.  An inbound window has three parts, all
+ * of them in the memory of the node that owns the window:
  *
  *	mail		slots for control packets to the owner (of window 0)
  *	chunks		one struct ntb_chunk for each chunk
@@ -19,19 +19,19 @@
  *
  * A node that maps a segment of the peer first marks it in the peer's window, and then
  * reads there whether the segment is still exposed.  The owner withdraws the exposure
- * first, and looks at the mark afterwards.  So the owner does not use memory again
- * while the peer has it mapped.
+ * first, and then reads the mark.  So the owner does not use memory again while the peer
+ * has it mapped.
  *
  * First contact goes through words that each node sends to the other, by scratchpads or
  * by messages: enum ntb_word.  A life of a node has a generation, a random number.
  * When a node sees another generation of its peer, it ends all connections with the
- * earlier life, and acknowledges the new one when it has nothing mapped any more.  Only
- * then does the new life open its windows.  So a store to a segment of the earlier
- * life does not reach one of the new life.
+ * earlier life, and acknowledges the new life when it has unmapped all memory of the
+ * earlier one.  Only then does the new life open its windows.  So a store to a segment of
+ * the earlier life does not reach a segment of the new life.
  *
  * The peer can store any bytes anywhere in the inbound windows.  So the driver checks
- * all that it reads there, and in the peer's windows.  The peer can still destroy its
- * own data and that of segments here, and keep memory of the windows in use.
+ * all values that it reads from windows of either node.  The peer can still destroy the
+ * data of segments of both nodes, and keep memory of the windows in use.
  */
 #ifndef SCI_NTB_H
 #define SCI_NTB_H
@@ -48,9 +48,9 @@
 #include "core/adapter.h"
 
 #define NTB_PEER	0		/* index of the only peer */
-#define NTB_WINDOWS	4		/* that are used, at most */
+#define NTB_WINDOWS	4		/* limit of used windows */
 #define NTB_MAGIC	0x5c1		/* changes with the layout */
-#define NTB_MAIL_AT	4096ul		/* flushes read the page before */
+#define NTB_MAIL_AT	4096ul		/* a flush reads the page before the mail */
 #define NTB_MAIL_SLOTS	64
 #define NTB_CHUNKS_AT	(NTB_MAIL_AT + NTB_MAIL_SLOTS * sizeof(struct ntb_mail))
 
@@ -85,8 +85,8 @@ static_assert(sizeof(struct ntb_mail) == 128);
 
 /**
  * struct ntb_chunk - a page of an inbound window
- * @serial: serial of the memory that is exposed from here on, 0: none; stored by the owner
- * @count: number of chunks of that memory; stored by the owner
+ * @serial: serial of the exposed memory that begins here, 0: none; stored by the owner
+ * @count: number of chunks of the exposed memory; stored by the owner
  * @mapped: not 0: the peer has mapped the memory that begins here; stored by the peer
  */
 struct ntb_chunk {
@@ -128,7 +128,7 @@ struct ntb_inbound {
  * @phys: physical address
  * @virt: address in the kernel
  * @size: bytes
- * @form: layout of the peer's inbound window behind it; zeros while the peer is not known
+ * @form: layout of the peer's inbound window; zeros while the peer is not known
  * @views: for each chunk: number of maps of the memory that begins there; room for @size
  */
 struct ntb_outbound {
@@ -177,20 +177,20 @@ struct ntb_mailbox {
  * @messages: words are sent by messages, not by scratchpads
  * @db: bit of the doorbell
  * @lock: protects @in, @out.views, @out.form, @exposed, @limbo, @views, @acked
- * @exposed: struct sci_pages by base
- * @limbo: struct ntb_limbo: memory that the peer still has mapped
- * @views: number of views of the peer
+ * @exposed: table of struct sci_pages by base
+ * @limbo: list of struct ntb_limbo: freed memory that the peer still has mapped
+ * @views: number of views of the peer's memory
  * @generation: generation of this node
  * @peer_generation: generation of the peer, 0: not known
  * @acked: acknowledged generation of the peer
  * @open: this node's windows are open to the peer
- * @up: packets and stores go to the peer
- * @theirs: words that arrived by messages
+ * @up: packets and stores may go to the peer
+ * @theirs: words of the peer that arrived by messages
  * @send_lock: protects @sent
  * @sent: number of the last packet that was sent
- * @from_peer, @from_self: mail
+ * @from_peer, @from_self: mailboxes for packets of the peer and of this node
  * @self: slots of @from_self
- * @tick: first contact and upkeep
+ * @tick: first contact, and a regular check while the link is up
  * @mail: receives packets
  * @wq: runs @tick and @mail
  */
@@ -231,11 +231,11 @@ static inline bool ntb_node_is_up(const struct ntb_node *n)
 
 /* ---- window.c ---- */
 
-/* Map the windows to the peer, and free them. */
+/* Map the windows to the peer, and unmap them. */
 int ntb_outbound_create(struct ntb_node *n);
 void ntb_outbound_destroy(struct ntb_node *n);
 
-/* Allocate the inbound windows of at most @limit bytes each. The link is up. */
+/* Allocate the inbound windows of at most @limit bytes each. Context: the link is up. */
 int ntb_inbound_create(struct ntb_node *n, u64 limit);
 void ntb_inbound_destroy(struct ntb_node *n);
 
@@ -243,11 +243,11 @@ void ntb_inbound_destroy(struct ntb_node *n);
 int ntb_inbound_open(struct ntb_node *n);
 void ntb_inbound_close(struct ntb_node *n);
 
-/* Clear the marks of the peer: it has begun a new life, which has mapped nothing. */
+/* Clear the peer's marks: the peer has begun a new life, which has mapped no memory yet. */
 void ntb_inbound_forget_marks(struct ntb_node *n);
 
 /*
- * Set the form of the peer's inbound window @w, which has @pages pages as the peer says. Return
+ * Set the form of the peer's inbound window @w. The peer reports that it has @pages pages. Return
  * -EPROTO if that is impossible.
  */
 int ntb_outbound_set_form(struct ntb_node *n, unsigned int w, u32 pages);
@@ -261,7 +261,7 @@ void ntb_memory_scrub(struct ntb_node *n);
 int ntb_expose(struct ntb_node *n, struct sci_pages *pages, u64 *base);
 void ntb_hide(struct ntb_node *n, u64 base);
 
-/* Return -ENOENT if @node exposes nothing by the name @base. */
+/* Return -ENOENT if @node exposes no memory as @base. */
 int ntb_view_open(struct ntb_node *n, u32 node, u64 base, struct ntb_view *v);
 void ntb_view_close(struct ntb_node *n, struct ntb_view *v);
 

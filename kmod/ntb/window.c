@@ -24,8 +24,8 @@
 /**
  * struct ntb_limbo - freed memory that the peer has not unmapped
  * @link: entry in ntb_node.limbo
- * @window: inbound
- * @first: chunk
+ * @window: inbound window
+ * @first: first chunk of the memory
  * @count: number of chunks
  */
 struct ntb_limbo {
@@ -69,7 +69,7 @@ static struct ntb_chunk *inbound_chunk(const struct ntb_inbound *in, u32 chunk)
 	return (struct ntb_chunk *)(page_address(in->page) + NTB_CHUNKS_AT) + chunk;
 }
 
-/* Allocate consecutive memory: if there is not enough, try half as much each time. */
+/* Allocate consecutive memory. If there is not enough, try half the size each time. */
 static int inbound_alloc(struct ntb_node *n, struct ntb_inbound *in, u64 size)
 {
 	struct device *dev = ntb_get_dma_dev(n->ntb);
@@ -125,7 +125,7 @@ int ntb_inbound_create(struct ntb_node *n, u64 limit)
 	unsigned int w;
 	int ret;
 
-	/* the core's maps of the memory are cached */
+	/* the core maps the memory as cached, so DMA must be coherent */
 	if (!dev_is_dma_coherent(ntb_get_dma_dev(n->ntb)))
 		return -EOPNOTSUPP;
 	for (w = 0; w < n->windows; w++) {
@@ -282,7 +282,7 @@ int ntb_expose(struct ntb_node *n, struct sci_pages *pages, u64 *base)
 	if (!ret) {
 		sci_pages_get(pages);
 		WRITE_ONCE(c->count, cpu_to_le32(pages->count));
-		/* the peer reads the serial number first */
+		/* the peer reads the serial number before the count */
 		smp_store_release(&c->serial, cpu_to_le32(serial));
 	}
 	mutex_unlock(&n->lock);
@@ -296,7 +296,7 @@ void ntb_hide(struct ntb_node *n, u64 base)
 	mutex_lock(&n->lock);
 	pages = xa_erase(&n->exposed, (u32)base);
 	WRITE_ONCE(inbound_chunk(&n->in[base_window(base)], base_first(base))->serial, 0);
-	/* pairs with the barrier in view_claim(): memory_is_mapped() is called afterwards */
+	/* pairs with the barrier in view_claim(): ntb_memory_free() reads the mark after it */
 	smp_mb();
 	mutex_unlock(&n->lock);
 	if (!WARN_ON(!pages))

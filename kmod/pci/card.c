@@ -15,7 +15,7 @@
 #define DMA_PIECE_MAX	SZ_64M
 #define PACKET_MIN	16u		/* bytes in a packet of a buffer that is not full */
 
-/* The status words that users see are those of the card, in its page for users. */
+/* The hw_ words of the status page have the layout of the card's page for users. */
 #define HW_WORDS	offsetof(struct sci_status_page, hw_errors)
 #define HW_WORD(_name)	(offsetof(struct sci_status_page, _name) - HW_WORDS + \
 			 SCI_PCI_USER)
@@ -74,7 +74,7 @@ bool sci_pci_is_gone(struct sci_pci *p, u32 value)
 	return true;
 }
 
-/* ---- what the card is ---- */
+/* ---- properties of the card ---- */
 
 static int card_refuse(struct sci_pci *p, const char *what, u32 value)
 {
@@ -125,7 +125,7 @@ static int card_identify(struct sci_pci *p)
 	return 0;
 }
 
-/* Fill in the description. Other properties of the card go directly to their places. */
+/* Read properties of the card into @d and @p->window_size. */
 static int card_describe(struct sci_pci *p, struct sci_adapter_desc *d)
 {
 	u32 v = sci_pci_read(p, SCI_PCI_NODE_ID);
@@ -165,7 +165,7 @@ static const struct sci_adapter_ops sci_pci_ops = {
 	.dma_copy	= sci_pci_dma_copy,
 };
 
-/* Offer the page for users, if it contains nothing else. */
+/* Offer the card's page for users as barrier page, if a CPU page holds no other registers. */
 static void barrier_page(struct sci_pci *p, struct sci_adapter_desc *d)
 {
 	phys_addr_t page = pci_resource_start(p->pdev, SCI_PCI_BAR_CSR) +
@@ -219,9 +219,9 @@ static void adapter_destroy(struct sci_pci *p)
 	sci_adapter_put(a);
 }
 
-/* ---- what the card knows of in main memory ---- */
+/* ---- main memory that the card accesses ---- */
 
-/* Map the status page; its second line is written by the card. */
+/* Map the status page, whose second line the card writes. */
 static int status_map(struct sci_pci *p)
 {
 	struct device *dev = &p->pdev->dev;
@@ -230,7 +230,7 @@ static int status_map(struct sci_pci *p)
 
 	if (dma_mapping_error(dev, dma))
 		return -ENOMEM;
-	/* the bus gives the card copies of main memory, also of the memory of segments */
+	/* the card would access copies of main memory, also of the memory of segments */
 	if (dma_need_sync(dev, dma)) {
 		dev_err(dev, "main memory can't be shared with it\n");
 		dma_unmap_page(dev, dma, PAGE_SIZE, DMA_FROM_DEVICE);
@@ -240,7 +240,7 @@ static int status_map(struct sci_pci *p)
 	return 0;
 }
 
-/* Unmap the status page. The card was reset: its words stay as they are. */
+/* Unmap the status page. Its words do not change any more, because the card was reset. */
 static void status_unmap(struct sci_pci *p)
 {
 	dma_unmap_page_attrs(&p->pdev->dev, p->status_dma, PAGE_SIZE,
@@ -288,7 +288,7 @@ static void memory_free(struct sci_pci *p)
  * Return the longest time of an operation, in jiffies. In the worst case all stream buffers are
  * half full, for nodes that do not answer. Each buffer leaves as packets of 16 bytes, which
  * share few slots. Each round of packets takes as long as all repetitions of a packet. A
- * command may wait for a round, and a packet for another one of its line.
+ * command may wait for a round, and a packet for another packet of the same line.
  */
 static unsigned long card_patience(struct sci_pci *p)
 {
@@ -356,7 +356,7 @@ int sci_pci_up(struct sci_pci *p)
 	if (ret)
 		goto err_memory;
 	card_set_up(p);
-	/* operations may be called before the adapter is registered */
+	/* sci_adapter_register() may call operations that need these interrupts */
 	sci_pci_irqs_allow(p, SCI_PCI_INT_DMA | SCI_PCI_INT_COMMAND);
 	ret = sci_adapter_register(p->adapter);
 	if (ret)
@@ -382,7 +382,7 @@ err_halt:
 	return ret;
 }
 
-/* Wait for the last packets, which tell other nodes about the end of this one. */
+/* Wait until the card has sent its last packets: a BYE to each node with a session. */
 static void card_drain(struct sci_pci *p)
 {
 	u32 n;
@@ -399,7 +399,7 @@ void sci_pci_down(struct sci_pci *p)
 		return;
 	if (!test_bit(SCI_PCI_BROKEN, &p->flags))
 		sci_pci_is_gone(p, sci_pci_read(p, SCI_PCI_STATUS));
-	/* from here on no packet of other nodes arrives; DMA ends soon */
+	/* from here on no packet of other nodes is taken, and DMA is aborted */
 	set_bit(SCI_PCI_STOPPING, &p->flags);
 	sci_pci_irqs_allow(p, SCI_PCI_INT_DMA | SCI_PCI_INT_COMMAND);
 	cancel_work_sync(&p->rx_work);
@@ -418,7 +418,7 @@ static void fail_work(struct work_struct *work)
 	struct sci_pci *p = container_of(work, struct sci_pci, fail_work);
 
 	mutex_lock(&p->state_lock);
-	/* the card may have gone down and up on its own */
+	/* the card may have been taken down and up meanwhile */
 	if (test_bit(SCI_PCI_BROKEN, &p->flags))
 		sci_pci_down(p);
 	mutex_unlock(&p->state_lock);

@@ -10,7 +10,7 @@
 /* a store barrier spins for this time before it sleeps */
 #define BARRIER_SPIN_NS	(20 * NSEC_PER_USEC)
 #define BUSY_WAIT_MS	100	/* limit of a wait for room in the other node's receive ring */
-#define TICK_MS		10	/* an interrupt may be lost: look again after this time */
+#define TICK_MS		10	/* poll again after this time: an interrupt may be lost */
 
 /* ---- store barrier ---- */
 
@@ -136,8 +136,8 @@ static unsigned long node_silent(struct sci_pci *p, u32 node)
 /*
  * Trigger an interrupt by a command. For a node that does not answer, the command takes as long
  * as all its repetitions. Only one trigger waits for cmd_lock, so INVALIDATE waits for one
- * trigger at most. A trigger that has waited here while another trigger of the same node got no
- * answer is not tried: many processes wake their peers on a node at once.
+ * trigger at most. If a trigger of the same node gets no answer while this trigger waits for
+ * trigger_lock, this trigger fails at once: many processes may trigger interrupts of a node.
  *
  * Return: as for card_command().
  */
@@ -149,7 +149,7 @@ static int card_command_interrupt(struct sci_pci *p, u32 node, u32 handle)
 	mutex_lock(&p->trigger_lock);
 	if (node_silent(p, node) == before) {
 		ret = card_command(p, SCI_PCI_CMD_INTERRUPT, node, handle);
-		/* without memory for the note, later triggers try in vain */
+		/* if xa_store() fails, waiting triggers of the node are tried, too */
 		if (ret == SCI_PCI_ERR_TIMEOUT)
 			xa_store(&p->silent, node, xa_mk_value(before + 1),
 				 GFP_KERNEL);

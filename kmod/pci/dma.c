@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
 /*
- * DMA. One batch of descriptors runs at a time, as many as the ring has, so that ABORT
- * ends no other transfer.
+ * DMA. A batch has at most as many descriptors as the ring. Only one batch runs at a
+ * time, so that ABORT ends no other transfer.
  */
 
 #include <linux/jiffies.h>
@@ -14,7 +14,7 @@
 
 #define ENTRIES		SCI_PCI_DMA_ENTRIES_USED
 #define TICK_MS		20	/* time between two checks of the progress */
-#define PATIENCES	16	/* limit for a descriptor, in timeouts: the pages of a piece */
+#define PATIENCES	16	/* limit for a descriptor, as a multiple of sci_pci.patience */
 
 int sci_pci_dma_init(struct sci_pci *p)
 {
@@ -109,7 +109,7 @@ static int dma_desc_result(const struct sci_pci_desc *d)
 
 /* ---- batches ---- */
 
-/* Run the next @n descriptors, which are complete except the chain. */
+/* Run the next @n descriptors, which are complete except for the flags CHAIN and IRQ. */
 static int dma_batch_run(struct sci_pci *p, u32 n)
 {
 	struct sci_pci_desc *last = dma_desc_at(p, p->dma_tail + n - 1);
@@ -175,7 +175,7 @@ static int dma_check_piece(const struct sci_dma_piece *piece)
 	if (!piece->length || piece->length > size ||
 	    piece->local > size - piece->length)
 		return -EFAULT;
-	/* the other node sent these: do not trust them */
+	/* the other node sent the base and the length: do not trust them */
 	if (piece->base > U16_MAX || piece->remote > SZ_4G - piece->length)
 		return -ENOTCONN;
 	return 0;

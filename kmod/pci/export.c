@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
 /*
- * Export table: memory of this node that others reach.
+ * Export table: memory of this node that other nodes reach.
  *
- * The id of an export is its place in the table and, in the upper bits, a count. Ids use all 16
- * bits in turn, so a stale id names no export for a long time.
+ * The id of an export is its place in the table and, in the upper bits, a count. All 16-bit ids
+ * are used in turn, so a stale id names no export for a long time.
  */
 
 #include <linux/scatterlist.h>
@@ -19,7 +19,7 @@ static_assert(LEAF_SIZE == SCI_PCI_PAGE);
 
 /**
  * struct sci_pci_leaf - a page with addresses of pages
- * @addr: SCI_PCI_LEAF_PAGES of them
+ * @addr: SCI_PCI_LEAF_PAGES bus addresses
  * @dma: bus address of @addr
  */
 struct sci_pci_leaf {
@@ -34,7 +34,7 @@ struct sci_pci_leaf {
  * @root: bus addresses of the leaves
  * @root_dma: bus address of @root
  * @n_leaves: number of @leaves
- * @leaves: lists of pages
+ * @leaves: pages with the bus addresses of @pages
  */
 struct sci_pci_export {
 	struct sci_pages *pages;
@@ -227,7 +227,7 @@ static void export_table_set(struct sci_pci *p, u32 id,
 	p->exports_used++;
 	e->length = cpu_to_le64(export_pages_length(x->pages));
 	e->root = cpu_to_le64(x->root_dma);
-	/* the page lists are in memory before the card looks at them */
+	/* the page lists are in memory before the card reads them */
 	dma_wmb();
 	WRITE_ONCE(e->id_flags, cpu_to_le32(id | flags << 16));
 }

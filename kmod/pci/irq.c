@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Interrupts of a card, and the work that looks at its link and for errors. */
+/* Interrupts of a card, and the work that checks its link and error counts. */
 
 #include <linux/interrupt.h>
 
@@ -35,7 +35,7 @@ static void event_work(struct work_struct *work)
 	sci_adapter_hw_error(p->adapter);
 }
 
-/* Clear @events. The read makes sure that they are cleared before the next look. */
+/* Clear @events. The read makes sure that they are cleared before they are handled. */
 static void irq_ack(struct sci_pci *p, u32 events)
 {
 	sci_pci_write(p, SCI_PCI_INT_STATUS, events);

@@ -46,7 +46,7 @@ int sci_pci_map(struct sci_adapter *a, struct sci_mapping *m)
 	u32 first, i;
 	int ret;
 
-	/* the other node sent these: do not trust them */
+	/* the other node sent the base and the length: do not trust them */
 	if (m->base > U16_MAX || m->offset >= SZ_4G)
 		return -ENOENT;
 	if (m->length > p->window_size)

@@ -3,13 +3,13 @@
 /*
  * DOC: sci_pci.ko: PCI-SCI adapters
  *
- * sim/adapter/DATASHEET.md describes them; regs.h has its numbers.
+ * sim/adapter/DATASHEET.md describes the adapters; regs.h has its numbers.
  *
  *	pci.c		the bus: probe, removal, power, errors
  *	card.c	properties of a card; up and down
  *	irq.c	interrupts, link
- *	ring.c	messages of other nodes: receive ring; mailbox
- *	cmd.c	store barrier; commands, and remote interrupts by them
+ *	ring.c	control packets: receive ring, mailbox
+ *	cmd.c	store barrier; commands, remote interrupts
  *	export.c	memory that other nodes reach: export table
  *	map.c	memory that this node reaches: address translation table, window
  *	dma.c	descriptor ring
@@ -43,12 +43,12 @@
 
 /**
  * struct sci_pci_rx - entry of the receive ring (data sheet, section 10)
- * @turn: written last
- * @kind: SCI_PCI_RX_MAILBOX, SCI_PCI_RX_INTERRUPT
- * @source: node
+ * @turn: number of the entry, which the card writes last
+ * @kind: SCI_PCI_RX_MAILBOX, SCI_PCI_RX_INTERRUPT or SCI_PCI_RX_RETURNED
+ * @source: sending node; returned packet: the node that does not exist
  * @value: interrupt: the raised value
  * @zero: 0
- * @data: mailbox: the packet
+ * @data: mailbox, returned packet: the packet
  * @unused: not written
  */
 struct sci_pci_rx {
@@ -69,11 +69,11 @@ static_assert(offsetof(struct sci_pci_rx, data) == SCI_PCI_RX_DATA);
 static_assert(SCI_PCI_MBOX_SIZE == SCI_PACKET_SIZE);
 
 /**
- * struct sci_pci_entry - entry of the export table (section 7)
- * @id_flags: export id and, in the upper half, SCI_PCI_EXPORT_VALID ...
+ * struct sci_pci_entry - entry of the export table (data sheet, section 7)
+ * @id_flags: export id and, in the upper half, SCI_PCI_EXPORT_VALID and other flags
  * @reserved: 0
- * @length: bytes
- * @root: root of the list of pages
+ * @length: bytes of the exported memory
+ * @root: bus address of the root of the lists of pages
  * @reserved2: 0
  */
 struct sci_pci_entry {
@@ -91,14 +91,14 @@ static_assert(offsetof(struct sci_pci_entry, length) == SCI_PCI_EXPORT_LENGTH);
 static_assert(offsetof(struct sci_pci_entry, root) == SCI_PCI_EXPORT_ROOT);
 
 /**
- * struct sci_pci_desc - descriptor of DMA (section 13)
- * @local: bus address
- * @remote: SCI address
+ * struct sci_pci_desc - DMA descriptor (data sheet, section 13)
+ * @local: bus address of the local memory
+ * @remote: export id << 32 | offset of the remote memory
  * @length: bytes
- * @node: node of the other side's memory
- * @flags: SCI_PCI_DESC_PULL ...
- * @status: 0, until the card has executed it
- * @done: bytes
+ * @node: node of the remote memory
+ * @flags: SCI_PCI_DESC_PULL and other flags
+ * @status: 0 until the card has executed the descriptor
+ * @done: bytes copied
  * @unused: free for the driver
  */
 struct sci_pci_desc {
@@ -122,7 +122,7 @@ static_assert(offsetof(struct sci_pci_desc, done) == SCI_PCI_DESC_DONE);
 
 enum sci_pci_flag {
 	SCI_PCI_BROKEN,		/* given up: the card was reset and is not used any more */
-	SCI_PCI_STOPPING,	/* goes down */
+	SCI_PCI_STOPPING,	/* the card is being taken down */
 };
 
 struct sci_pci;
@@ -143,45 +143,45 @@ struct sci_pci_irq {
  * @pdev: the PCI device
  * @csr: BAR 0
  * @att: BAR 1
- * @window: map of BAR 2
- * @window_size: bytes
- * @msix: the card has its vectors; else it uses INTA#
- * @irqs: the vectors
+ * @window: physical address of BAR 2
+ * @window_size: bytes of the window that ATT entries map
+ * @msix: the card uses @irqs; else it uses INTA#
+ * @irqs: the MSI-X vectors
  * @flags: enum sci_pci_flag
- * @state_lock: going up and down; outermost
+ * @state_lock: held to take the card up or down; outermost lock
  * @fail_work: takes a broken card down
- * @adapter: NULL: down.  Changed under @state_lock; what follows is valid while
- *	it is up
+ * @adapter: NULL: the card is down.  Changed under @state_lock; the members below are valid
+ *	while the card is up
  * @patience: longest time of an operation, in jiffies
  * @features: register FEATURES
- * @att_entries: number of entries of the table
- * @exports_max: entries of the export table
- * @dma_max: bytes of one descriptor
- * @outstanding_max: packets that may be under way
- * @int_mask: copy of the register
+ * @att_entries: number of entries of the ATT
+ * @exports_max: number of entries of the export table
+ * @dma_max: largest number of bytes of one descriptor
+ * @outstanding_max: number of packets that may be in flight
+ * @int_mask: copy of register INT_MASK
  * @wq: runs @rx_work and @event_work
  * @rx_work: empties the receive ring; no other code does
- * @event_work: looks at the link and for errors
+ * @event_work: checks the link and the error counts
  * @link: the link is up; for the mailbox
  * @link_downs: number of times that the link went down, for @event_work
  * @status_dma: bus address of the adapter's status page
- * @rx: receive ring, used by @rx_work alone like the next two
+ * @rx: receive ring; only @rx_work uses it, @rx_head and @rx_turn
  * @rx_dma: bus address of the receive ring
  * @rx_head: number of entries taken
  * @rx_turn: turn of the next entry
- * @mbox_lock: protects the mailbox; leaf
- * @mbox_free: number of packets that surely fit
+ * @mbox_lock: protects the mailbox; leaf lock
+ * @mbox_free: number of packets that the mailbox can take before the next read of MBOX_FREE
  * @trigger_lock: serialises remote interrupts; taken before @cmd_lock
  * @silent: for each node: number of remote interrupts without an answer
- * @cmd_lock: serialises commands; leaf
+ * @cmd_lock: serialises commands; leaf lock
  * @cmd_done: completed when a command may be complete
  * @export_lock: protects the next five members
  * @entries: export table
  * @entries_dma: bus address of the export table
  * @exports: exported memory of each entry
- * @next_id: id at which the search for a free one begins
- * @exports_used: number of used exports
- * @dma_lock: the descriptor ring: one batch at a time
+ * @next_id: id at which the search for a free id begins
+ * @exports_used: number of used @exports
+ * @dma_lock: protects the descriptor ring: one batch runs at a time
  * @ring: the descriptor ring
  * @ring_dma: bus address of the ring
  * @dma_tail: number of descriptors given to the card
@@ -251,7 +251,7 @@ static inline void sci_pci_write(struct sci_pci *p, u32 reg, u32 value)
 	writel(value, p->csr + reg);
 }
 
-/* Write a 64-bit register. It takes effect with its upper half. */
+/* Write a 64-bit register, whose new value takes effect with the write of its upper half. */
 static inline void sci_pci_write64(struct sci_pci *p, u32 reg, u64 value)
 {
 	sci_pci_write(p, reg, lower_32_bits(value));
@@ -279,7 +279,7 @@ void sci_pci_init(struct sci_pci *p);
 int sci_pci_up(struct sci_pci *p);
 void sci_pci_down(struct sci_pci *p);
 
-/* Reset the card and end its access to main memory. On return it knows no address there. */
+/* Reset the card and end its access to main memory. On return it holds no address of it. */
 void sci_pci_halt(struct sci_pci *p);
 
 /**
@@ -297,7 +297,7 @@ bool sci_pci_is_broken(struct sci_pci *p);
 /**
  * sci_pci_is_gone() - test whether @value was read from a missing card
  *
- * If so, give the card up. The call is cheap unless @value may be of such a card.
+ * If the card is missing, give it up. The call is cheap unless @value is 0 or all ones.
  */
 bool sci_pci_is_gone(struct sci_pci *p, u32 value);
 

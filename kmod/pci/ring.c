@@ -7,7 +7,7 @@
 
 #include "pci.h"
 
-#define RX_BATCH	256	/* packets handled before other works have their turn */
+#define RX_BATCH	256	/* limit of packets that one run of the work handles */
 #define MBOX_POLL_US	50
 #define MBOX_WAIT_US	1000	/* limit of a wait under locks of the core */
 
@@ -80,7 +80,7 @@ void sci_pci_rx_work(struct work_struct *work)
 		p->rx_head++;
 		if (!++p->rx_turn)
 			p->rx_turn = 1;
-		/* a full ring refuses packets: give entries back early */
+		/* the card refuses packets while the ring is full: give entries back early */
 		if (!(p->rx_head % (sci_pci_rx_entries / 4)))
 			sci_pci_write(p, SCI_PCI_RX_HEAD, p->rx_head);
 		cond_resched();
@@ -113,7 +113,7 @@ static int mbox_reserve(struct sci_pci *p)
 	return 0;
 }
 
-/* Send a packet. Without room it counts as lost. */
+/* Send a packet. Without room in the mailbox, the packet counts as lost. */
 int sci_pci_send(struct sci_adapter *a, u32 node, const void *packet)
 {
 	struct sci_pci *p = sci_adapter_priv(a);

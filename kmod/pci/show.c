@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
 /*
- * Counters of the card. Those in sysfs adapter/ are stable and documented in sysfs-class-sci.
+ * Counters of the card. The files in sysfs adapter/ are stable: sysfs-class-sci documents them.
  * debugfs has the same counters in one file, and the ATT.
  */
 
@@ -120,7 +120,7 @@ static int registers_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(registers);
 
-/* Print the table of the card. The file att has the core's view of it. */
+/* Print the ATT of the card. The file att shows the core's allocations in the ATT. */
 static void *table_start(struct seq_file *m, loff_t *pos)
 {
 	struct sci_pci *p = m->private;

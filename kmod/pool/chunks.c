@@ -53,8 +53,8 @@ static bool chunk_is_first(const struct pool *p, u32 chunk, u64 word)
 /* ---- take and give back ---- */
 
 /*
- * Free the chunks after @first that have its owner, then @first itself: while a
- * chunk of an allocation is taken, so is the first one, which has the length.
+ * Free the chunks after @first that have its owner, then @first itself, which has the
+ * length: while a chunk of an allocation is taken, its first chunk is taken, too.
  */
 static u32 chunk_run_free(struct pool *p, u32 first, u32 length, u64 word)
 {
@@ -77,7 +77,7 @@ static bool chunk_is_free(const struct pool *p, u32 chunk)
 	return !p->own[chunk] && !pool_get64(&pool_chunk(p, chunk)->word);
 }
 
-/* Take @length chunks from @first on.  Return how many there were. */
+/* Take @length chunks from @first on, or none.  Return the number of free chunks found. */
 static u32 chunk_run_take(struct pool *p, u32 first, u32 length)
 {
 	u64 head = chunk_word(p, POOL_HELD, length);
@@ -108,8 +108,8 @@ static u32 chunk_run_find(const struct pool *p, u32 from, u32 length)
 }
 
 /*
- * Try an allocation. Return -EAGAIN if another node was faster: both may have given their
- * chunks back.
+ * Try an allocation. Return -EAGAIN if another node took a chunk first: both nodes may have
+ * given their chunks back.
  */
 static int chunk_alloc_once(struct pool *p, u32 length, u32 *first)
 {
@@ -174,7 +174,7 @@ static void chunk_set_state(struct pool *p, u32 first, u32 length,
 	u64 word = pool_get64(&pool_chunk(p, first)->word);
 	u64 want = chunk_word(p, state, length);
 
-	/* only this node changes the word: a difference is another node's mistake */
+	/* only this node may change the word: a difference is a fault of another node */
 	if (!chunk_same_owner(word, want) ||
 	    !pool_cas64(&pool_chunk(p, first)->word, word, want))
 		p->corrupt++;
@@ -221,8 +221,8 @@ static u32 chunk_exposed_length(struct pool *p, u32 node, u32 first, u32 serial)
 
 /*
  * Store this node's generation into its map word. The word may have the generation of an
- * earlier node of the slot, which may still store: unmap restores it. A later generation means
- * that the slot has another owner.
+ * earlier node of the slot, which may still store: pool_unmap() restores that generation. A
+ * later generation means that the slot has another owner.
  */
 static bool chunk_announce(struct pool *p, u32 chunk)
 {
@@ -256,7 +256,7 @@ int pool_map(struct pool *p, u32 node, u64 base, u32 *first, u32 *chunks)
 	return 0;
 }
 
-/* Leave the word alone if the slot has another owner now. */
+/* Unmap. If the slot has another owner now, the map word stays as it is. */
 void pool_unmap(struct pool *p, u32 first)
 {
 	struct pool_mapped *m = &p->mapped[first];
@@ -267,7 +267,7 @@ void pool_unmap(struct pool *p, u32 first)
 
 /* ---- scrub ---- */
 
-/* Return whether the chunk's owner has ended and can do no harm, or this node is to free it. */
+/* Return whether the owner of the chunk has ended and cannot store, or this node must free it. */
 static bool chunk_is_orphan(struct pool *p, u64 word, u64 now)
 {
 	u32 slot = chunk_slot(word);
@@ -280,9 +280,9 @@ static bool chunk_is_orphan(struct pool *p, u64 word, u64 now)
 }
 
 /*
- * Return whether no first chunk of an allocation comes before this one. This happens if an
- * owner takes a chunk after it was expelled. The owner has ended, so a run of its chunks only
- * gets shorter, from its end. @steps limits the search in a corrupt pool.
+ * Return whether @chunk belongs to no allocation: no first chunk of its owner comes before it.
+ * This happens if an owner takes a chunk after it was expelled. The owner has ended, so a run of
+ * its chunks only gets shorter, from its end. @steps limits the search in a corrupt pool.
  */
 static bool chunk_is_stray(const struct pool *p, u32 chunk, u64 word, u32 *steps)
 {
@@ -314,7 +314,7 @@ static u32 chunk_scrub(struct pool *p, u32 chunk, u64 word, u32 *steps, u64 now)
 	return chunk_run_free(p, chunk, chunk_length(word), word);
 }
 
-/* Return the number of chunks after @first that its owner took. It may have died meanwhile. */
+/* Return how many chunks from @first on its owner took. The owner may have died meanwhile. */
 static u32 chunk_run_length(const struct pool *p, u32 first, u64 word)
 {
 	u32 n;

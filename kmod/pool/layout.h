@@ -8,10 +8,10 @@
  * segments are made of.  All integers are little-endian.
  *
  *	header		written by the formatter alone, its magic number last
- *	slots		one per node: who has the slot, and a count of heartbeats
+ *	slots		one per node: its generation and its count of heartbeats
  *	bells		one line per node: incremented when there is mail for it
  *	chunks		one entry per chunk: its owner
- *	maps		per node, one word per chunk: the node has mapped the memory there
+ *	maps		per node, one word per chunk: the node has mapped the chunk's memory
  *	mail		a ring for each pair of nodes
  *
  * Slot N belongs to node 4 * (N + 1).  A node takes its slot by one compare-and-
@@ -20,15 +20,14 @@
  * again one compare-and-swap.
  *
  * The owner of a chunk is in the chunk's own word, with the generation of the
- * owner's slot. So the tables never contradict each other, whatever store was the last. When a
- * node has ended, all words of its generation are orphans, and other nodes free them. The first
- * chunk of an allocation is taken first and freed last, and has the length.
+ * owner's slot. So the tables never contradict each other, even if a node dies between two
+ * stores. When a node has ended, all words of its generation are orphans, and other nodes free
+ * them. The first chunk of an allocation is taken first and freed last, and has the length.
  *
  * A node that maps another node's allocation stores its generation into its own
- * map word first, and looks whether the allocation is still exposed afterwards.
- * The owner withdraws the allocation first, and looks at all map words
- * afterwards.  So the owner does not use a chunk again while another node has it
- * mapped.
+ * map word first, and then reads whether the allocation is still exposed.
+ * The owner withdraws the allocation first, and then reads all map words.
+ * So the owner does not use a chunk again while another node has it mapped.
  *
  * When a node that hung and was expelled continues, its programs may still store before its
  * kernel checks the slot. Therefore its memory, and memory that it had mapped, is not used for
@@ -89,10 +88,10 @@ static_assert(sizeof(struct pool_header) == 64);
 /**
  * struct pool_slot - a node
  * @word: generation, and POOL_SLOT_ACTIVE; changed by compare-and-swap
- * @beat: counted up by the node several times in each lease
+ * @beat: heartbeat count, which the node increments several times in each lease
  * @dropped: the last generation whose node has released everything
- * @doorbell: the number of its ivshmem device plus 1; 0: it polls
- * @name: name of the node's host, for people
+ * @doorbell: the number of the node's ivshmem device plus 1; 0: the node polls
+ * @name: name of the node's host, for messages to users
  */
 struct pool_slot {
 	__le64 word;

@@ -75,7 +75,7 @@ static void memory_stop(struct pool_memory *m)
 	}
 }
 
-/* Start the nodes of a memory. Only the first node has the doorbell: the others poll. */
+/* Start the nodes of a memory. Only the first node has the doorbell: the other nodes poll. */
 static int memory_start(struct pool_memory *m, struct device *parent,
 			void __iomem *doorbells, u32 doorbell)
 {
@@ -97,9 +97,9 @@ static int memory_start(struct pool_memory *m, struct device *parent,
 /* ---- ivshmem ---- */
 
 /**
- * struct pool_ivshmem - a device
+ * struct pool_ivshmem - an ivshmem device
  * @memory: the BAR of the memory
- * @registers: NULL: it has no interrupts
+ * @registers: the BAR of the registers; NULL: the device has no interrupts
  */
 struct pool_ivshmem {
 	struct pool_memory memory;
@@ -208,7 +208,7 @@ err_region:
 	pci_release_region(pdev, IVSHMEM_BAR_MEMORY);
 err_disable:
 	pci_disable_device(pdev);
-	/* this device of shared memory has another use */
+	/* the shared memory of this device has another use */
 	if (ret == -ENODATA) {
 		pci_info(pdev, "its memory is no pool (`sci pool format` makes one)\n");
 		ret = -ENODEV;

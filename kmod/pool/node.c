@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* A node of a pool: how it joins, lives, is expelled and leaves. */
+/* A node of a pool: join, heartbeats, expulsion and leave. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/delay.h>
@@ -154,7 +154,7 @@ err_free:
 	return ret;
 }
 
-/* Stop the node's adapter. When this returns, no process of this machine maps the pool. */
+/* Stop the node's adapter. On return no process maps the pool through it. */
 static void node_adapter_stop(struct pool_node *n)
 {
 	kthread_stop(n->thread);
@@ -313,7 +313,7 @@ void pool_node_destroy(struct pool_node *n)
 	cancel_delayed_work_sync(&n->life);
 	if (n->adapter)
 		node_down(n);
-	/* the last heartbeat may have queued the work */
+	/* the last heartbeat may have queued n->life again */
 	cancel_delayed_work_sync(&n->life);
 	node_free(n);
 }

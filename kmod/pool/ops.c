@@ -20,9 +20,9 @@
 
 /**
  * struct pool_view - sci_mapping.priv
- * @first: chunk
+ * @first: first chunk of the exposed memory
  * @size: bytes of the exposed memory
- * @entry: entry of the table
+ * @entry: first entry of the ATT
  * @entries: number of entries
  */
 struct pool_view {

@@ -17,7 +17,7 @@
 /**
  * struct pool_form - the layout of a pool
  * @size: bytes
- * @id: the number that the formatter gave it
+ * @id: the random number that the formatter stored
  * @chunk_size: bytes of a chunk
  * @chunks: number of chunks
  * @slots: number of nodes
@@ -74,9 +74,9 @@ struct pool_mapped {
  * @generation: generation of this node; 0: it has no slot
  * @looked: time of the last check of the other slots
  * @seen: results of the last check, by slot
- * @own: one byte per chunk; not 0: the chunk belongs to this node, and no other node can change
- *	that
- * @mapped: one per chunk: the maps of this node that begin there
+ * @own: one byte per chunk; not 0: the chunk belongs to this node, whatever other nodes store
+ *	into the pool
+ * @mapped: one element per chunk: the maps of this node that begin at the chunk
  * @corrupt: number of impossible values found in the pool
  */
 struct pool {
@@ -105,8 +105,8 @@ u32 pool_crc(const void *p, size_t n);
  * @quarantine_ms: see struct pool_header
  * @id: a random number
  *
- * The former contents are lost. A formatter that dies leaves no pool.
- * Return: -EINVAL: an argument is out of range, or the pool is too small.
+ * The former contents are lost. If the formatter dies, pool_open() finds no pool.
+ * Return: 0; -EINVAL: an argument is out of range, or the pool is too small.
  */
 int pool_format(void *mem, u64 size, u32 chunk_size, u32 slots, u32 lease_ms,
 		u32 quarantine_ms, u64 id);
@@ -116,8 +116,8 @@ int pool_format(void *mem, u64 size, u32 chunk_size, u32 slots, u32 lease_ms,
  * @p: zeroed by the caller
  * @mem: @size bytes
  *
- * Return: -ENODATA: there is no pool; -EPROTONOSUPPORT: another version;
- * -EBADMSG: its header is damaged, or has an impossible value.
+ * Return: 0; -ENODATA: there is no pool; -EPROTONOSUPPORT: the pool has another version;
+ * -EBADMSG: the header is damaged, or has an impossible value.
  */
 int pool_open(struct pool *p, void *mem, u64 size);
 
@@ -135,7 +135,7 @@ static inline u32 pool_slot_node(u32 slot)
  * @doorbell: see struct pool_slot
  * @name: name of this host
  *
- * Return: -EEXIST: another node has the slot; its lease may run out; -EINVAL: no such
+ * Return: 0; -EEXIST: another node has the slot, and its lease may run out; -EINVAL: no such
  * slot; -ENOSPC: no slot is free.
  */
 int pool_join(struct pool *p, u32 node, u32 doorbell, const char *name, u64 now);
@@ -143,7 +143,7 @@ int pool_join(struct pool *p, u32 node, u32 doorbell, const char *name, u64 now)
 /**
  * pool_beat() - store this node's heartbeat, and expel nodes that are silent
  *
- * Call it several times in each lease.
+ * Call this function several times in each lease.
  *
  * Return: 0; -ESTALE: this node has been expelled: release everything, then call
  * pool_leave() and pool_join().
@@ -177,7 +177,7 @@ int pool_alloc(struct pool *p, u64 bytes, u32 *first, u64 now);
 
 /*
  * Free an allocation. Other nodes may still have it mapped: its chunks become free when
- * pool_scrub() finds that no node has.
+ * pool_scrub() finds that no node maps them.
  */
 void pool_free(struct pool *p, u32 first, u32 chunks, u64 now);
 
@@ -190,7 +190,7 @@ void pool_hide(struct pool *p, u32 first, u32 chunks);
  * @first: first chunk of the allocation
  * @chunks: number of chunks
  *
- * Return: -ENOENT: no memory has this name.
+ * Return: 0; -ENOENT: @node exposes no memory as @base.
  */
 int pool_map(struct pool *p, u32 node, u64 base, u32 *first, u32 *chunks);
 void pool_unmap(struct pool *p, u32 first);
@@ -208,22 +208,22 @@ static inline u64 pool_chunk_offset(const struct pool *p, u32 chunk)
 /**
  * pool_mail_send() - put a packet of POOL_PACKET bytes into @node's mailbox
  *
- * Return: -EHOSTUNREACH: there can be no such node; -EAGAIN: no room.
+ * Return: 0; -EHOSTUNREACH: the pool has no slot for @node; -EAGAIN: the ring is full.
  */
 int pool_mail_send(struct pool *p, u32 node, const void *packet);
 
 /**
  * pool_mail_receive() - take the next packet from @node
- * @packet: gets POOL_PACKET bytes
+ * @packet: receives POOL_PACKET bytes
  *
- * Return: false: there is none.
+ * Return: false if there is none.
  */
 bool pool_mail_receive(struct pool *p, u32 node, void *packet);
 
 /* Return the number of times that the bell of this node has been rung. */
 u32 pool_bell(struct pool *p);
 
-/* ---- where things are ---- */
+/* ---- addresses in the pool ---- */
 
 static inline struct pool_slot *pool_slot(const struct pool *p, u32 slot)
 {

@@ -5,7 +5,7 @@
  *
  * Every access to memory of the pool goes through this file.  Other machines may
  * change that memory at any time: a value is loaded once, then checked.  In a
- * program each store first calls pool_store_hook(), where a test may stop it.
+ * program each store first calls pool_store_hook(), where a test may end the program.
  */
 #ifndef SCI_POOL_PORT_H
 #define SCI_POOL_PORT_H
@@ -113,7 +113,7 @@ static inline bool pool_cas64(__le64 *p, u64 old, u64 new)
 			    (u64 __force)cpu_to_le64(new));
 }
 
-/* Copy into the pool, and out of it.  Another machine may store meanwhile. */
+/* Copy into the pool, and out of it.  Another machine may store at the same time. */
 static inline void pool_put_bytes(void *to, const void *from, size_t n)
 {
 	pool_storing();

@@ -5,15 +5,15 @@
  *
  *  main.c	the memory: the BAR of an ivshmem device, or a range of physical memory;
  *		the module
- *  node.c	a node of the pool: how it joins, is expelled and leaves; its mail
+ *  node.c	a node of the pool: join, expulsion, leave, control packets
  *  ops.c	the operations of an adapter
  *
  * pool.h is the protocol itself, which does not depend on the kernel.  A node that has
- * been expelled removes its adapter, which revokes all maps of the pool in this machine.
- * Then it reports that in the pool, and joins again with a new adapter.
+ * been expelled removes its adapter, which revokes all maps of the pool through it.  Then
+ * the node reports in the pool that it has released everything, and joins again.
  *
- * The module believes nothing that it reads from the pool: main.c and ops.c only see
- * numbers of chunks, which the calls of pool.h have checked.
+ * The module trusts no value that it reads from the pool.  The calls of pool.h check
+ * every value; main.c and ops.c get only numbers of chunks from them.
  */
 #ifndef SCI_POOL_H
 #define SCI_POOL_H
@@ -53,22 +53,22 @@ struct pool_memory {
  * struct pool_node - a node of the pool
  * @memory: memory of the pool
  * @parent: bus device, or NULL
- * @wanted: the node id that it asks for; 0: any
+ * @wanted: the node id to ask for; 0: any
  * @doorbells: registers that ring other nodes' doorbells, or NULL
  * @doorbell: see struct pool_slot
  * @lock: protects @pool, except its mail
- * @send_lock: protects packets that leave
+ * @send_lock: serializes pool_mail_send()
  * @pool: state of the protocol
- * @adapter: NULL: not joined; only @life changes it
- * @exposed: struct sci_pages by first chunk
+ * @adapter: NULL: the node has not joined; only @life changes it
+ * @exposed: table of struct sci_pages by first chunk
  * @thread: receives packets
- * @bell: @thread waits for it
+ * @bell: wait queue of @thread
  * @rung: the doorbell was rung
  * @beat: heartbeats
  * @life: joins the pool, and leaves it when the node is expelled
  * @wq: runs @beat and @life
  * @stopping: @life does nothing from now on
- * @waiting: the log says that it waits for its node id
+ * @waiting: the log has a message that the node waits for its node id
  */
 struct pool_node {
 	struct pool_memory *memory;
@@ -97,8 +97,8 @@ extern unsigned int sci_pool_poll_us;
 extern unsigned int sci_pool_poll_max_us;
 
 /*
- * Create a node of a formatted pool. It joins by itself, at once or when its node id gets free.
- * Return: the node, or an ERR_PTR: -ENODATA: the memory is no pool.
+ * Create a node of a formatted pool. The node joins by itself, at once or when its node id is
+ * free. Return: the node, or an ERR_PTR: -ENODATA: the memory is no pool.
  */
 struct pool_node *pool_node_create(struct pool_memory *memory, struct device *parent,
 				   u32 node, void __iomem *doorbells, u32 doorbell);

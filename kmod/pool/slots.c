@@ -33,7 +33,7 @@ static u32 slot_next_generation(u64 word)
 	return next ? next : 1;
 }
 
-/* ---- what others do ---- */
+/* ---- other nodes ---- */
 
 static void slot_observe(struct pool *p, u32 slot, u64 now)
 {
@@ -69,7 +69,7 @@ static void slot_check(struct pool *p, u32 slot, u64 now)
 		slot_expel(p, slot, now);
 }
 
-/* Forgive missed beats: this node has not checked for so long that it may have missed some. */
+/* Restart all leases: this node has not checked for so long that it may have missed beats. */
 static void slots_forgive(struct pool *p, u64 now)
 {
 	u32 slot;
@@ -90,7 +90,7 @@ static void slots_check(struct pool *p, u64 now)
 			slot_check(p, slot, now);
 }
 
-/* ---- ours ---- */
+/* ---- this node ---- */
 
 /* Clear the map words that an earlier use of this generation has left. */
 static void slot_clear_maps(struct pool *p, u32 slot)
@@ -204,7 +204,7 @@ bool pool_generation_is_over(struct pool *p, u32 slot, u32 generation, u64 now)
 
 	if (word == (generation | POOL_SLOT_ACTIVE))
 		return false;
-	/* the node may have ended since we last looked */
+	/* the node may have ended since the last check */
 	slot_observe(p, slot, now);
 	return dropped == generation || now >= p->seen[slot].settled;
 }
