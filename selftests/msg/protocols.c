@@ -13,6 +13,8 @@
 #include "selftests/remote.h"
 
 #define SLOW		(TEST_ASAN || TEST_TSAN || remote_machines())
+/* Races are the same at each length and place: of those the thread sanitizer sees a third. */
+#define STEP		(TEST_TSAN ? 3u : 1u)
 #define CONTEXT		3u
 #define MARGIN		64u		/* guard bytes on either side */
 #define LEN_MAX		((SLOW ? 600u << 10 : 3u << 20) + 5)
@@ -276,7 +278,7 @@ static void every_length(struct lane *t)
 	static struct lengths s;
 
 	find_lengths(t->l.ep, &s);
-	for (unsigned int i = 0; i < s.n; i++) {
+	for (unsigned int i = 0; i < s.n; i += STEP) {
 		bool few = s.len[i] > 4096 || SLOW;
 
 		if (remote_machines() && s.len[i] > FAR_LEN_MAX)
@@ -344,7 +346,7 @@ static void every_alignment(struct lane *t)
 	unsigned int step = SLOW ? 9 : 1;
 
 	for (size_t i = 0; i < ARRAY_LEN(len); i++)
-		for (unsigned int a = 0; a < 64; a++)
+		for (unsigned int a = 0; a < 64; a += STEP)
 			trip(t, len[i], a % MODES, a, (a * 13 + 5) % 64);
 	/* all pairs of them, where lines begin and end */
 	for (unsigned int a = 0; a < 64; a += step)
