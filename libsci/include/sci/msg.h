@@ -5,34 +5,34 @@
  *
  * Messages between endpoints of a fabric. They are reliable and of any length. They arrive in
  * order between two endpoints; tagged messages arrive in order between two endpoints within
- * one context. The protocol of a message depends on its length and on where its buffers lie:
+ * one context. The length of a message and the memory of its buffers select its protocol:
  *
  *	short		up to 62 bytes: one 64-byte line, one store (DECK/SCI's
  *			protocol 1, SCI-MPICH's short protocol)
- *	eager		a ring in the receiver's memory, then a line that
- *			announces it (DECK's protocol 2, SCI-MPICH III.B.2)
+ *	eager		bytes in a ring in the receiver's memory, then a line that
+ *			announces them (DECK's protocol 2, SCI-MPICH III.B.2)
  *	rendezvous	a handshake, then blocks through a transfer buffer that
  *			the receiver empties while the sender fills it
  *			(SCI-MPICH III.B.3)
- *	zero-copy	a handshake, then stores straight into the receiver's
- *			buffer, which lies in exported memory (DECK's
+ *	zero-copy	a handshake, then stores directly into the receiver's
+ *			buffer, which is in exported memory (DECK's
  *			protocol 3)
  *
  * Rules for all calls:
  *  - Unless a call says otherwise, it returns 0 or a negative errno value. errno itself means
  *    nothing after a call. -EINVAL: an argument is NULL or out of range.
- *  - Any threads may use an endpoint at once, unless it was opened with SCI_EP_SINGLE_THREAD:
- *    then only one thread at a time. Signal handlers must not make any of these calls.
+ *  - Several threads may use an endpoint at the same time. With SCI_EP_SINGLE_THREAD only one
+ *    thread at a time may use it. Signal handlers must not make any of these calls.
  *  - Lengths and offsets are in bytes. Timeouts are in milliseconds; -1 waits for ever, 0 does
  *    not wait.
  *  - An endpoint makes progress while a thread is inside one of its calls. A process that makes
- *    no calls receives no messages and accepts no connections. Messages that it has sent still
- *    arrive: where packets can get lost, a thread of the library sends lost packets again
- *    (SCI_PARAM_CHECK_MS).
- *  - The library uses the buffer of a non-blocking call until the request has completed. The
- *    program must not change or free it before.
+ *    no calls receives no messages and accepts no connections. Messages that the process has sent
+ *    still arrive: on fabrics that can lose packets, a thread of the library sends lost packets
+ *    again (SCI_PARAM_CHECK_MS).
+ *  - The library uses the buffer of a non-blocking call until the request has completed. Before
+ *    that the program must not change or free the buffer.
  *  - When a peer dies, every request that depends on it completes with -ECONNRESET within a
- *    second, and so does every later call. Messages that arrived whole are delivered first.
+ *    second. Later calls return the same error. Messages that arrived whole are delivered first.
  *    Receives from any source keep waiting.
  *  - A child after fork() has no endpoints: its calls return -ENOTCONN.
  */
@@ -49,23 +49,23 @@ extern "C" {
 
 #define SCI_SHORT_MAX		62u		/* bytes of a short message */
 #define SCI_TAGGED_SHORT_MAX	48u		/* bytes of a short message with a tag */
-#define SCI_IMM_SHORT_MAX	40u		/* ... with a tag and an immediate */
+#define SCI_IMM_SHORT_MAX	40u		/* bytes of a short message with an immediate */
 #define SCI_EP_ID_MAX		0xffffffu	/* ids of endpoints are 1 to this */
 #define SCI_CONTEXT_MAX		0xffffff7fu	/* contexts are 0 to this */
 /*
- * Contexts from here on are for services, which always have a receive posted for requests of
- * any peer. Such a receive does not lift SCI_PARAM_UNEXPECTED_MAX.
+ * Contexts from SCI_CONTEXT_SERVICE on are for services that always have a receive posted for
+ * requests of any peer. Such a receive does not lift SCI_PARAM_UNEXPECTED_MAX.
  */
 #define SCI_CONTEXT_SERVICE	0xffffff00u
 #define SCI_IOV_MAX		1024u		/* pieces of a vector */
-#define SCI_UNWATCHED_MAX	2048u		/* sends without a request, for each peer */
+#define SCI_UNWATCHED_MAX	2048u		/* pending sends without a request, per peer */
 
 struct sci_ep;				/* an endpoint */
 struct sci_peer;			/* a connection of an endpoint to another endpoint */
-struct sci_req;				/* a non-blocking call under way */
+struct sci_req;				/* a non-blocking call */
 struct sci_msg;				/* a message that sci_match() has taken */
 
-/* The address of an endpoint: a node of the fabric, and the endpoint's number there. */
+/* The address of an endpoint: a node of the fabric, and the endpoint's number on this node. */
 struct sci_addr {
 	uint32_t node;
 	uint32_t id;
@@ -75,43 +75,43 @@ struct sci_addr {
 
 enum sci_ep_flags {
 	SCI_EP_SINGLE_THREAD	= 1 << 0, /* one thread at a time makes calls. The library
-					   * takes no locks, except where packets can
-					   * get lost. */
+					   * takes no locks, except on fabrics that can
+					   * lose packets. */
 	SCI_EP_CRC		= 1 << 1, /* check sums over eager messages and blocks of a
 					   * rendezvous, but not over zero-copy messages */
 	SCI_EP_PEER_EVENTS	= 1 << 2  /* sci_completions() also reports peers that
-					   * have connected or have gone */
+					   * connect, disconnect or die */
 };
 
 /**
  * enum sci_param - parameters of an endpoint
- * @SCI_PARAM_LINES_MAX: longest message that goes as several lines of the small
- *	ring although the eager ring is attached
- * @SCI_PARAM_EAGER_MAX: longest eager message; longer ones are rendezvous
- * @SCI_PARAM_EAGER_BLOCK: bytes of a block of an eager message that the receiver waits for, or an
- *	eighth of the message if that is more: it copies one block while the sender fills the next
+ * @SCI_PARAM_LINES_MAX: longest message in bytes that the sender writes as several lines of the
+ *	small ring although the eager ring is attached
+ * @SCI_PARAM_EAGER_MAX: longest eager message in bytes; longer messages are rendezvous
+ * @SCI_PARAM_EAGER_BLOCK: bytes of a block of an eager message, or an eighth of the message if that
+ *	is more. The receiver copies one block while the sender fills the next one
  * @SCI_PARAM_EAGER_RING: bytes of the eager ring that a busy pair attaches
- * @SCI_PARAM_BLOCK: bytes of a rendezvous block, and the limit of an eager block; eager blocks
- *	of a stream have this length while the receiver sends nothing. For a peer that only
- *	sockets reach, rendezvous blocks and the transfer ring are four times as large, and
- *	eager blocks have this length
+ * @SCI_PARAM_BLOCK: bytes of a rendezvous block, and the limit of an eager block. Eager blocks
+ *	have this length while the receiver sends no messages itself. To a peer that only
+ *	sockets reach, eager blocks always have this length, and rendezvous blocks and the
+ *	transfer ring are four times as large
  * @SCI_PARAM_XFER_RING: bytes of the transfer ring, which a pair attaches for
  *	its first rendezvous in blocks
- * @SCI_PARAM_RINGS_MAX: bytes of all rings of an endpoint, which its peers share. With more
- *	peers their rings are smaller than the two parameters above. When the limit is
- *	reached, the endpoint takes unused rings back. A peer gets rings of 8 KiB in any case,
+ * @SCI_PARAM_RINGS_MAX: bytes of all rings of an endpoint, which its peers share. With many
+ *	peers, rings are smaller than SCI_PARAM_EAGER_RING and SCI_PARAM_XFER_RING. At the
+ *	limit, the endpoint takes unused rings back. A peer gets rings of 8 KiB in any case,
  *	beyond the limit if necessary
- * @SCI_PARAM_ZCOPY_MIN: shortest zero-copy message into exported memory
- * @SCI_PARAM_SINGLE_COPY_MIN: shortest message that the receiver reads out of the sender's private
- *	memory, on fabrics of one host that can do this; UINT64_MAX: none
+ * @SCI_PARAM_ZCOPY_MIN: shortest zero-copy message into exported memory, in bytes
+ * @SCI_PARAM_SINGLE_COPY_MIN: shortest message in bytes that the receiver reads from the sender's
+ *	private memory, on fabrics of one host that can do this; UINT64_MAX: no message
  * @SCI_PARAM_ATTACH_AFTER: bytes of messages longer than short that a pair
  *	sends through its small ring before it attaches the eager ring
- * @SCI_PARAM_UNEXPECTED_MAX: bytes of unexpected messages that an endpoint keeps. After
- *	that it takes no more messages of a sender until a receive is posted, or a probe waits,
- *	for this sender or for any sender. The tag and the context of the receive do not
+ * @SCI_PARAM_UNEXPECTED_MAX: bytes of unexpected messages that an endpoint keeps. At this limit
+ *	the endpoint takes no more messages of a sender until a receive is posted, or a probe
+ *	waits, for this sender or for any sender. The tag and the context of the receive do not
  *	matter, except that contexts from SCI_CONTEXT_SERVICE on do not count.
  * @SCI_PARAM_SPIN_US: microseconds of polling before a wait sleeps
- * @SCI_PARAM_CHECK_MS: where packets can get lost: milliseconds without a call
+ * @SCI_PARAM_CHECK_MS: on fabrics that can lose packets: milliseconds without a call
  *	of the endpoint after which a thread of the library sends lost packets again
  *
  * Sizes of rings apply to pairs that attach after the change.
@@ -188,7 +188,7 @@ int sci_ep_open_attr(struct sci_ep **ep, const struct sci_ep_attr *attr);
 /**
  * sci_ep_open() - open an endpoint
  * @ep: is set to the endpoint, which belongs to the caller until sci_ep_close()
- * @id: its number on this node; 0: the library picks a free number
+ * @id: the endpoint's number on this node; 0: the library picks a free number
  * @flags: enum sci_ep_flags
  *
  * The endpoint joins the fabric that SCI_FABRIC in the environment names, as the node that
@@ -202,7 +202,7 @@ int sci_ep_open(struct sci_ep **ep, uint32_t id, unsigned int flags);
 
 /**
  * sci_ep_close() - close an endpoint and free it
- * @ep: the endpoint; no other thread may be in one of its calls
+ * @ep: the endpoint; no other thread may be in a call of it
  *
  * All its connections end. Messages of completed sends still reach their receivers, for which
  * the call waits up to two seconds. The call frees all connections, all requests, completed or
@@ -215,8 +215,8 @@ int sci_ep_close(struct sci_ep *ep);
 int sci_ep_addr(struct sci_ep *ep, struct sci_addr *addr);
 
 /*
- * Return the name that the program has given to @ep, "" without a name; NULL if @ep is NULL. The
- * string belongs to the endpoint.
+ * Return the name that the program has given to @ep, "" if it has given none; NULL if @ep is NULL.
+ * The string belongs to the endpoint.
  */
 const char *sci_ep_name(struct sci_ep *ep);
 
@@ -225,13 +225,13 @@ const char *sci_ep_fabric(struct sci_ep *ep);
 
 /**
  * enum sci_traits - how the fabric of an endpoint behaves
- * @SCI_TRAIT_FAST_READS: sci_read() is as fast as sci_write(). Elsewhere the
+ * @SCI_TRAIT_FAST_READS: sci_read() is as fast as sci_write(). Without this trait the
  *	processor waits for each packet of a read.
  * @SCI_TRAIT_REGISTER_COPIES: sci_buf_register() gives the memory other pages and
  *	copies its bytes. A store by another thread during the call may be lost.
  * @SCI_TRAIT_SHARED_MEMORY: exported memory of peers is memory of this machine, coherent for loads,
  *	stores and atomic instructions of all CPUs: sci_peer_map() gives pointers to it.
- * @SCI_TRAIT_LOSSY: packets can get lost. The library repeats them, which takes
+ * @SCI_TRAIT_LOSSY: the fabric can lose packets. The library sends them again, which takes
  *	time and a thread (SCI_PARAM_CHECK_MS).
  * @SCI_TRAIT_VIRTUAL_NODES: nodes are numbers that processes of this machine choose
  *	(SCI_NODE), not adapters.
@@ -266,27 +266,27 @@ int sci_ep_get(struct sci_ep *ep, enum sci_param param, uint64_t *value);
 struct sci_ep_stats {
 	size_t size;
 	uint64_t peers;			/* connections now */
-	uint64_t peer_bytes;		/* memory of these here, with their rings, now */
-	uint64_t sent_short;		/* messages sent, by protocol: short */
-	uint64_t sent_lines;		/* ... as several lines of the small ring */
+	uint64_t peer_bytes;		/* local memory of the connections and rings, now */
+	uint64_t sent_short;		/* messages sent as one line */
+	uint64_t sent_lines;		/* messages sent as several lines of the small ring */
 	uint64_t sent_eager;
 	uint64_t sent_rendezvous;
 	uint64_t sent_zcopy;
 	uint64_t sent_single_copy;
-	uint64_t received;		/* messages that receives have got */
+	uint64_t received;		/* messages that receives have taken */
 	uint64_t unexpected;		/* unexpected messages now */
-	uint64_t unexpected_bytes;	/* ... and their bytes now */
-	uint64_t resent_lines;		/* sent again after a lost packet */
+	uint64_t unexpected_bytes;	/* bytes of unexpected messages now */
+	uint64_t resent_lines;		/* lines sent again after a lost packet */
 	uint64_t resent_blocks;
 	uint64_t crc_errors;
 	uint64_t bells;			/* interrupts raised at sleeping peers */
-	uint64_t sleeps;		/* waits that did not end in polling */
-	uint64_t checks;		/* store barriers for lines, see check_ms */
+	uint64_t sleeps;		/* times that a wait slept after polling */
+	uint64_t checks;		/* store barriers that checked for lost packets */
 	uint64_t writes;		/* one-sided writes that have arrived */
 	uint64_t reads;			/* one-sided reads that have completed */
 	uint64_t handled;		/* messages to handlers */
-	uint64_t unhandled;		/* ... dropped, because the handler is not set */
-	uint64_t atomics;		/* atomics of this endpoint that are done */
+	uint64_t unhandled;		/* messages dropped because their handler is not set */
+	uint64_t atomics;		/* atomics of this endpoint that have completed */
 };
 
 /**
@@ -301,12 +301,12 @@ int sci_ep_stats(struct sci_ep *ep, struct sci_ep_stats *stats);
 
 /**
  * sci_connect() - connect to an endpoint
- * @addr: its address; may be that of @ep itself
+ * @addr: the endpoint's address; may be the address of @ep itself
  * @timeout: how long to wait for the endpoint to open and to answer
  * @peer: is set to the connection, which the caller may use until sci_disconnect()
  *
  * An endpoint answers while its process is inside a call. Two endpoints have one connection: a
- * second connect, by either side, returns it. The first sci_disconnect() ends it.
+ * second connect, by either side, returns the same one. The first sci_disconnect() ends it.
  * Return: 0; -ETIMEDOUT: the endpoint does not answer, or does not exist; -EHOSTUNREACH: the
  * fabric has no such node; -EACCES: the endpoint may not be used; -ENETDOWN: the adapter is
  * down; -ECONNREFUSED: the peer has no room; -EPROTO: the peer has another version of the
@@ -331,13 +331,13 @@ int sci_iconnect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
 /**
  * sci_peer_open() - get a connection that need not be established yet
  * @addr: as in sci_connect()
- * @timeout: how long to try if there is no such endpoint, or none any more; -1: for ever. The
+ * @timeout: how long to try if the endpoint does not exist, or no longer exists; -1: for ever. The
  *	library waits without a limit for an endpoint that exists but does not answer.
  * @peer: is set to the existing connection, or to a new one
  *
- * The endpoint establishes the connection while it makes progress. The program may start
- * transfers of all kinds at once. They wait for the connection. If it fails, they complete with
- * the error of sci_connect(), or with -ETIME.
+ * The endpoint establishes the connection while it makes progress. The program may start transfers
+ * of all kinds at once. They wait for the connection. If the connection fails, transfers complete
+ * with the error of sci_connect(), or with -ETIME.
  * Return: 0; -ENOMEM, -ENOSPC, -EMFILE: out of resources.
  */
 int sci_peer_open(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
@@ -345,17 +345,17 @@ int sci_peer_open(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
 
 /**
  * sci_accept() - get the next connection that another endpoint has made
- * @timeout: how long to wait for one
+ * @timeout: how long to wait for a connection
  * @peer: is set to the connection
  *
  * Messages arrive without this call: the status of a receive from any source names the
- * connection. A connection that has ended appears only if it has messages left. A connection
- * that this side has asked for does not appear.
- * Return: 0; -ETIMEDOUT: there is none.
+ * connection. The call returns a connection that has ended only if messages of it are left. It
+ * does not return connections that this side has requested.
+ * Return: 0; -ETIMEDOUT: there is no new connection.
  */
 int sci_accept(struct sci_ep *ep, int timeout, struct sci_peer **peer);
 
-/* Get the connection to @addr. Return: 0; -ENOENT: there is none. */
+/* Get the connection to @addr. Return: 0; -ENOENT: there is no such connection. */
 int sci_peer_find(struct sci_ep *ep, const struct sci_addr *addr,
 		  struct sci_peer **peer);
 
@@ -364,10 +364,10 @@ int sci_peer_find(struct sci_ep *ep, const struct sci_addr *addr,
  * @peer: the connection; may be dead. It is invalid after the call.
  *
  * Messages that have been sent arrive: the call waits for this up to two seconds. Requests on
- * @peer complete with -ECANCELED, those of the other side with -ENOTCONN.
+ * @peer complete with -ECANCELED, requests of the other side with -ENOTCONN.
  *
- * When a peer dies or leaves, the endpoint's progress releases the memory and the descriptors
- * of the connection. If the program has got @peer from a call or in a status, @peer itself
+ * When a peer dies or disconnects, the endpoint's progress releases the memory and the descriptors
+ * of the connection. If a call or a status has given @peer to the program, @peer itself
  * (less than 1 KiB) stays valid until this call.
  * Return: 0 or -ENOTCONN.
  */
@@ -378,21 +378,21 @@ int sci_disconnect(struct sci_peer *peer);
  * @peer: the connection; the program must not use it any more
  *
  * This call works like sci_disconnect(), with these differences. Messages that have been sent
- * arrive while the endpoint makes progress; those that the peer has not taken after two seconds
- * are lost. Requests complete when the connection ends. Statuses name no peer from now on. If
+ * arrive while the endpoint makes progress; messages that the peer has not taken after two seconds
+ * are lost. Requests complete when the connection ends. After this call statuses name no peer. If
  * either side connects again before the end, the connection stays.
  * Return: 0 or -ENOTCONN.
  */
 int sci_peer_close(struct sci_peer *peer);
 
 /**
- * sci_peer_gone() - find a peer that has died or left
- * @peer: is set to its connection
+ * sci_peer_gone() - find a peer that has died or disconnected
+ * @peer: is set to the peer's connection
  *
- * The call names each peer once, after all its messages have been received. It names only
- * peers that the program has got from a call or in a status. A server uses it to find the peers
- * to sci_disconnect(). The call makes no progress.
- * Return: 0; -ENOENT: there is none.
+ * The call returns each peer once, after all its messages have been received. It returns only
+ * peers that a call or a status has given to the program. A server passes these peers to
+ * sci_disconnect(). The call makes no progress.
+ * Return: 0; -ENOENT: there is no such peer.
  */
 int sci_peer_gone(struct sci_ep *ep, struct sci_peer **peer);
 
@@ -400,7 +400,7 @@ int sci_peer_gone(struct sci_ep *ep, struct sci_peer **peer);
  * sci_peer_state() - get the state of a connection
  * Return: 0: connected; -EINPROGRESS: not established yet, see sci_peer_open(); -ENOTCONN: the
  * peer has disconnected; -ECONNRESET: the peer has died; -EPROTO: the peer has broken the
- * protocol; or the error with which establishing it has failed.
+ * protocol; or the error with which the connection attempt has failed.
  */
 int sci_peer_state(struct sci_peer *peer);
 
@@ -410,29 +410,29 @@ int sci_peer_addr(struct sci_peer *peer, struct sci_addr *addr);
 /* Return the endpoint of this process to which the connection belongs; NULL if @peer is NULL. */
 struct sci_ep *sci_peer_ep(struct sci_peer *peer);
 
-/* Set the program's own pointer of the connection, atomically. It is NULL at first. */
+/* Set the pointer that the program attaches to a connection, atomically. It is NULL at first. */
 void sci_peer_set_data(struct sci_peer *peer, void *data);
 
-/* Return the pointer of sci_peer_set_data(). */
+/* Return the pointer that sci_peer_set_data() has set. */
 void *sci_peer_data(struct sci_peer *peer);
 
 /* ---- requests ---- */
 
 /**
  * struct sci_status - the result of a call
- * @peer: the connection; of a receive: to the sender; NULL: the connection has been freed, or
- *	never existed
- * @tag, @context: of the message; 0 if it has none
+ * @peer: the connection; of a receive: the connection to the sender; NULL: the connection has been
+ *	freed, or never existed
+ * @tag, @context: tag and context of the message; 0 if it has none
  * @len: length of the message, also if the buffer was shorter
  * @error: 0 or a negative errno value, the same as the call returns
  * @flags: enum sci_status_flags
  * @imm: the immediate of a message that was sent with SCI_SEND_IMM
  *
- * Errors of messages are -EMSGSIZE: the buffer was too short, and has the first bytes of the
+ * Errors of messages are -EMSGSIZE: the buffer was too short and has only the first bytes of the
  * message; -ECONNRESET, -ENOTCONN, -ECANCELED: the connection has ended; -EBADMSG: a check sum is
  * wrong; -ENOMEM: out of memory; -ETIME: the peer's node does not answer; -EPROTO: the peer has
  * broken the protocol, which ends the connection. A long message can also end with an error that
- * the peer reports. A request that has ended never has the errors -EAGAIN and -ETIMEDOUT.
+ * the peer reports. A request that has completed never has the errors -EAGAIN and -ETIMEDOUT.
  */
 struct sci_status {
 	struct sci_peer *peer;
@@ -448,18 +448,18 @@ enum sci_status_flags {
 	SCI_STATUS_IMM	= 1 << 0,	/* the message has an immediate */
 	SCI_STATUS_PEER_UP = 1 << 1,	/* event: a peer has connected */
 	SCI_STATUS_PEER_DOWN = 1 << 2,	/* event: a connection has ended with @error */
-	SCI_STATUS_RETURNED = 1 << 3	/* the library has done with a buffer of
+	SCI_STATUS_RETURNED = 1 << 3	/* the library no longer uses the buffer of
 					 * sci_irecv_many() */
 };
 
-/* Flags of sends. All but SCI_SEND_SYNC are for sci_isendm() only. */
+/* Flags of sends. All flags except SCI_SEND_SYNC are for sci_isendm() only. */
 enum sci_send_flags {
-	SCI_SEND_SYNC	= 1 << 0,	/* completes when a receive has the bytes */
+	SCI_SEND_SYNC	= 1 << 0,	/* the send completes when a receive has the bytes */
 	SCI_SEND_TAGGED	= 1 << 1,	/* the message has a tag */
 	SCI_SEND_COPY	= 1 << 2,	/* the caller may reuse the buffer when the
 					 * call returns */
 	SCI_SEND_IMM	= 1 << 3,	/* the message has an immediate */
-	SCI_SEND_AT_ONCE = 1 << 4	/* no request if the send has completed */
+	SCI_SEND_AT_ONCE = 1 << 4	/* make no request if the send has completed */
 };
 
 /**
@@ -468,7 +468,7 @@ enum sci_send_flags {
  * @status: NULL, or receives the result
  *
  * The call makes progress.
- * Return: the result of the request, as in @status->error; -EAGAIN: not completed yet.
+ * Return: the result of the request, as in @status->error; -EAGAIN: it has not completed.
  */
 int sci_test(struct sci_req *req, struct sci_status *status);
 
@@ -476,7 +476,7 @@ int sci_test(struct sci_req *req, struct sci_status *status);
  * sci_wait() - wait for a request
  * @req: is freed, unless the call returns -ETIMEDOUT
  * @status: NULL, or receives the result
- * Return: the result of the request, as in @status->error; -ETIMEDOUT: not completed yet.
+ * Return: the result of the request, as in @status->error; -ETIMEDOUT: it has not completed.
  */
 int sci_wait(struct sci_req *req, int timeout, struct sci_status *status);
 
@@ -484,9 +484,9 @@ int sci_wait(struct sci_req *req, int timeout, struct sci_status *status);
  * sci_waitall() - wait for all requests of an array
  * @reqs: @n requests of one endpoint. The call frees them and sets them to NULL. Entries that
  *	are NULL already are skipped.
- * @status: NULL, or @n statuses that receive the results; those of skipped entries stay as they are
- * Return: 0; the first error of any request, when all have completed; -ETIMEDOUT: some request
- * has not completed, and all stay as they are.
+ * @status: NULL, or @n statuses that receive the results; skipped entries do not change theirs
+ * Return: 0 or the first error of a request, when all requests have completed; -ETIMEDOUT: some
+ * request has not completed, and the call has freed no request.
  */
 int sci_waitall(struct sci_req **reqs, size_t n, int timeout,
 		struct sci_status *status);
@@ -521,10 +521,11 @@ int sci_testany(struct sci_req **reqs, size_t n, size_t *index,
  * @reqs: @n requests of one endpoint; NULL entries are skipped. Requests that have completed
  *	are freed and become NULL.
  * @indices: room for @n; receives the indices of these requests
- * @status: room for @n; receives their results, in the order of @indices
+ * @status: room for @n; receives the results of these requests, in the order of @indices
  *
  * The call makes progress once if no request has completed.
- * Return: number of requests that have completed; -EAGAIN: none has; -ENOENT: all entries are NULL.
+ * Return: number of completed requests; -EAGAIN: no request has completed; -ENOENT: all entries
+ * are NULL.
  */
 int sci_testsome(struct sci_req **reqs, size_t n, size_t *indices,
 		 struct sci_status *status);
@@ -534,7 +535,7 @@ int sci_testsome(struct sci_req **reqs, size_t n, size_t *indices,
  * @req: stays valid; the program still tests it or waits for it
  *
  * The request completes with -ECANCELED.
- * Return: 0; -EBUSY: the message is under way, and the request completes as without this call.
+ * Return: 0; -EBUSY: the transfer has begun, and the request completes as without this call.
  */
 int sci_cancel(struct sci_req *req);
 
@@ -542,9 +543,9 @@ int sci_cancel(struct sci_req *req);
 
 /**
  * struct sci_completion - a request that has completed, or an event
- * @data: of a request: the pointer that sci_req_queue() got; of an event: sci_peer_data()
+ * @data: of a request: the pointer passed to sci_req_queue(); of an event: sci_peer_data()
  * @status: the result
- * @buf: of a message to sci_irecv_many(): where it is in the buffer; otherwise NULL
+ * @buf: of a message to sci_irecv_many(): the address of the message in the buffer; otherwise NULL
  */
 struct sci_completion {
 	void *data;
@@ -554,20 +555,20 @@ struct sci_completion {
 
 /**
  * sci_req_queue() - hand a request to the completion queue of its endpoint
- * @req: the program must not test it or wait for it any more; it is freed when its completion
- *	is taken
+ * @req: the program must not test it or wait for it any more; sci_completions() frees it together
+ *	with its completion
  * @data: names the request in its completion
  *
- * This is for programs with many requests. When the request completes, or if it already has,
- * its completion enters the queue, which has room for all. The program may cancel the request
- * until a thread has taken the completion.
+ * This call is for programs with many requests. When the request completes, or if it already has
+ * completed, its completion enters the queue, which has room for all. The program may cancel the
+ * request until a thread has taken the completion.
  * Return: 0; -EINVAL: the request is in the queue already.
  */
 int sci_req_queue(struct sci_req *req, void *data);
 
 /**
  * sci_completions() - take completions, oldest first
- * @timeout: how long to wait for one if there is none
+ * @timeout: how long to wait for a completion if the queue is empty
  * @done: room for @n completions
  * @n: not 0
  *
@@ -575,9 +576,9 @@ int sci_req_queue(struct sci_req *req, void *data);
  * the order in which they happened. The flag SCI_STATUS_PEER_UP says that a connection has been
  * established by either side. The flag SCI_STATUS_PEER_DOWN says that a connection has ended, or
  * could not be established; the error is that of sci_peer_state(). Messages that had arrived whole
- * can still be received. From the event on the program knows the peer, until it calls
- * sci_disconnect(). No event of the peer follows that call. If a peer connects and goes before
- * the program takes its first event, both events may be left out.
+ * can still be received. The peer of an event stays valid until the program calls
+ * sci_disconnect(). No event of the peer follows that call. If a peer connects and disconnects
+ * before the program takes its first event, the library may drop both events.
  * Return: number of completions; if there are none: -EAGAIN with a @timeout of 0, else -ETIMEDOUT.
  */
 int sci_completions(struct sci_ep *ep, int timeout, struct sci_completion *done,
@@ -606,7 +607,7 @@ int sci_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
  * @tag: the tag that the message must have
  * @ignore: bits of @tag that need not match; 0: all must match
  * @buf: receives the message
- * @size: of the buffer
+ * @size: bytes of the buffer
  * @status: NULL, or receives the result
  * Return: 0; or an error of a message, see struct sci_status.
  */
@@ -630,19 +631,19 @@ struct sci_try_recv {
 };
 
 /**
- * sci_try_recvs(), sci_try_trecvs() - receive messages that are here, without a request
+ * sci_try_recvs(), sci_try_trecvs() - receive messages that have arrived, without a request
  * @peer: the sender; NULL: any sender, but the same one for all messages of a call
  * @context: the context that the messages must have
- * @t: receives, in the order in which they get messages
+ * @t: receives, in the order in which they take messages
  * @n: number of receives, at least 1
  *
  * The calls allocate no memory and do not wait. They make no progress, except that they receive
- * these messages. The other receives of @t have taken no message. But after -EBUSY the buffer
- * of the first of them may have bytes of a message that is not complete yet.
- * Return: number of receives that have got a message, the first ones of @t; -EAGAIN: no message is
- * here; -EBUSY: the program must post a receive, because the next message does not match the first
- * receive of @t, is longer than its buffer or not complete yet; or because another posted receive
- * or a kept message comes first; or because packets can get lost on this fabric.
+ * these messages. The other receives of @t have taken no message, but the buffer of the first of
+ * these receives may have bytes of a message that is not complete yet.
+ * Return: number of messages, which the first receives of @t have taken; -EAGAIN: no message has
+ * arrived; -EBUSY: the program must post a receive, because the next message does not match the
+ * first receive of @t, is longer than its buffer or not complete yet; or because another posted
+ * receive or an unexpected message comes first; or because this fabric can lose packets.
  */
 int sci_try_recvs(struct sci_ep *ep, struct sci_peer *peer, struct sci_try_recv *t,
 		  int n);
@@ -650,7 +651,7 @@ int sci_try_trecvs(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 		   struct sci_try_recv *t, int n);
 
 /**
- * sci_try_send(), sci_try_tsend() - send a message if that needs neither a wait nor memory
+ * sci_try_send(), sci_try_tsend() - send a message if the send needs neither a wait nor memory
  * @context: as in sci_tsend()
  * @tag: as in sci_tsend()
  * @imm: NULL, or the immediate of the message
@@ -700,9 +701,9 @@ int sci_itsendv(struct sci_peer *peer, uint32_t context, uint64_t tag,
 
 /**
  * struct sci_send - a message for sci_isendm()
- * @iov, @n: its bytes, as in sci_isendv()
- * @tag, @context: with SCI_SEND_TAGGED: its tag and its context
- * @imm: with SCI_SEND_IMM: its immediate, a number that the receiver finds in the status
+ * @iov, @n: the bytes of the message, as in sci_isendv()
+ * @tag, @context: with SCI_SEND_TAGGED: the tag and the context of the message
+ * @imm: with SCI_SEND_IMM: the immediate, a number that the receiver finds in the status
  * @flags: enum sci_send_flags
  */
 struct sci_send {
@@ -717,12 +718,12 @@ struct sci_send {
 /**
  * sci_isendm() - send a message with any flags, non-blocking
  * @send: the message; the caller may reuse the structure when the call returns
- * @req: is set to the request. NULL is allowed with SCI_SEND_COPY: no request reports the end.
+ * @req: is set to the request. NULL is allowed with SCI_SEND_COPY: then there is no request.
  *
  * An immediate fits into the line of a message of up to SCI_IMM_SHORT_MAX bytes. It costs longer
  * messages at most one more line. With SCI_SEND_COPY the library copies the bytes only if it
  * cannot send them at once. With SCI_SEND_AT_ONCE the call sets *@req to NULL if the send has
- * completed without an error; and if @req is NULL, the message does not queue behind others.
+ * completed without an error; and if @req is NULL, the message never waits behind other messages.
  * Return: 0; -EAGAIN: make progress first, because @req is NULL and SCI_UNWATCHED_MAX such messages
  * wait to be sent to this peer, or because with SCI_SEND_AT_ONCE the message would have to
  * wait; -ENOMEM: out of memory; or the error of a connection that has ended.
@@ -745,21 +746,21 @@ int sci_itrecvv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 		size_t n, struct sci_req **req);
 
 /**
- * sci_irecv_many() - receive several messages into one buffer, one behind the other
+ * sci_irecv_many() - receive several messages into one buffer, one after the other
  * @peer: NULL, or the only sender
  * @buf: @size bytes, at least one. The library uses them until a completion has the flag
  *	SCI_STATUS_RETURNED.
- * @min: the receive ends when fewer bytes than this are left, or none
+ * @min: the receive ends when fewer bytes than this are left, or no bytes at all
  * @data: names the receive in its completions
  * @req: is set to the request, for sci_cancel() alone. It is freed when the completion with
  *	SCI_STATUS_RETURNED is taken.
  *
- * The receive takes messages without a tag, and keeps its place before receives that are posted
- * later. Each message has a completion of its own in the queue of the endpoint. If a message is
- * longer than what is left, its completion has the error -EMSGSIZE, and the receive ends. The
- * completion that comes last has the flag SCI_STATUS_RETURNED. If the receive is cancelled or its
- * connection ends, and no message is under way, that is a completion without a message: it has
- * an error, and no @buf.
+ * The receive takes messages without a tag, and stays before receives that are posted later. Each
+ * message has its own completion in the queue of the endpoint. If a message is longer than the rest
+ * of the buffer, its completion has the error -EMSGSIZE, and the receive ends. The last completion
+ * has the flag SCI_STATUS_RETURNED. If the receive is cancelled or its connection ends, and no
+ * message is in transfer, the last completion has an error, and no message: @buf of struct
+ * sci_completion is NULL.
  * Return: 0; -ENOMEM: out of memory.
  */
 int sci_irecv_many(struct sci_ep *ep, struct sci_peer *peer, void *buf, size_t size,
@@ -769,7 +770,7 @@ int sci_irecv_many(struct sci_ep *ep, struct sci_peer *peer, void *buf, size_t s
 
 /**
  * sci_probe(), sci_tprobe() - wait for a message, and do not receive it
- * @timeout: how long to wait for one
+ * @timeout: how long to wait for a message
  * @status: NULL, or receives the sender, the length, the tag and the immediate
  *
  * The other arguments are those of sci_recv() and sci_trecv(). The message stays in the queue.
@@ -797,7 +798,7 @@ int sci_tmatch(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 	       struct sci_msg **msg, struct sci_status *status);
 
 /*
- * Receive all of @msg into @n pieces of memory, and free @msg. *@req is set to the request.
+ * Receive all bytes of @msg into @n pieces of memory, and free @msg. *@req is set to the request.
  * Return: as for sci_irecvv(). After an error @msg is still valid.
  */
 int sci_msg_recv(struct sci_msg *msg, const struct iovec *iov, size_t n,
@@ -805,11 +806,11 @@ int sci_msg_recv(struct sci_msg *msg, const struct iovec *iov, size_t n,
 
 /**
  * sci_msg_copy() - copy a part of a message
- * @offset: of the part in the message
+ * @offset: where the part begins in the message
  * @buf: receives @len bytes
  *
- * Waits until the whole message is here. A program may copy any parts, in any order.
- * Return: 0; -ERANGE: the message ends before the part does; -ENOMEM: out of memory; or an error
+ * The call waits until the whole message has arrived. Parts may be copied in any order.
+ * Return: 0; -ERANGE: the part is not inside the message; -ENOMEM: out of memory; or an error
  * of a message, see struct sci_status.
  */
 int sci_msg_copy(struct sci_msg *msg, size_t offset, void *buf, size_t len);
@@ -819,28 +820,28 @@ int sci_msg_copy(struct sci_msg *msg, size_t offset, void *buf, size_t len);
  * @data: is set to memory of the library, valid until sci_msg_free() or sci_msg_recv(). It has
  *	the length that the status of sci_match() gives.
  *
- * A program can so receive a message without a buffer of its own. The call waits until the
- * whole message is here. @msg and its bytes stay valid after the end of the connection.
+ * With this call a program receives a message without a buffer of its own. The call waits until the
+ * whole message has arrived. @msg and its bytes stay valid after the end of the connection.
  * Return: 0; -ENOMEM: out of memory; or an error of a message, see struct sci_status.
  */
 int sci_msg_data(struct sci_msg *msg, const void **data);
 
-/* Free @msg, and drop its bytes. NULL is ignored. */
+/* Free @msg, and drop its bytes. @msg may be NULL. */
 void sci_msg_free(struct sci_msg *msg);
 
 /* ---- handlers ---- */
 
 #define SCI_HANDLERS		127u	/* ids of handlers are 0 to this - 1 */
-#define SCI_HANDLER_LIBRARY	16u	/* first id of libraries above this one */
-#define SCI_HANDLER_USER	64u	/* first id of programs */
+#define SCI_HANDLER_LIBRARY	16u	/* first handler id for libraries that use libsci */
+#define SCI_HANDLER_USER	64u	/* first handler id for programs */
 #define SCI_HANDLER_MAX		8192u	/* bytes of a message to a handler */
 
 /**
  * struct sci_handled - a message for a handler
- * @peer: its sender
- * @tag: its tag
- * @data, @len: its bytes, aligned to 8, in memory of the library that is valid until the
- *	handler returns
+ * @peer: the sender of the message
+ * @tag: the number that the sender passed to sci_handler_send()
+ * @data, @len: the bytes of the message, aligned to 8, in memory of the library that is valid
+ *	until the handler returns
  * @error: 0; -EBADMSG: a check sum is wrong, and @data is not valid
  */
 struct sci_handled {
@@ -857,7 +858,7 @@ typedef void (*sci_handler_fn)(void *arg, const struct sci_handled *m);
  * sci_handler_set() - set the function for messages to a handler
  * @id: SCI_HANDLER_USER to SCI_HANDLERS - 1 for a program; from SCI_HANDLER_LIBRARY on for a
  *	library that shares the endpoint with the program
- * @fn: NULL: no function any more
+ * @fn: the function; NULL: remove the function
  * @arg: is passed to @fn
  *
  * Progress calls @fn, on any thread that is in a call of the endpoint. It calls @fn for one
@@ -867,7 +868,7 @@ typedef void (*sci_handler_fn)(void *arg, const struct sci_handled *m);
  * call of the endpoint that makes progress.
  *
  * All other threads wait while @fn runs. So @fn must be short, must not sleep, and must not take a
- * lock that a thread holds around a call of this endpoint. It may make these calls of this endpoint
+ * lock that a thread holds around a call of this endpoint. @fn may make these calls of the endpoint
  * and its peers: sci_handler_send(), sci_handler_sendv(), sci_handler_set(), the calls about an
  * address, name, fabric or traits, sci_peer_ep(), sci_peer_data() and sci_peer_set_data(). Any
  * other call aborts the program; with SCI_EP_SINGLE_THREAD the library does not detect it.
@@ -878,16 +879,16 @@ int sci_handler_set(struct sci_ep *ep, unsigned int id, sci_handler_fn fn,
 
 /**
  * sci_handler_send(), sci_handler_sendv() - send a message to a handler of a peer
- * @id: of the handler, as in sci_handler_set()
- * @tag: a number that the handler gets
+ * @id: the handler's id, as in sci_handler_set()
+ * @tag: a number that the handler receives
  * @buf: the message; the caller may reuse the memory when the call returns
  * @len: up to SCI_HANDLER_MAX bytes; up to SCI_TAGGED_SHORT_MAX bytes fit into one line
  *
  * The calls never wait: the library copies a message that it cannot send at once. The message
  * arrives in the order of all messages to this peer, also if the connection is closed meanwhile.
  * Return: 0; -EMSGSIZE: the message is too long; -EAGAIN: SCI_UNWATCHED_MAX messages wait for
- * room, so make progress first (a handler that sends one answer to each message has this error only
- * if its peer sends more requests than that without receiving answers); -ENOMEM: out of
+ * room, so make progress first (a handler that sends one answer to each request gets this error
+ * only if its peer sends so many requests and receives no answers); -ENOMEM: out of
  * memory; or the error of a connection that has ended.
  */
 int sci_handler_send(struct sci_peer *peer, unsigned int id, uint64_t tag,
@@ -896,9 +897,9 @@ int sci_handler_sendv(struct sci_peer *peer, unsigned int id, uint64_t tag,
 		      const struct iovec *iov, size_t n);
 
 /**
- * sci_wait_until() - wait for a condition that handlers or completions bring about
- * @fn: tests the condition; returns -EAGAIN while it does not hold, else the value that the call
- *	is to return
+ * sci_wait_until() - wait for a condition that handlers or completions cause
+ * @fn: tests the condition; returns -EAGAIN while it is false, else the value that
+ *	sci_wait_until() returns
  * @arg: is passed to @fn
  *
  * The call makes progress: it polls first and then sleeps, as every wait. It calls @fn at the
@@ -913,10 +914,10 @@ int sci_wait_until(struct sci_ep *ep, int (*fn)(void *arg), void *arg,
 
 /**
  * sci_buf_alloc() - allocate memory that peers can write to directly
- * @buf: is set to the memory, zeroed and aligned to a page, until sci_buf_free()
+ * @buf: is set to the memory, zeroed and aligned to a page, valid until sci_buf_free()
  *
- * A receive of at least SCI_PARAM_ZCOPY_MIN bytes into it is zero-copy. On fabrics whose imports
- * read as fast as they write, a send from it is zero-copy, too. The price: every process that may
+ * A receive of at least SCI_PARAM_ZCOPY_MIN bytes into this memory is zero-copy. On fabrics with
+ * SCI_TRAIT_FAST_READS a send from this memory is zero-copy, too. But every process that may
  * connect to the endpoint can write to the memory at any time.
  * Return: 0; -ENOMEM, -ENOSPC, -EMFILE: out of resources.
  */
@@ -930,9 +931,9 @@ int sci_buf_free(struct sci_ep *ep, void *buf);
 
 /**
  * sci_buf_share() - let another endpoint of the process use a buffer
- * @ep: from now on also receives into the buffer without a copy
+ * @ep: an endpoint that can then also receive into the buffer without a copy
  * @owner: the endpoint that has allocated the buffer, on the same fabric as @ep
- * @buf: from sci_buf_alloc() on @owner
+ * @buf: a buffer of sci_buf_alloc() on @owner
  *
  * sci_buf_free() on @ep ends the sharing and does not free the buffer. The program must do this
  * before it frees the buffer or closes @owner.
@@ -947,8 +948,8 @@ int sci_buf_share(struct sci_ep *ep, struct sci_ep *owner, void *buf);
  *	The program must not unmap them before the last sci_buf_unregister().
  * @len: whole pages
  *
- * The library counts registrations of the same range. It finds them by address, wherever a call
- * names a buffer.
+ * The library counts registrations of the same range. Every call that takes a buffer finds the
+ * registration by the buffer's address.
  * Return: 0; -EINVAL: not whole pages, or no such registration; -EEXIST: the range overlaps another
  * one; -EFAULT: the fabric cannot register this kind of memory; -EOPNOTSUPP: the fabric cannot
  * register memory; -ENOMEM, -EMFILE: out of resources; -EBUSY: a request uses the memory.
@@ -960,12 +961,12 @@ int sci_buf_unregister(struct sci_ep *ep, void *addr, size_t len);
 
 /**
  * struct sci_key - names memory of an endpoint to its peers
- * @segment: the fabric's number for it
+ * @segment: the fabric's number of the segment that has the memory
  * @reserved: 0
- * @offset: in the segment
- * @len: in bytes
+ * @offset: start of the memory in the segment, in bytes
+ * @len: length of the memory, in bytes
  *
- * sci_buf_key() makes a key. The program sends it to peers as it is. A key protects nothing:
+ * sci_buf_key() makes a key. The program sends the key to peers unchanged. A key protects nothing:
  * see sci_buf_alloc().
  */
 struct sci_key {
@@ -977,9 +978,9 @@ struct sci_key {
 
 /**
  * sci_buf_key() - make a key for exported memory
- * @addr: @len bytes that lie in one buffer of sci_buf_alloc() or sci_buf_register()
+ * @addr: @len bytes in one buffer of sci_buf_alloc() or sci_buf_register()
  * @key: is set; valid until the buffer is freed or unregistered
- * Return: 0; -EINVAL: also if the bytes do not lie in a buffer.
+ * Return: 0; -EINVAL: also if the bytes are not in one buffer.
  */
 int sci_buf_key(struct sci_ep *ep, const void *addr, size_t len,
 		struct sci_key *key);
@@ -989,17 +990,17 @@ int sci_buf_key(struct sci_ep *ep, const void *addr, size_t len,
  * @key: a key of that peer
  * @offset: from the start of the memory that @key names
  * @iov: @n pieces of local memory
- * @req: is set to the request. NULL: no request reports the end; sci_flush() waits for all such
+ * @req: is set to the request. NULL: there is no request; sci_flush() waits for all such
  *	transfers, and until then the library uses the local memory.
  *
- * The peer takes no part. But where caches are not coherent the peer copies the bytes, while a
+ * The peer takes no part. But where caches are not coherent, the peer copies the bytes while a
  * thread is in a call of its endpoint. A write has arrived when its request completes. A message
- * sent after that arrives later than the write; another write may overtake it. The
- * processor moves the bytes: on an adapter it waits for each packet of a read, so send a
- * message instead of a long read. The library repeats packets that get lost.
+ * that is sent after this completion arrives later than the write; another write may overtake the
+ * first one. The processor moves the bytes: on an adapter the processor waits for each packet of a
+ * read, so send a message instead of a long read. The library sends lost packets again.
  * Return: 0; -EAGAIN: @req is NULL and SCI_UNWATCHED_MAX such transfers are under way. Errors
- * of this call or of the request are -ERANGE: the bytes lie beyond the memory that @key names,
- * or that exists; -ENOENT: the memory does not exist, or not any more, which the library may
+ * of this call or of the request are -ERANGE: the bytes are beyond the memory that @key names,
+ * or that exists; -ENOENT: the memory does not exist, or no longer exists, which the library may
  * detect late; -ECONNRESET, -ENOTCONN, -ECANCELED: the connection has ended; -ENOMEM, -ENOSPC,
  * -EMFILE: out of resources.
  */
@@ -1055,8 +1056,8 @@ enum sci_rmw_type {
 /**
  * struct sci_rmw - an atomic read-modify-write
  * @op: the operation
- * @type: of the word and of the operands
- * @operand, @compare: their bits; values of 4 bytes in the lower half
+ * @type: type of the word and of the operands
+ * @operand, @compare: bits of the operands; values of 4 bytes are in the lower half
  */
 struct sci_rmw {
 	enum sci_rmw_op op;
@@ -1068,16 +1069,16 @@ struct sci_rmw {
 /**
  * sci_irmw(), sci_rmw() - change a word of a peer's memory atomically
  * @key: a key of that peer
- * @offset: from the start of the memory that @key names; the word must be aligned to its size
+ * @offset: of the word in the memory that @key names; the word must be aligned to its size
  * @rmw: the operation; the caller may reuse the structure when the call returns
  * @before: NULL, or receives the old value, 4 or 8 bytes
  * @req: as in sci_iwritev()
  *
  * sci_rmw() waits, sci_irmw() does not. Atomics of all peers, sci_rmw_apply() and atomic
- * instructions of the owner's process are atomic to each other. Stores to the word, such as
- * those of sci_iwritev(), are not. With SCI_TRAIT_SHARED_MEMORY an atomic happens without the
- * owner, elsewhere while a thread is in a call of the owner's endpoint. An atomic may overtake
- * other one-sided transfers that have not completed.
+ * instructions of the owner's process are atomic to each other. Stores to the word, such as those
+ * of sci_iwritev(), are not. With SCI_TRAIT_SHARED_MEMORY the caller executes the atomic. Without
+ * this trait the owner executes it while a thread is in a call of its endpoint. An atomic may
+ * overtake other one-sided transfers that have not completed.
  * Return: 0; -EINVAL: also if the type does not have the operation, or the word is not
  * aligned; or an error of sci_iwritev().
  */
@@ -1093,7 +1094,7 @@ int sci_rmw(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
  */
 int sci_rmw_apply(void *word, const struct sci_rmw *rmw, void *before);
 
-/* The atomic after the bytes of sci_iwrite_signal(): changes a word of the same peer. */
+/* The atomic that sci_iwrite_signal() applies after its bytes, to a word of the same peer. */
 struct sci_write_signal {
 	struct sci_key key;
 	uint64_t offset;
@@ -1105,8 +1106,8 @@ struct sci_write_signal {
  * @signal: the word and the operation; the caller may reuse the structure when the call returns
  *
  * The other arguments are those of sci_iwritev(). A process that sees the new value of the word
- * sees the bytes, too. The request completes when both have arrived. If it fails, the word
- * may have its old value.
+ * sees the bytes, too. The request completes when the bytes and the atomic have arrived. If the
+ * request fails, the word may have its old value.
  * Return: 0; or an error of sci_iwritev() or sci_irmw().
  */
 int sci_iwrite_signal(struct sci_peer *peer, const struct sci_key *key,
@@ -1118,8 +1119,8 @@ int sci_iwrite_signal(struct sci_peer *peer, const struct sci_key *key,
  *
  * The call waits for all transfers that were started without a request, and for stores of the
  * calling thread to memory of sci_peer_map().
- * Return: 0; -ETIMEDOUT: some have not arrived; else the first error of a transfer since the
- * last sci_flush() that did not time out.
+ * Return: 0; -ETIMEDOUT: some transfer has not arrived; else the first error of a transfer since
+ * the last sci_flush() that did not time out.
  */
 int sci_flush(struct sci_peer *peer, int timeout);
 
@@ -1129,13 +1130,12 @@ int sci_flush(struct sci_peer *peer, int timeout);
  * @timeout: how long to wait for the memory, and for the connection if it is not established yet
  * @addr: is set to the address of the first byte that @key names
  *
- * The program then loads and stores there, and uses atomic instructions. All are ordered as
- * between threads. This needs SCI_TRAIT_SHARED_MEMORY. The mapping stays until
- * sci_peer_unmap() or sci_disconnect(). Until then an access never faults: after the
- * peer has freed the memory, or has died, it reaches pages that no other process uses. An access
- * does not report the death of the peer; calls do. Two mappings of the same bytes may have the
- * same address, and the library counts them.
- * Return: 0; -EOPNOTSUPP: the fabric has no such memory; -EINVAL: also if @key names no byte;
+ * The program then accesses the memory with loads, stores and atomic instructions, which are
+ * ordered as between threads. The mapping stays until sci_peer_unmap() or sci_disconnect(). Until
+ * then an access never faults: after the peer has freed the memory, or has died, the access reaches
+ * pages that no other process uses. An access does not report the death of the peer; calls report
+ * it. Two mappings of the same bytes may have the same address, and the library counts them.
+ * Return: 0; -EOPNOTSUPP: no SCI_TRAIT_SHARED_MEMORY; -EINVAL: also if @key names no byte;
  * -ERANGE: the memory is shorter than @key says; -ENOENT: the memory does not exist;
  * -ETIMEDOUT: the peer has not answered; -ENOMEM, -EMFILE: out of resources; or the error of a
  * connection that has ended.
@@ -1144,8 +1144,8 @@ int sci_peer_map(struct sci_peer *peer, const struct sci_key *key, int timeout,
 		 void **addr);
 
 /*
- * End a mapping of sci_peer_map(). @addr is its address, or an address in it.
- * Return: 0; -EINVAL: @addr lies in no mapping.
+ * End a mapping of sci_peer_map(). @addr is any address in the mapping.
+ * Return: 0; -EINVAL: @addr is in no mapping.
  */
 int sci_peer_unmap(struct sci_peer *peer, void *addr);
 
@@ -1169,8 +1169,8 @@ int sci_ep_fd(struct sci_ep *ep);
 /**
  * sci_ep_arm() - arm the descriptor before a sleep
  *
- * After this call the descriptor becomes readable when there is work. Any call of the endpoint
- * disarms it. A completion that another thread's call queues makes it readable, too.
+ * After this call the descriptor becomes readable when there is work, or when a call of another
+ * thread queues a completion. Any call of the endpoint disarms the descriptor.
  * Return: 0; -EAGAIN: there is work or a completion already: call sci_progress() or
  * sci_completions() instead of sleeping.
  */

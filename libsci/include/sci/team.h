@@ -7,9 +7,9 @@
  * team consists of all processes that were started together. Every other team is a part of
  * an existing team. A team has
  *
- *	symmetric memory	all members allocate it at once, at the same place in a
- *				heap that each member has; a member names the memory of
- *				another member by the address of its own part
+ *	symmetric memory	all members allocate it together, at the same offset in the
+ *				heap of each member; a member names the memory of another
+ *				member by the address of its own part
  *	one-sided calls		put, get, atomics, signals, waits, locks
  *	collective calls	barrier, broadcast, reductions, gathers, scatters,
  *				all-to-all, scans
@@ -22,13 +22,13 @@
  *    -EFAULT: the call names bytes that are not symmetric.
  *  - All members of a team must make the same collective calls of this team in the same
  *    order, blocking or not. Only one thread at a time may make collective calls of a team.
- *    All other calls may be made by any threads at once, unless the team was opened with
+ *    Several threads may make all other calls at the same time, unless the team was opened with
  *    SCI_TEAM_SINGLE_THREAD. Signal handlers must not make any of these calls.
  *  - Lengths, offsets and strides are in bytes. Timeouts are in milliseconds; -1 waits for
  *    ever, 0 does not wait.
- *  - A process makes progress while it is inside a call of its team or its endpoint. Where
- *    memory is not shared, atomics need progress of their target; puts, gets and messages do
- *    not.
+ *  - A process makes progress while it is inside a call of its team or its endpoint. Without
+ *    shared memory, atomics need progress of their target. Puts, gets and messages do not need
+ *    progress of their target.
  *  - When a member dies, calls that wait for it return -ECONNRESET within a second. All later
  *    collective calls of the team return -ECONNRESET. sci_team_shrink() makes a team of the
  *    members that are alive.
@@ -47,8 +47,8 @@ extern "C" {
 #endif
 
 struct sci_team;			/* an ordered set of processes */
-struct sci_team_launcher;		/* serves processes that the program starts */
-struct sci_coll;			/* a non-blocking collective call under way */
+struct sci_team_launcher;		/* a launcher of processes that the program starts */
+struct sci_coll;			/* a non-blocking collective call */
 
 /* ---- teams ---- */
 
@@ -62,7 +62,7 @@ enum sci_team_flags {
  * @symmetric_size: bytes of each process's symmetric heap; 0: the value of
  *	SCI_SYMMETRIC_SIZE in the environment (a number with K, M or G), else 16 MiB
  * @flags: enum sci_team_flags
- * @boot: how to reach the launcher, from sci_team_launcher_boot(); NULL: what the environment says
+ * @boot: text of sci_team_launcher_boot(); NULL: the environment names the launcher
  */
 struct sci_team_attr {
 	size_t size;
@@ -79,13 +79,13 @@ struct sci_team_attr {
  *
  * This is a collective call of all processes that `sci run`, mpirun or another supported launcher
  * has started together. A process that was started alone is a team of one. The variable
- * SCI_TEAM_MEMORY in the environment limits the use of shared memory. "all" (default): use memory
+ * SCI_TEAM_MEMORY in the environment limits the use of shared memory. "all" (default): share memory
  * wherever loads and stores reach it; "node": only between processes of one node; "none": never.
  * Return: 0; -EINVAL: an argument or a variable in the environment is invalid; -E2BIG: @attr has
  * members that this library does not know, and they are not 0; -ENOENT: @attr->boot names no
- * descriptor of a launcher; -EALREADY: the process has the team open; -ENOMEM, -ENOSPC,
- * -EMFILE: some process is out of resources; -ECONNRESET: another process has died, or has left
- * because its call failed; or an error of sci_ep_open().
+ * descriptor of a launcher; -EALREADY: the process has already opened the team; -ENOMEM, -ENOSPC,
+ * -EMFILE: some process is out of resources; -ECONNRESET: another process has died, or its call
+ * has failed; or an error of sci_ep_open().
  */
 int sci_team_open(struct sci_team **team, const struct sci_team_attr *attr);
 
@@ -104,17 +104,17 @@ int sci_team_close(struct sci_team *team);
  * sci_team_abort() - end all processes that were started together
  * @status: exit status of the launcher, 0 to 255
  *
- * Does not return: the process exits, and the launcher ends the others.
+ * The call does not return: the process exits, and the launcher ends the other processes.
  */
 void sci_team_abort(struct sci_team *team, int status) __attribute__((noreturn));
 
 /* ---- a launcher in the program ---- */
 
 /**
- * struct sci_team_launcher_attr - which processes a launcher serves
+ * struct sci_team_launcher_attr - the processes of a launcher
  * @size: the caller sets it to sizeof(struct sci_team_launcher_attr)
- * @processes: their number, 1 to 65536
- * @nodes: node id of each process; NULL: unknown. Read only by sci_team_launcher_open().
+ * @processes: number of processes, 1 to 65536
+ * @nodes: node id of each process; NULL: unknown. sci_team_launcher_open() copies the array.
  * @abort: NULL, or a function that the launcher's thread calls when a process has called
  *	sci_team_abort() with @status. It should end the other processes. It must not make calls
  *	of the launcher.
@@ -130,20 +130,20 @@ struct sci_team_launcher_attr {
 };
 
 /**
- * sci_team_launcher_open() - be the launcher of processes that the caller starts
- * @launcher: is set
+ * sci_team_launcher_open() - open a launcher for processes that the caller starts
+ * @launcher: is set to the launcher
  *
- * For programs that start processes by themselves, without `sci run`. A thread of the library
- * serves them. Each process that the caller starts then opens the team of all of them with
- * sci_team_open(); it inherits a descriptor, and learns of it in one of two ways:
+ * This call is for programs that start processes by themselves, without `sci run`. A thread of the
+ * library is the launcher. Each process opens the team of all processes with sci_team_open(). For
+ * that it inherits a descriptor from the caller, and gets the name of the descriptor:
  *
  *	a child of fork()	calls sci_team_launcher_child() and passes
  *				sci_team_launcher_boot() in struct sci_team_attr
- *	another program		has that text in SCI_BOOT in its environment. The caller clears
- *				FD_CLOEXEC of sci_team_launcher_fd() for it.
+ *	another program		finds this text in SCI_BOOT in its environment. The caller
+ *				clears FD_CLOEXEC of sci_team_launcher_fd().
  *
  * The caller itself may be one of the processes. When a process has ended, the caller calls
- * sci_team_launcher_ended(). All calls may be made by any threads, except that none may be made
+ * sci_team_launcher_ended(). Any thread may make these calls, but no thread may make them
  * during sci_team_launcher_close().
  * Return: 0; -EINVAL: an argument is out of range; -E2BIG: @attr has members that this library
  * does not know, and they are not 0; -EMFILE, -ENFILE: two descriptors per process are too many;
@@ -156,13 +156,13 @@ int sci_team_launcher_open(struct sci_team_launcher **launcher,
  * sci_team_launcher_close() - end a launcher
  * @launcher: NULL is ignored
  *
- * Processes that still run lose the launcher. They can go on, but they learn of no more deaths
- * from it.
+ * Processes that still run lose the launcher. They can go on, but the launcher reports no more
+ * deaths to them.
  */
 void sci_team_launcher_close(struct sci_team_launcher *launcher);
 
 /**
- * sci_team_launcher_boot() - get how a process reaches the launcher
+ * sci_team_launcher_boot() - get the text that names a process's descriptor of the launcher
  * @rank: 0 to the number of processes less 1
  * Return: a text that is valid until sci_team_launcher_close(); NULL: there is no such process.
  */
@@ -171,17 +171,17 @@ const char *sci_team_launcher_boot(struct sci_team_launcher *launcher, int rank)
 /**
  * sci_team_launcher_fd() - get the descriptor that a process has to inherit
  *
- * It has FD_CLOEXEC, and stays the launcher's.
+ * The descriptor has FD_CLOEXEC, and belongs to the launcher.
  * Return: the descriptor, or -EINVAL.
  */
 int sci_team_launcher_fd(struct sci_team_launcher *launcher, int rank);
 
 /**
- * sci_team_launcher_child() - be a process of the launcher, in a child of fork()
- * @rank: of the child
+ * sci_team_launcher_child() - make a child of fork() a process of the launcher
+ * @rank: rank of the child
  *
- * Closes the descriptors that belong to the launcher and to other processes: as long as the
- * child has them, the end of the launcher is not seen. A child that shares its descriptors
+ * The call closes the descriptors of the launcher and of other processes: while the child has them,
+ * no process can detect the end of the launcher. A child that shares its descriptors
  * with the launcher must not call this. No other call of @launcher is allowed in the child,
  * except for sci_team_launcher_boot().
  * Return: 0 or -EINVAL.
@@ -190,11 +190,11 @@ int sci_team_launcher_child(struct sci_team_launcher *launcher, int rank);
 
 /**
  * sci_team_launcher_ended() - report that a process has ended
- * @failed: not 0 if it may have ended before it opened the team, or by an error
+ * @failed: not 0 if the process may have ended before it opened the team, or by an error
  *
- * Other processes that wait for it return from their calls with -ECONNRESET, unless it has
- * left the team.
- * Return: 0; -EINVAL: there is no such process, or it has been reported before.
+ * Other processes that wait for this process return from their calls with -ECONNRESET, unless it
+ * has closed the team.
+ * Return: 0; -EINVAL: there is no such process, or its end has been reported before.
  */
 int sci_team_launcher_ended(struct sci_team_launcher *launcher, int rank, int failed);
 
@@ -221,7 +221,7 @@ int sci_team_local_rank(const struct sci_team *team, int rank);
 int sci_team_translate(const struct sci_team *from, int rank,
 		       const struct sci_team *to);
 
-/* Return the endpoint of the team, for messages of the program. Do not close it. */
+/* Return the team's endpoint, for messages of the program. The program must not close it. */
 struct sci_ep *sci_team_ep(const struct sci_team *team);
 
 /* Get the address of @rank's endpoint. Return: 0 or -EINVAL. */
@@ -229,16 +229,16 @@ int sci_team_addr(const struct sci_team *team, int rank, struct sci_addr *addr);
 
 /**
  * sci_team_peer() - get the connection to a member's endpoint
- * @peer: is set; do not disconnect it
+ * @peer: is set to the connection; do not disconnect it
  *
  * The first use makes the connection. The program may use untagged messages, tagged messages
- * with contexts below SCI_TEAM_CONTEXT, and handlers from SCI_HANDLER_USER on. The team
- * itself uses sci_peer_set_data().
+ * with contexts below SCI_TEAM_CONTEXT, and handlers from SCI_HANDLER_USER on. The program must
+ * not call sci_peer_set_data().
  * Return: 0; or an error of sci_peer_open().
  */
 int sci_team_peer(struct sci_team *team, int rank, struct sci_peer **peer);
 
-#define SCI_TEAM_CONTEXT	0xfffffe00u	/* from here to ...feff: the team uses them */
+#define SCI_TEAM_CONTEXT	0xfffffe00u	/* first of 256 contexts of the team */
 
 /**
  * sci_team_split() - divide a team
@@ -263,8 +263,8 @@ int sci_team_split_node(struct sci_team *team, struct sci_team **out);
  * This is a collective call of the members in @ranks, which all pass the same list. Other
  * members need not call.
  * Return: 0; -ENOMEM, -ENOSPC: some member in @ranks is out of resources, and no member gets
- * the team; -EAGAIN: the caller has no memory to reach the others, which wait until it calls
- * again; -ECONNRESET: a member has died.
+ * the team; -EAGAIN: the caller has no memory for connections, and the other members wait until
+ * it calls again; -ECONNRESET: a member has died.
  */
 int sci_team_create(struct sci_team *team, const int *ranks, int n,
 		    struct sci_team **out);
@@ -279,10 +279,10 @@ int sci_team_alive(struct sci_team *team, int rank);
  * @out: is set to the new team; ranks keep their order
  *
  * This is a collective call of the members of @team that are alive. They agree on the list of
- * these members. A member that dies during the call is left out.
+ * these members. The new team may lack a member that dies during the call.
  * Return: 0; -ENOMEM, -EAGAIN, -ENOSPC: out of resources: either all members get such an error,
- * and all may call again, or the others go on without this process; -ECONNRESET: the members
- * cannot agree, because the launcher has ended, or an earlier call went on without this process.
+ * and all may call again, or the new team lacks this process; -ECONNRESET: the members
+ * cannot agree, because the launcher has ended, or the team of an earlier call lacks this process.
  */
 int sci_team_shrink(struct sci_team *team, struct sci_team **out);
 
@@ -294,9 +294,9 @@ int sci_team_shrink(struct sci_team *team, struct sci_team **out);
  * @align: a power of two, up to 4096; 0 means 64
  * @addr: is set to the caller's part, which has the same offset in the heap on all members
  *
- * This is a collective call of the team of all processes, or of a team that
- * sci_team_shrink() has made of it. The contents are undefined. If the heap has no room, it is
- * extended if the system has the memory.
+ * This is a collective call of the team of all processes, or of a team that sci_team_shrink()
+ * has made of the team of all processes. The contents are undefined. If the heap is full, the
+ * library extends it if the system has the memory.
  * Return: 0; -EINVAL: also if the members pass different arguments; -ENOMEM, -ENOSPC: some
  * member has no memory, and no member has allocated any; -ECONNRESET: a member has died.
  */
@@ -314,9 +314,9 @@ size_t sci_team_alloc_size(struct sci_team *team, const void *addr);
 
 /**
  * sci_team_register() - make existing memory symmetric
- * @addr: whole pages of the caller's private memory: anonymous, or of a program's data. The
+ * @addr: whole pages of the caller's private memory: anonymous memory, or data of the program. The
  *	address may differ between members.
- * @len: the same on all members
+ * @len: bytes; the same on all members
  *
  * This is a collective call of the same teams as sci_team_alloc(). The bytes are kept, but a
  * store by another thread during the call may be lost. The memory stays symmetric until the
@@ -326,9 +326,9 @@ size_t sci_team_alloc_size(struct sci_team *team, const void *addr);
 int sci_team_register(struct sci_team *team, void *addr, size_t len);
 
 /*
- * The first part of struct sci_team. It is public only for sci_team_ptr(). @shift[rank] is the
- * distance from the caller's to the member's part of the first region of the heap, which
- * has @len bytes from @base on. The value 1: loads and stores do not reach that member.
+ * The first part of struct sci_team, which is public only for sci_team_ptr(). The first region of
+ * the caller's heap has @len bytes from @base on. @shift[rank] is the distance from this region to
+ * the same region of member @rank; 1: loads and stores do not reach the member.
  */
 struct sci_team_view {
 	size_t base;
@@ -337,15 +337,15 @@ struct sci_team_view {
 	const size_t *shift;
 };
 
-/* Do sci_team_ptr() for all symmetric memory. Return: as for sci_team_ptr(). */
+/* Do what sci_team_ptr() does, for all symmetric memory. Return: as for sci_team_ptr(). */
 void *sci_team_ptr_any(const struct sci_team *team, const void *addr, int rank);
 
 /**
  * sci_team_ptr() - get a pointer to a member's part of symmetric memory
  * @addr: a symmetric address
  *
- * The memory is coherent: atomic instructions work there, too. After the death of the member,
- * the pointer leads to memory that no other process uses.
+ * The memory is coherent: atomic instructions work on it, too. After the death of the member,
+ * the pointer points to memory that no other process uses.
  * Return: the pointer; NULL: @addr is not symmetric, @rank is not a member, or loads and stores
  * do not reach the member's memory.
  */
@@ -364,10 +364,10 @@ static __inline__ void *sci_team_ptr(const struct sci_team *team, const void *ad
 
 /**
  * sci_team_put(), sci_team_get() - copy to, or from, a member's symmetric memory
- * @dst, @src: the remote address must be symmetric, the local address can be any
+ * @dst, @src: the remote address must be symmetric; the local address may be any address
  *
- * When the call returns, the caller may reuse the local memory. A get has its bytes then. The
- * bytes of a put have arrived after sci_team_quiet().
+ * When the call returns, the caller may reuse the local memory, and the bytes of a get have
+ * arrived. The bytes of a put have arrived after sci_team_quiet().
  * Return: 0; -ECONNRESET: @rank is known to have died and its memory is not shared; -ENOMEM:
  * out of memory, where memory is not shared.
  */
@@ -377,7 +377,7 @@ int sci_team_get(struct sci_team *team, void *dst, const void *src, size_t len,
 		 int rank);
 
 /*
- * The same, but the caller must not touch the local memory until sci_team_quiet().
+ * Put or get without waiting. The caller must not touch the local memory until sci_team_quiet().
  * Return: as for sci_team_put().
  */
 int sci_team_put_nbi(struct sci_team *team, void *dst, const void *src, size_t len,
@@ -386,8 +386,8 @@ int sci_team_get_nbi(struct sci_team *team, void *dst, const void *src, size_t l
 		     int rank);
 
 /*
- * Copy @n elements of @len bytes each. A stride is the distance from the start of an element to
- * the start of the next one, and may be negative.
+ * Put or get @n elements of @len bytes each. A stride is the distance in bytes from the start of
+ * an element to the start of the next element, and may be negative.
  * Return: as for sci_team_put().
  */
 int sci_team_put_strided(struct sci_team *team, void *dst, ptrdiff_t dst_stride,
@@ -398,7 +398,7 @@ int sci_team_get_strided(struct sci_team *team, void *dst, ptrdiff_t dst_stride,
 			 int rank);
 
 /*
- * Order puts and atomics: earlier ones arrive at each member before later ones.
+ * Order puts and atomics: at each member, earlier transfers arrive before later transfers.
  * Return: 0, or the first error of a non-blocking call.
  */
 int sci_team_fence(struct sci_team *team);
@@ -418,9 +418,9 @@ enum sci_signal {
 
 /**
  * sci_team_put_signal() - put, then change a word
- * @signal: 8 bytes, aligned, symmetric
+ * @signal: the word: 8 bytes, aligned, symmetric
  *
- * The word is changed atomically. A process that sees the new value also sees the bytes.
+ * The word changes atomically. A process that sees its new value also sees the bytes of the put.
  * Return: as for sci_team_put().
  */
 int sci_team_put_signal(struct sci_team *team, void *dst, const void *src, size_t len,
@@ -446,9 +446,9 @@ enum sci_atomic {
  * sci_team_atomic() - change a word of a member atomically
  * @word: symmetric, aligned to @size
  * @size: 4 or 8 bytes
- * @operand, @compare: only their low @size bytes count
- * @old: is set to the word's value before; if NULL, the call need not wait for the change: see
- *	sci_team_quiet()
+ * @operand, @compare: values; only their low @size bytes count
+ * @old: is set to the old value of the word. With NULL the call may return before the change:
+ *	sci_team_quiet() waits for it.
  *
  * The change is atomic to other atomics and signals. Where sci_team_ptr() is not NULL, it is
  * also atomic to atomic instructions.
@@ -458,7 +458,7 @@ int sci_team_atomic(struct sci_team *team, void *word, unsigned int size,
 		    enum sci_atomic op, uint64_t operand, uint64_t compare,
 		    uint64_t *old, int rank);
 
-/* The same, but *@old is set only when sci_team_quiet() returns. Return: as above. */
+/* Start sci_team_atomic(). sci_team_quiet() waits for *@old. Return: as for sci_team_atomic(). */
 int sci_team_atomic_nbi(struct sci_team *team, void *word, unsigned int size,
 			enum sci_atomic op, uint64_t operand, uint64_t compare,
 			uint64_t *old, int rank);
@@ -472,7 +472,7 @@ enum sci_cmp {
 	SCI_CMP_GE,
 	SCI_CMP_LT,
 	SCI_CMP_LE,
-	SCI_CMP_UNSIGNED	= 8	/* add it to one of these to compare unsigned */
+	SCI_CMP_UNSIGNED	= 8	/* added to another value: compare unsigned */
 };
 
 /**
@@ -495,16 +495,16 @@ struct sci_words {
 
 /**
  * sci_team_wait_all(), _any(), _some() - wait for words that satisfy a condition
- * @index: is set to the index of such a word; repeated calls take them in turn
- * @indices: room for @w->n indices; is set to those of all such words
- * @found: is set to the number of these
+ * @index: is set to the index of such a word; repeated calls find such words in turn
+ * @indices: room for @w->n indices; is set to the indices of all such words
+ * @found: is set to the number of these indices
  *
  * If a call has seen the change of a word, the caller also sees the puts that came before the
  * change. A call that has waited for some time sleeps. Puts, signals and atomics of other members
- * wake it. A store through sci_team_ptr() does not: the call looks at the words again after an
+ * wake it. A store through sci_team_ptr() does not: the call tests the words again after an
  * eighth of the time that it has waited, and after at most 5 ms.
  * Return: 0; with a timeout of 0 -EAGAIN, otherwise -ETIMEDOUT: the condition is not satisfied;
- * -ENOENT: _any and _some have no word left (_all returns 0); -ECONNRESET: the condition is
+ * -ENOENT: _any and _some skip all words (_all returns 0); -ECONNRESET: the condition is
  * not satisfied, and a member of the team has died.
  */
 int sci_team_wait_all(struct sci_team *team, const struct sci_words *w, int timeout);
@@ -523,8 +523,7 @@ int sci_team_wait_until(struct sci_team *team, const void *word, unsigned int si
  * sci_team_lock() - take a lock
  * @lock: 8 bytes, aligned, symmetric, initially 0 on all members
  *
- * Members get the lock in the order in which they ask. A member must not ask for a lock that it
- * holds.
+ * Members get the lock in the order of their calls. A member must not take a lock that it holds.
  * Return: 0; with a timeout of 0 -EAGAIN, otherwise -ETIMEDOUT: another member holds the lock;
  * -EOWNERDEAD: the caller has the lock, but the member that held it before has died, and the data
  * that the lock protects may be in any state; -ECONNRESET: the member with rank 0, which has the
@@ -532,7 +531,7 @@ int sci_team_wait_until(struct sci_team *team, const void *word, unsigned int si
  */
 int sci_team_lock(struct sci_team *team, uint64_t *lock, int timeout);
 
-/* Complete all puts and release the lock. Return: 0; -EPERM: the caller does not hold it. */
+/* Complete all puts and release a lock. Return: 0; -EPERM: the caller does not hold the lock. */
 int sci_team_unlock(struct sci_team *team, uint64_t *lock);
 
 /* ---- operations of reductions ---- */
@@ -553,7 +552,7 @@ enum sci_type {
 	SCI_TYPE_DOUBLE_COMPLEX,
 	SCI_TYPE_LONG_DOUBLE_COMPLEX,
 	SCI_TYPE_INT16_INT,		/* struct { int16_t value; int index; } */
-	SCI_TYPE_INT32_INT,		/* and so on: only for MINLOC and MAXLOC */
+	SCI_TYPE_INT32_INT,		/* types with an index are for MINLOC and MAXLOC */
 	SCI_TYPE_INT64_INT,
 	SCI_TYPE_FLOAT_INT,
 	SCI_TYPE_DOUBLE_INT,
@@ -585,7 +584,7 @@ enum sci_op_kind {
 /**
  * struct sci_op - an operation of a reduction
  * @size: bytes of an element, at most 4096
- * @fn: for each of @n elements: inout = in @fn inout, where in comes from lower ranks
+ * @fn: sets inout to "in OPERATION inout" for each of @n elements; in comes from lower ranks
  * @arg: passed to @fn
  *
  * Operations must be associative. They need not be commutative, because elements are combined
@@ -607,9 +606,10 @@ size_t sci_type_size(enum sci_type type);
 /* ---- collective calls ---- */
 
 /*
- * Each call has a non-blocking form, below. @len is the number of bytes that one member contributes
- * or gets; all members pass the same value. In the calls with v each member has its own length:
- * @lens and @offsets are arrays by rank. If @offsets is NULL, the parts are contiguous.
+ * Each sci_team_NAME() has a non-blocking form, sci_team_iNAME(). @len is the number of bytes that
+ * one member contributes or gets; all members pass the same value. In the calls with a final v each
+ * member has its own length: @lens and @offsets are arrays by rank. If @offsets is NULL, the parts
+ * are contiguous.
  *
  * @src and @dst may be any memory, symmetric or not. They must not overlap, with one exception: the
  * caller's own part may be in place. In reductions and scans @src may be @dst. In gathers, scatters
@@ -617,8 +617,8 @@ size_t sci_type_size(enum sci_type type);
  * there is no exception. Arguments that only the root uses are ignored on other members.
  *
  * When a call returns, the caller may reuse its buffers. Only a barrier, and calls in which each
- * member gets something from every other member, wait for all members. After -ENOMEM nothing has
- * happened: the other members wait until this member has made the call again. Every other error
+ * member gets bytes from every other member, wait for all members. -ENOMEM changes nothing: the
+ * other members wait until this member has made the call again. Every other error
  * breaks the team: all later collective calls return that error, on all members.
  * Return: 0; -EMSGSIZE: the members have passed different lengths, which not every call detects;
  * -ECONNRESET: a member has died; -ENOMEM: the caller has no memory for the call; -ENOBUFS: the
@@ -644,8 +644,8 @@ int sci_team_reduce_scatterv(struct sci_team *team, const void *src, void *dst,
 			     const size_t *counts, const struct sci_op *op);
 
 /*
- * Reduce the elements of the ranks up to the caller's. An exscan excludes the caller: rank 0 gets
- * nothing.
+ * Reduce the elements of the ranks up to the caller's rank. An exscan excludes the caller: rank 0
+ * gets no result.
  * Return: as for sci_team_barrier().
  */
 int sci_team_scan(struct sci_team *team, const void *src, void *dst, size_t n,
@@ -663,8 +663,8 @@ int sci_team_gatherv(struct sci_team *team, int root, const void *src, size_t le
 		     void *dst, const size_t *lens, const size_t *offsets);
 int sci_team_allgather(struct sci_team *team, const void *src, size_t len, void *dst);
 /*
- * Gather parts of different lengths. @lens is the same on all members. The caller contributes
- * @lens[rank] bytes. Return: as for sci_team_barrier().
+ * Gather parts of different lengths at all members. @lens is the same on all members. The caller
+ * contributes @lens[rank] bytes. Return: as for sci_team_barrier().
  */
 int sci_team_allgatherv(struct sci_team *team, const void *src, void *dst,
 			const size_t *lens, const size_t *offsets);
@@ -676,8 +676,8 @@ int sci_team_scatterv(struct sci_team *team, int root, const void *src,
 /* Give each member a part of the memory of every member. Return: as for sci_team_barrier(). */
 int sci_team_alltoall(struct sci_team *team, const void *src, void *dst, size_t len);
 /*
- * Give parts of different lengths. The length that member i sends to j must be the length that j
- * expects from i. Return: as for sci_team_barrier().
+ * Give each member a part of the memory of every member. Lengths differ: the length that member i
+ * sends to j must be the length that j expects from i. Return: as for sci_team_barrier().
  */
 int sci_team_alltoallv(struct sci_team *team, const void *src, const size_t *src_lens,
 		       const size_t *src_offsets, void *dst, const size_t *dst_lens,
@@ -686,9 +686,9 @@ int sci_team_alltoallv(struct sci_team *team, const void *src, const size_t *src
 /* ---- non-blocking collective calls ---- */
 
 /*
- * These calls start the calls above. The caller must not touch the buffers and the arrays of
- * lengths, offsets and counts until the call has completed. Any number of calls may be under way.
- * All calls of a team, blocking ones included, complete in the order in which they were made.
+ * Start a collective call. The caller must not touch the buffers and the arrays of lengths, offsets
+ * and counts until the call has completed. Any number of calls may be pending. All collective calls
+ * of a team, blocking calls included, complete in the order in which they were made.
  * Return: 0: *@coll is set, for sci_coll_wait(), which returns later errors; or an error of the
  * blocking call.
  */
@@ -741,7 +741,7 @@ int sci_coll_wait(struct sci_coll *coll, int timeout);
 /**
  * sci_team_progress() - make progress
  *
- * For programs that compute while calls are under way. Never blocks.
+ * This call is for programs that compute while collective calls are pending. It never blocks.
  * Return: 0 or -ENOTCONN.
  */
 int sci_team_progress(struct sci_team *team);

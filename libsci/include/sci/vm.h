@@ -4,26 +4,26 @@
  * DOC: the SCI Virtual Memory
  *
  * A range of addresses that all members of a team share: a pointer into it means the
- * same byte in each process. The range is made of pages. Each page lives in the memory of
- * one member, its home. A page is bound to a home when a member touches it first, or when
- * sci_vm_place() names one. There are two ways to reach a page of another member:
+ * same byte in each process. The range consists of pages. Each page is in the memory of one
+ * member, its home. A page is bound to a home when a member touches it first, or when
+ * sci_vm_place() names the home. There are two ways to reach a page of another member:
  *
  *	mapped	The first touch maps the home's memory. From then on loads, stores, atomic
  *		instructions and futexes work as between the threads of one process, at the
  *		price of memory. This needs a fabric with SCI_TRAIT_SHARED_MEMORY.
  *	cached	The first read copies the page. Stores go to the copy. sci_vm_release()
  *		sends the bytes that have changed to the home, and sci_vm_acquire() drops
- *		the copies of pages that others have changed: release consistency. A
- *		program without data races, whose locks and barriers make these two calls,
+ *		the copies of pages that other members have changed: release consistency.
+ *		A program without data races, whose locks and barriers make these two calls,
  *		sees the memory of one machine. Atomic instructions work between the threads
  *		of one process only.
  *
- * A touch of a page that is not there raises SIGSEGV. The library's handler finds the
- * page; the thread then goes on. The kernel raises no signal for a system call: read(),
- * write() and the others return EFAULT for a page that is not there, and in cached ranges
- * for a page that they are to store to and that has not been stored to since the last
- * release. There are two remedies: sci_vm_touch() before the call; and SCI_VM_EAGER, which
- * maps the pages of a range when the range is allocated.
+ * A touch of a page that is not present raises SIGSEGV. The library's handler makes the
+ * page present; the thread then goes on. The kernel raises no signal for a system call:
+ * read(), write() and other calls return EFAULT for a page that is not present. In cached
+ * ranges a system call that stores to a page also returns EFAULT if the process has not stored
+ * to the page since the last release. There are two remedies: sci_vm_touch() before the call;
+ * and SCI_VM_EAGER, which maps the pages of a range when the range is allocated.
  *
  * Rules for all calls:
  *  - Unless a call says otherwise, it returns 0 or a negative errno value. errno itself means
@@ -31,22 +31,22 @@
  *    is a child after fork().
  *  - Lengths are in bytes. A rank is an int, 0 to sci_team_size() - 1, in the team of the
  *    memory.
- *  - Any threads may make calls at once. Signal handlers must not make any of these calls.
+ *  - Several threads may make calls at the same time. Signal handlers must not make any calls.
  *  - All members of the team must make the same collective calls in the same order. Only one
  *    thread at a time may make collective calls of a memory.
  *  - Each process has two threads of the library that serve pages. A member answers its
  *    peers at any time, whether or not it makes calls.
- *  - When a member dies, a message on standard error names its node. Calls that need it
- *    return -ECONNRESET. Pages of it that are mapped keep their contents. A touch of
- *    another page of it finds a private page of zeroes (counted as lost), and so does the
- *    touch of a page without a home whose directory it was. Programs that must not go on
- *    set struct sci_vm_attr.death.
- *  - A child after fork() shares the pages that are mapped at that time. A touch of another
- *    page raises SIGSEGV there.
- *  - The library's own data, and memory of malloc() that it uses, must not lie in the
- *    range. A thread whose stack lies in the range needs a sigaltstack() outside of it.
- *  - The handler of SIGSEGV passes other faults on to the handler that it replaced. A
- *    program that sets one later gets faults of the range, too, and must pass them on.
+ *  - When a member dies, a message on standard error names its node. Calls that need the
+ *    member return -ECONNRESET. Mapped pages of the member keep their contents. A touch of
+ *    another page of the member finds a private page of zeroes (counted as lost). So does the
+ *    touch of a page without a home if the member keeps the record of this page's home.
+ *    Programs that must not go on set struct sci_vm_attr.death.
+ *  - A child after fork() shares the pages that are mapped at that time. In the child, a touch of
+ *    another page raises SIGSEGV.
+ *  - The library's own data, and memory of malloc() that the library uses, must not be in the
+ *    range. A thread whose stack is in the range needs a sigaltstack() outside of the range.
+ *  - The library's handler of SIGSEGV passes other faults on to the handler that it replaced. A
+ *    handler that the program sets later also gets faults of the range, and must pass them on.
  */
 #ifndef SCI_VM_H
 #define SCI_VM_H
@@ -60,12 +60,12 @@
 extern "C" {
 #endif
 
-struct sci_vm;				/* a memory, as a member sees it */
+struct sci_vm;				/* a shared memory, opened by a member */
 
 /* ---- the memory ---- */
 
 enum sci_vm_mode {
-	SCI_VM_AUTO,			/* mapped where the fabric can, else cached */
+	SCI_VM_AUTO,			/* mapped if the fabric can map, else cached */
 	SCI_VM_MAP,
 	SCI_VM_CACHE
 };
@@ -73,16 +73,17 @@ enum sci_vm_mode {
 /**
  * struct sci_vm_attr - how to open a memory
  * @size: the caller sets it to sizeof(struct sci_vm_attr)
- * @base: where the range begins, a multiple of 2 MiB; NULL: the members agree on a place
- * @length: bytes of addresses, a multiple of 2 MiB; they cost nothing until they are
+ * @base: first address of the range, a multiple of 2 MiB; NULL: the members agree on an address
+ * @length: bytes of addresses, a multiple of 2 MiB; addresses take no memory until they are
  *	allocated; 0: 64 GiB, or less if the members have less room
  * @mode: enum sci_vm_mode, the mode of ranges that do not ask for one; SCI_VM_AUTO: the value
  *	of SCI_VM in the environment: "map", "cache" or "auto" (default)
  * @page: bytes of a page of ranges that do not ask for a size, a power of two, 4096 to
  *	2 MiB; 0: the value of SCI_VM_PAGE in the environment, else 65536 for mapped ranges
  *	and 4096 for cached ranges
- * @windows: how many pages of other members a process has at once. The library drops pages that
- *	have not faulted lately. 0: the value of SCI_VM_WINDOWS in the environment, else 24000.
+ * @windows: how many pages of other members a process has mapped or copied at once. The library
+ *	drops pages that have not faulted lately to admit other pages. 0: the value of
+ *	SCI_VM_WINDOWS in the environment, else 24000.
  * @death: NULL, or a function that a thread of the library calls once for each member that has
  *	died. It must not make calls of this memory.
  * @arg: is passed to @death
@@ -121,9 +122,8 @@ int sci_vm_open(struct sci_vm **vm, struct sci_team *team,
  * sci_vm_close() - close a memory and free it
  * @vm: NULL is ignored
  *
- * This is a collective call of the members that are alive. The range and all pages are gone.
- * Memory of sci_vm_adopt() becomes private memory of each member, with the contents that it has
- * at this time.
+ * This is a collective call of the members that are alive. The call unmaps the range and frees all
+ * pages. Memory of sci_vm_adopt() becomes private memory of each member and keeps its contents.
  * Return: 0 or -ENOTCONN; -ECONNRESET: a member has died. @vm is freed, except after -ENOTCONN.
  */
 int sci_vm_close(struct sci_vm *vm);
@@ -144,16 +144,16 @@ enum sci_vm_mode sci_vm_mode(const struct sci_vm *vm);
 enum sci_vm_policy {
 	SCI_VM_FIRST_TOUCH,		/* the first member that touches a page is its home,
 					 * unless sci_vm_place() names a home */
-	SCI_VM_ROUND_ROBIN,		/* page i lives in member i modulo their number */
-	SCI_VM_BLOCK,			/* each member has one part: member 0 the first */
+	SCI_VM_ROUND_ROBIN,		/* the home of page i is rank i modulo the team's size */
+	SCI_VM_BLOCK,			/* each member is the home of one part, by rank */
 	SCI_VM_HOME			/* one member is the home of all pages */
 };
 
 enum sci_vm_flags {
 	/*
-	 * All members map all pages before the call that allocates the range returns: no
-	 * touch faults, and system calls work. Such pages take no window. With
-	 * SCI_VM_FIRST_TOUCH the home is the caller. Mapped ranges only: -EOPNOTSUPP.
+	 * All members map all pages before the call that allocates the range returns. Then
+	 * no access faults, and system calls work. Eager pages take no window. With
+	 * SCI_VM_FIRST_TOUCH the home is the caller. Cached ranges: -EOPNOTSUPP.
 	 */
 	SCI_VM_EAGER	= 1 << 0
 };
@@ -161,7 +161,7 @@ enum sci_vm_flags {
 /**
  * struct sci_vm_range - how to allocate a range
  * @size: the caller sets it to sizeof(struct sci_vm_range)
- * @policy: enum sci_vm_policy: where pages live
+ * @policy: enum sci_vm_policy: the homes of the pages
  * @home: with SCI_VM_HOME: a rank; -1: the caller, or the root of sci_vm_adopt(). With other
  *	policies: 0.
  * @mode: enum sci_vm_mode; SCI_VM_AUTO: the mode of the memory
@@ -181,11 +181,11 @@ struct sci_vm_range {
 /**
  * sci_vm_alloc() - allocate a range of pages
  * @len: bytes; rounded up to whole pages
- * @range: NULL: first touch, the defaults
+ * @range: NULL: SCI_VM_FIRST_TOUCH, and the defaults of the memory
  * @addr: is set to the start of the range, which is valid in all members when the call returns
  *
- * Only one thread of one member calls. The pages are zeroes. A page takes memory when it is
- * touched first. The call sends a message to each other member and waits for the answers.
+ * Only one thread of one member makes the call. The pages contain zeroes. A page takes memory when
+ * it is touched first. The call sends a message to each other member and waits for the answers.
  * Return: 0; -EOPNOTSUPP: the fabric has no shared memory for a mapped range, or @range asks for
  * an eager cached range; -E2BIG: @range has members that this library does not know, and they are
  * not 0; -ENOMEM, -ENOSPC: no addresses are left, or, with SCI_VM_EAGER, no
@@ -208,14 +208,14 @@ int sci_vm_free(struct sci_vm *vm, void *addr);
  * @addr: whole system pages of private memory, at the same address in all members: static
  *	variables of a program whose addresses are not random, for example
  * @len: whole system pages; the same on all members
- * @root: all members see the contents of this member from now on
+ * @root: after the call all members see the contents of this member
  * @range: as in sci_vm_alloc(), but a page of 0 is a system page
  *
  * This is a collective call of the team. No other thread may touch the memory during the call.
  * The range stays until sci_vm_close(). After an error, the memory of some members may
  * have been replaced by a private copy.
- * Return: 0; -EFAULT: some of it is not readable and writable private memory in all members;
- * -EEXIST: it overlaps a range; -ENOSPC: 64 ranges have been adopted; -ENOMEM: out of memory;
+ * Return: 0; -EFAULT: some bytes are not readable and writable private memory in all members;
+ * -EEXIST: the bytes overlap a range; -ENOSPC: 64 ranges have been adopted; -ENOMEM: out of memory;
  * -ECONNRESET: a member has died.
  */
 int sci_vm_adopt(struct sci_vm *vm, void *addr, size_t len, int root,
@@ -223,17 +223,17 @@ int sci_vm_adopt(struct sci_vm *vm, void *addr, size_t len, int root,
 
 /**
  * sci_vm_place() - set the home of pages
- * @addr, @len: bytes in one range with SCI_VM_FIRST_TOUCH. All pages that have any of these
- *	bytes are placed.
- * @rank: their home
+ * @addr, @len: bytes in one range with SCI_VM_FIRST_TOUCH. The call places all pages that have
+ *	any of these bytes.
+ * @rank: the home of these pages
  * Return: 0; -EBUSY: some page has another home already, and the other pages are placed;
  * -EINVAL: also if the range has another policy or is eager; -ECONNRESET: a member has died.
  */
 int sci_vm_place(struct sci_vm *vm, void *addr, size_t len, int rank);
 
 /*
- * Return the rank of the home of @addr; -ENOENT: the page has no home yet; -EFAULT: @addr lies in
- * no range; -ECONNRESET: a member has died.
+ * Return the rank of the home of @addr; -ENOENT: the page has no home yet; -EFAULT: @addr is not
+ * in a range; -ECONNRESET: a member has died.
  */
 int sci_vm_home(struct sci_vm *vm, const void *addr);
 
@@ -244,11 +244,11 @@ enum sci_vm_access {
 
 /**
  * sci_vm_touch() - make pages present, so that a system call works on them
- * @addr, @len: any addresses; those outside of ranges are skipped
- * @access: whether the caller will read or also write
+ * @addr, @len: any addresses; the call skips addresses outside of ranges
+ * @access: SCI_VM_READ, or SCI_VM_WRITE if the system call stores to the pages
  *
  * A page stays present until the library needs its window for another page. A page of a cached
- * range also stays only until a thread of the process acquires or releases.
+ * range stays present at most until a thread of the process acquires or releases.
  * Return: 0; -ENOSPC: there are more pages than windows; -ENOMEM: out of memory; -ECONNRESET:
  * the home of a page has died.
  */
@@ -279,12 +279,12 @@ size_t sci_vm_time_size(const struct sci_vm *vm);
 void sci_vm_time_merge(struct sci_vm_time *into, const struct sci_vm_time *other);
 
 /**
- * sci_vm_release() - send changes home, before an unlock, a barrier or a signal
+ * sci_vm_release() - send changed bytes to their homes, before an unlock, a barrier or a signal
  * @time: NULL, or receives the time for the member that acquires
  *
- * Stores of all threads of this process reach the homes before the call returns. Where all ranges
- * are mapped, the call does nothing and sends no message. Else it sends one message or more, of up
- * to 8 KiB, for each changed page of another home, and each such home answers once.
+ * Stores of all threads of this process reach the homes before the call returns. If all ranges
+ * are mapped, the call does nothing. Otherwise it sends one or more messages, of up to 8 KiB, for
+ * each changed page with another home, and each such home answers once.
  * Return: 0; -ECONNRESET: a home has died, and the changes of its pages are lost.
  */
 int sci_vm_release(struct sci_vm *vm, struct sci_vm_time *time);
@@ -302,8 +302,8 @@ int sci_vm_release(struct sci_vm *vm, struct sci_vm_time *time);
 int sci_vm_acquire(struct sci_vm *vm, const struct sci_vm_time *time);
 
 /*
- * Release, or acquire, only the pages that have any of @len bytes from @addr on. Other pages stay
- * as they are. The acquire covers all releases of all members before this call.
+ * Release, or acquire, only the pages that have any of @len bytes from @addr on. Other pages do not
+ * change. The acquire covers all releases of all members before this call.
  * Return: as for sci_vm_release() and sci_vm_acquire().
  */
 int sci_vm_release_range(struct sci_vm *vm, const void *addr, size_t len);
@@ -319,21 +319,21 @@ int sci_vm_acquire_range(struct sci_vm *vm, const void *addr, size_t len);
  */
 struct sci_vm_stats {
 	size_t size;
-	uint64_t faults;		/* signals that the handler has served */
+	uint64_t faults;		/* SIGSEGVs that the library's handler has resolved */
 	uint64_t touches;		/* pages that sci_vm_touch() has made present */
-	uint64_t maps;			/* pages of other members mapped, without eager ones */
+	uint64_t maps;			/* pages of other members mapped, except eager pages */
 	uint64_t drops;			/* pages dropped because windows were needed */
 	uint64_t windows;		/* windows in use now */
 	uint64_t homed;			/* pages whose home is this member, now */
 	uint64_t fetches;		/* pages copied from other members */
 	uint64_t twins;			/* copies that were written to */
-	uint64_t diffs;			/* pages with changes sent home */
-	uint64_t diff_bytes;		/* changed bytes sent home */
+	uint64_t diffs;			/* pages whose changes were sent to the home */
+	uint64_t diff_bytes;		/* changed bytes sent to homes */
 	uint64_t notices;		/* pages in write notices received */
 	uint64_t invalidations;		/* copies dropped by acquires */
 	uint64_t acquires;
 	uint64_t releases;
-	uint64_t messages;		/* messages sent to other members, with answers */
+	uint64_t messages;		/* messages sent to other members, including answers */
 	uint64_t bytes;			/* bytes of these messages */
 	uint64_t lost;			/* pages of dead members replaced by zeroes */
 };
