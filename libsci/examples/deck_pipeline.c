@@ -5,11 +5,11 @@
  *
  *	cut -> smooth -> edges -> count
  *
- * The first process cuts the picture into bands. The two in the middle filter them,
+ * The first process cuts the picture into bands. The two middle processes filter the bands,
  * several bands at a time, with THREADS threads that retrieve from one mail box. The last
- * one counts the pixels of each brightness. It returns a credit for each band, so that
- * no more than WINDOW bands are under way. In the end rank 0 computes the same alone, and
- * compares.
+ * process counts the pixels of each brightness. It returns a credit for each band, so that
+ * no more than WINDOW bands are in flight. At the end rank 0 computes the counts alone, and
+ * compares the results.
  *
  * usage: sci run -n 4 --nodes 4 deck_pipeline [WIDTH HEIGHT]
  */
@@ -21,8 +21,8 @@
 
 #include <deck.h>
 
-#define BAND	32		/* rows of a band; its neighbours' rows go with it */
-#define HALO	2		/* ... so many on each side, for both filters */
+#define BAND	32		/* rows of a band */
+#define HALO	2		/* rows of each neighbour in a band's message, for two filters */
 #define THREADS	3
 #define WINDOW	16
 #define LEVELS	256
@@ -69,7 +69,7 @@ static uint8_t pixel(unsigned int x, unsigned int y)
  * repeated.
  */
 struct rows {
-	int first;		/* number in the picture of the first of them */
+	int first;		/* number of the first row in the picture */
 	unsigned int n;
 	uint8_t *p;
 };
@@ -112,7 +112,7 @@ static uint8_t edge_pixel(const struct rows *r, unsigned int i, int x)
 
 typedef uint8_t (*filter_fn)(const struct rows *r, unsigned int i, int x);
 
-/* The result has one row less on each side. */
+/* Filter the rows. @out has one row less than @in on each side. */
 static void rows_filter(const struct rows *in, struct rows *out, filter_fn fn)
 {
 	out->first = in->first + 1;
@@ -175,7 +175,7 @@ static void cut_band(struct rows *r, unsigned int band)
 
 /* ---- stages ---- */
 
-/* A thread of a filter's process. A message without bytes is the end. */
+/* The argument of a filter's threads. A message without bytes ends a thread. */
 struct stage {
 	deck_mbox_t *in, *out;
 	filter_fn fn;
@@ -253,7 +253,7 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Compare with what one thread of one process computes. */
+/* Compare @levels with the result of one thread in one process. */
 static int check(const unsigned long *levels, double seconds)
 {
 	unsigned long alone[LEVELS] = { 0 };

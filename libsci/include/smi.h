@@ -4,22 +4,22 @@
  * DOC: SMI, shared memory interface
  *
  * Regions of shared memory for the processes of one program on one or several nodes. All processes
- * create a region together, or one process creates it alone. A region has the same address
- * everywhere unless a flag permits otherwise. Allocators, synchronization, copies, loop scheduling
- * and small messages come with it. smi(3) is the overview.
+ * create a region together, or one process creates it alone. A region has the same address in all
+ * processes unless a flag permits otherwise. SMI also has allocators, synchronization, copies, loop
+ * scheduling and small messages. smi(3) is the overview.
  *
  * Rules for all functions
- *  - A function returns a general code, or one that its "Return:" names. General codes:
+ *  - A function returns a general code, or a code that its "Return:" names. General codes:
  *    SMI_SUCCESS; SMI_ERR_NOINIT: the call is before SMI_Init() or after SMI_Finalize();
  *    SMI_ERR_PARAM: an argument is NULL or out of range; SMI_ERR_OTHER, of calls that wait:
  *    a process has died; 2000 + errno: a system call failed; 1000 + a code: a message
  *    between processes failed.
  *  - "Collective": all processes call the function, in the same order, one thread
  *    of each at a time. Any thread may call the other functions.
- *  - Sizes and offsets are bytes. Processes and nodes are ranks from 0. Processes
+ *  - Sizes and offsets are in bytes. Processes and nodes have ranks from 0. Processes
  *    of one node have consecutive ranks.
- *  - When a process dies, the watchdog ends the others (SMI_Watchdog()). Without
- *    it, calls that wait for the dead process return SMI_ERR_OTHER.
+ *  - When a process dies, the watchdog ends the other processes (SMI_Watchdog()).
+ *    Without the watchdog, calls that wait for the dead process return SMI_ERR_OTHER.
  */
 #ifndef _SMI_H_
 #define _SMI_H_
@@ -53,17 +53,17 @@ typedef int smi_error_t;
 
 /**
  * SMI_Init() - join the program; collective
- * @argc, @argv: of main(); may be NULL
+ * @argc, @argv: arguments of main(); may be NULL
  *
- * Removes a launcher's arguments, up to and including "--", and sets optind to 1. A call
- * while SMI is up does nothing.
+ * The call removes a launcher's arguments, up to and including "--", and sets optind to 1. A
+ * second call before SMI_Finalize() does nothing.
  * Return: SMI_ERR_NODEVICE: there is no adapter; SMI_ERR_OTHER: SMI_Finalize() has been
  * called, or an earlier SMI_Init() has failed; SMI_ERR_NOMEM.
  */
 smi_error_t SMI_Init(int *argc, char ***argv);
 
 /**
- * SMI_Finalize() - wait for all processes, then release all; collective.
+ * SMI_Finalize() - wait for all processes, then release all resources; collective.
  * Return: a general code.
  */
 smi_error_t SMI_Finalize(void);
@@ -98,7 +98,7 @@ smi_error_t SMI_First_proc_on_node(int node, int *proc);
 
 /**
  * SMI_Get_node_name() - get the host's name; also before SMI_Init()
- * @len: in: bytes at @name; out: length of the string
+ * @len: in: size of @name in bytes; out: length of the string
  * Return: SMI_ERR_OTHER: the name does not fit.
  */
 smi_error_t SMI_Get_node_name(char *name, size_t *len);
@@ -108,26 +108,26 @@ smi_error_t SMI_Page_size(int *size);
 
 /* ---- regions ---- */
 
-/* type of a region */
+/* types of regions */
 #define SMI_SHM_UNDIVIDED	0	/* one segment, on the owner's node */
 #define SMI_SHM_BLOCKED		1	/* a consecutive share on each node */
 #define SMI_SHM_CYCLIC		2	/* not implemented */
 #define SMI_SHM_CUSTOMIZED	3	/* consecutive segments of given owners */
-#define SMI_SHM_SMP		4	/* one segment per node, shared there */
+#define SMI_SHM_SMP		4	/* one segment per node, for its processes */
 #define SMI_SHM_PT2PT		5	/* one segment, for owner and partner alone */
-#define SMI_SHM_FRAGMENTED	6	/* a part per process, each by itself */
+#define SMI_SHM_FRAGMENTED	6	/* one segment per process, at separate addresses */
 #define SMI_SHM_LOCAL		7	/* exported by one process */
 #define SMI_SHM_REMOTE		8	/* import of a LOCAL segment */
 #define SMI_SHM_RDMA		9	/* import that is not mapped: put and get */
 
-/* flags of a region, ORed to its type */
-#define SMI_SHM_DELAYED		(1 << 10) /* non-owners map later */
+/* flags of regions, ORed to a type */
+#define SMI_SHM_DELAYED		(1 << 10) /* SMI_Connect_shreg() maps it in non-owners */
 #define SMI_SHM_NONFIXED	(1 << 11) /* addresses may differ */
 #define SMI_SHM_REGISTER	(1 << 12) /* export the memory at *address */
 #define SMI_SHM_PRIVATE		(1 << 13) /* cannot be imported */
 #define SMI_SHM_INTERN		(1 << 14) /* no adapter */
 #define SMI_SHM_SHRINKABLE	(1 << 15) /* may be smaller if memory is short */
-#define SMI_SHM_CALLBACK	(1 << 16) /* cb_fcn runs as peers come and go */
+#define SMI_SHM_CALLBACK	(1 << 16) /* cb_fcn runs when peers connect or disconnect */
 
 #define SMI_ADPT_DEFAULT	0xf0
 #define SMI_ADPT_CYCLIC		0xf1
@@ -149,7 +149,7 @@ typedef struct smi_sgmt_locator_t_ {
 	int segment_id;
 } smi_sgmt_locator_t;
 
-/* A region to be created. The library reads the members that its type needs. */
+/* A region to be created. The library reads the members that the region's type needs. */
 typedef struct smi_region_info_t_ {
 	size_t size;
 	int owner;
@@ -165,7 +165,7 @@ typedef struct smi_region_info_t_ {
 	smi_region_callback_t cb_fcn;
 } smi_region_info_t;
 
-/* Where a region lies; one entry per segment. */
+/* The addresses of a region and of its segments. Arrays have one entry per segment. */
 typedef struct smi_rlayout_t_ {
 	size_t nsegments;
 	size_t size;
@@ -176,7 +176,7 @@ typedef struct smi_rlayout_t_ {
 } smi_rlayout_t;
 
 /**
- * SMI_Init_reginfo() - clear @info and set these seven members.
+ * SMI_Init_reginfo() - clear @info and set its members to the other arguments.
  * Return: SMI_ERR_PARAM: @owner is no process.
  */
 smi_error_t SMI_Init_reginfo(smi_region_info_t *info, size_t size,
@@ -192,10 +192,10 @@ smi_error_t SMI_Init_reginfo(smi_region_info_t *info, size_t size,
  * @address: receives the region's address; FRAGMENTED: an array with one entry per process;
  *	REGISTER: the memory to export
  *
- * Collective, except for LOCAL, REMOTE and RDMA (this process alone) and PT2PT
+ * The call is collective, except for LOCAL, REMOTE and RDMA (this process alone) and PT2PT
  * (owner and partner). A collective creation fails in all processes alike.
  * Return: SMI_ERR_NOSEGMENT, SMI_ERR_NOMEM: there is not enough memory, or no such segment;
- * SMI_ERR_MAPFAILED: no address is free in all processes, or there is no room to map;
+ * SMI_ERR_MAPFAILED: no address is free in all processes, or the address space is full;
  * SMI_ERR_NOTIMPL: type CYCLIC, or a flag that this type does not have; SMI_ERR_BADADR:
  * REGISTER of NULL, or of a part of a page on a fabric that copies; SMI_ERR_NODEVICE: @info
  * names an adapter 0, 1 or 2 that does not exist, or PRIVATE when all processes share a node.
@@ -210,7 +210,7 @@ smi_error_t SMI_Create_shreg(int type, smi_region_info_t *info, int *id,
 smi_error_t SMI_Connect_shreg(int id, void **address);
 
 /**
- * SMI_Free_shreg() - free a region; collective if its creation was
+ * SMI_Free_shreg() - free a region; collective if its creation was collective
  * Return: SMI_ERR_NOSEGMENT: the region is internal; SMI_ERR_BUSY: a peer still imports this
  * LOCAL segment. The library removes the segment when the peer frees its import.
  */
@@ -249,14 +249,14 @@ smi_error_t SMI_Get_region_locator(int id, smi_sgmt_locator_t *locator);
 /* ---- allocators ---- */
 
 /**
- * SMI_Init_shregMMU() - manage a region's memory; collective if its creation was
+ * SMI_Init_shregMMU() - set up a region's allocator; collective if its creation was collective
  * Return: SMI_ERR_NOSEGMENT: a process has not mapped the region; SMI_ERR_NOMEM: the region
- * is too small, or there is no lock for it.
+ * is too small, or no lock is free for it.
  */
 smi_error_t SMI_Init_shregMMU(int region_id);
 
 /**
- * SMI_Imalloc() - allocate a block from a managed region
+ * SMI_Imalloc() - allocate a block from a region with an allocator
  *
  * Blocks have powers of two bytes, at least 128. Return: SMI_ERR_NOMEM: no block is free.
  */
@@ -281,7 +281,7 @@ smi_error_t SMI_Cfree(void *adr);
 void *SMI_Nodemem_alloc(size_t size);
 /** SMI_Nodemem_free() - free memory of SMI_Nodemem_alloc(). Return: as SMI_Ifree(). */
 smi_error_t SMI_Nodemem_free(void *adr);
-/** SMI_Nodemem_address() - find the memory of @node. Return: its first byte here, or NULL. */
+/** SMI_Nodemem_address() - get the memory of @node. Return: its local address, or NULL. */
 void *SMI_Nodemem_address(int node);
 
 /* ---- copies and transfer checks ---- */
@@ -295,7 +295,7 @@ void *SMI_Nodemem_address(int node);
 #define SMI_MEMCPY_FLAGS_ALL	0x1f9f
 #define SMI_MEMCPY_MTFLAGS_ALL	0x1f80
 
-/* memory types: local private, local shared, remote shared; source_destination */
+/* Kinds of copies, source_destination: LP is local private, LS local shared, RS remote shared. */
 #define SMI_MEMCPY_LP_LP	128
 #define SMI_MEMCPY_LS_LP	128
 #define SMI_MEMCPY_LS_LS	128
@@ -323,9 +323,9 @@ smi_error_t SMI_Memcpy(void *dst, void *src, size_t size, int flags);
  * @handle: if *@handle is NULL, it is set to a new handle. Else the copy joins the copies
  *	that the handle has queued, and starts them unless ENQUEUE is given.
  *
- * The handle ends with SMI_Memwait(), or with a SMI_Memtest() that does not return SMI_ERR_PENDING.
- * These set the variable at @handle to NULL, so it must live until then. A copy between shared
- * memory of this node and of another node runs beside the program, from 4 KiB or with FORCE_DMA.
+ * SMI_Memwait(), or a SMI_Memtest() that does not return SMI_ERR_PENDING, frees the handle and sets
+ * the variable at @handle to NULL. The variable must exist until then. A copy between shared memory
+ * of this node and of another node runs in the background if it has 4 KiB or more, or FORCE_DMA.
  * Return: SMI_ERR_NOMEM; or a code of SMI_Memcpy().
  */
 smi_error_t SMI_Imemcpy(void *dst, void *src, size_t size, int flags,
@@ -338,7 +338,7 @@ smi_error_t SMI_Mempost(smi_memcpy_handle handle);
 /**
  * SMI_Memwait(), SMI_Memtest() - wait for the copies of a handle, or test them
  *
- * The library repeats copies of which packets got lost.
+ * The library repeats a copy if packets got lost.
  * Return: SMI_ERR_NOTPOSTED: the copies are queued but not started; SMI_ERR_TRANSFER: the
  * repetitions failed, too; SMI_ERR_PENDING, of SMI_Memtest(): a copy is not complete.
  */
@@ -355,7 +355,7 @@ smi_error_t SMI_MemtestAll(int count, smi_memcpy_handle *handles,
 			   smi_error_t *status);
 
 /**
- * SMI_Put(), SMI_Get() - copy from an own LOCAL region into an import, or back
+ * SMI_Put(), SMI_Get() - copy from a LOCAL region of this process to an imported region, or back
  * @region: a REMOTE or RDMA region
  * Return: SMI_ERR_BADALIGN: an address or the size violates the DMA alignment, and the
  * region is not mapped; SMI_ERR_TRANSFER: data was lost.
@@ -417,7 +417,7 @@ smi_error_t SMI_Flush_write(int proc);
 /** SMI_BARRIER() - wait for all processes and their earlier stores. Return: a general code. */
 smi_error_t SMI_BARRIER(int id);
 /**
- * SMI_BARRIER_INIT() - create another barrier; collective. All algorithms are the same here.
+ * SMI_BARRIER_INIT() - create another barrier; collective. @algorithm has no effect.
  * Return: SMI_ERR_NOMEM: the program has too many barriers.
  */
 smi_error_t SMI_BARRIER_INIT(int *id, int algorithm, int active);
@@ -429,7 +429,7 @@ smi_error_t SMI_BARRIER_DESTROY(int id);
 
 /**
  * SMI_MUTEX_INIT() - create a mutex between processes; collective
- * @algorithm: L_MUTEX, BL_MUTEX or SCH_MUTEX; all are the same here
+ * @algorithm: L_MUTEX, BL_MUTEX or SCH_MUTEX; all have the same effect
  * @proc: a process on the node that holds the mutex's data; -1: any node
  * Return: SMI_ERR_NOMEM: the program has too many mutexes.
  */
@@ -440,7 +440,7 @@ smi_error_t SMI_Mutex_destroy(int id);
  * SMI_Mutex_lock() - lock a mutex
  *
  * The mutex is recursive only in a program of one process.
- * Return: SMI_ERR_OTHER: the process that had the lock has died, and this one does not have it.
+ * Return: SMI_ERR_OTHER: the process that held the mutex has died; the call has not locked it.
  */
 smi_error_t SMI_Mutex_lock(int id);
 /**
@@ -456,27 +456,27 @@ smi_error_t SMI_Location_of_mutex(int id, int *proc);
 /**
  * SMI_Init_PC() - create a progress counter; collective
  *
- * It is an integer per process, 0 at first. Return: SMI_ERR_NOMEM: there are too many.
+ * A counter is one integer per process, 0 at first. Return: SMI_ERR_NOMEM: too many counters.
  */
 smi_error_t SMI_Init_PC(int *id);
-/** SMI_Reset_PC() - set the counter of all processes to 0; collective. Return: a general code. */
+/** SMI_Reset_PC() - set a counter of all processes to 0; collective. Return: a general code. */
 smi_error_t SMI_Reset_PC(int id);
 /**
- * SMI_Increment_PC() - issue a store barrier, then add @val to the own counter.
+ * SMI_Increment_PC() - issue a store barrier, then add @val to this process's counter.
  * Return: SMI_ERR_PARAM: @val is negative, or the counter would overflow.
  */
 smi_error_t SMI_Increment_PC(int id, int val);
 /** SMI_Get_PC() - get the counter of @proc, as this process sees it. Return: a general code. */
 smi_error_t SMI_Get_PC(int id, int proc, int *val);
 /**
- * SMI_Wait_individual_PC() - wait until @proc reaches @val (SMI_OWNPC: the own value).
+ * SMI_Wait_individual_PC() - wait until @proc's counter reaches @val (SMI_OWNPC: this process's).
  * Return: SMI_ERR_PARAM: @proc is this process.
  */
 smi_error_t SMI_Wait_individual_PC(int id, int proc, int val);
-/** SMI_Wait_individual_set_PC() - wait for @count processes in turn. Return: a general code. */
+/** SMI_Wait_individual_set_PC() - wait for @count counters in turn. Return: a general code. */
 smi_error_t SMI_Wait_individual_set_PC(int id, int *ranks, int count, int val);
 /**
- * SMI_Wait_collective_PC() - wait until all processes reach @val (SMI_OWNPC: the own value).
+ * SMI_Wait_collective_PC() - wait until all counters reach @val (SMI_OWNPC: this process's).
  * Return: SMI_ERR_PARAM: the counter of this process is below @val.
  */
 smi_error_t SMI_Wait_collective_PC(int id, int val);
@@ -496,28 +496,28 @@ typedef smi_signal_handle_t *smi_signal_handle;
 
 /**
  * SMI_Signal_send() - send a signal
- * @rank: a process, or SMI_SIGNAL_BCAST for all others. ORed with SMI_SIGNAL_ANY
- *	the signal is for calls that wait for any sender.
+ * @rank: a process, or SMI_SIGNAL_BCAST for all other processes. With SMI_SIGNAL_ANY ORed to
+ *	@rank, the signal ends only waits for any sender.
  *
- * The receiver keeps a signal until it waits for it.
+ * The receiver keeps a signal until it calls SMI_Signal_wait().
  * Return: SMI_ERR_NOTIMPL: the program was started without signals.
  */
 smi_error_t SMI_Signal_send(int rank);
 /**
- * SMI_Signal_wait() - sleep until a signal comes, from @rank or SMI_SIGNAL_ANY.
+ * SMI_Signal_wait() - sleep until a signal arrives. @rank: its sender; SMI_SIGNAL_ANY: any sender.
  * Return: SMI_ERR_PENDING: another thread or a callback waits for the same signal.
  */
 smi_error_t SMI_Signal_wait(int rank);
 /**
- * SMI_Signal_setCallBack() - call @fcn(@arg) in a thread at the next signal.
+ * SMI_Signal_setCallBack() - start a thread that calls @fcn(@arg) when a signal of @rank arrives.
  * Return: as SMI_Signal_wait(); SMI_ERR_NOTIMPL; SMI_ERR_NOMEM.
  */
 smi_error_t SMI_Signal_setCallBack(int rank, void (*fcn)(void *), void *arg,
 				   smi_signal_handle *handle);
-/** SMI_Signal_joinCallBack() - wait for that thread, and clear *@handle. Return: a general code. */
+/** SMI_Signal_joinCallBack() - join a callback's thread, clear *@handle. Return: a general code. */
 smi_error_t SMI_Signal_joinCallBack(smi_signal_handle *handle);
 
-/** SMI_Send() - send up to 120 bytes, and wait until @dest has them. Return: as SMI_Isend(). */
+/** SMI_Send() - send up to 120 bytes; wait until @dest has received. Return: as SMI_Isend(). */
 smi_error_t SMI_Send(void *buf, int count, int dest);
 /**
  * SMI_Isend() - begin to send; the program may use @buf again on return.
@@ -529,7 +529,7 @@ smi_error_t SMI_Isend(void *buf, int count, int dest);
  * Return: SMI_ERR_NOTPOSTED: there is no such message.
  */
 smi_error_t SMI_Send_wait(int dest);
-/** SMI_Recv() - receive. Return: SMI_ERR_PARAM: the message has another length than @count. */
+/** SMI_Recv() - receive a message. Return: SMI_ERR_PARAM: its length is not @count. */
 smi_error_t SMI_Recv(void *buf, int count, int src);
 /**
  * SMI_Sendrecv() - call SMI_Isend(), SMI_Recv() and SMI_Send_wait().
@@ -557,17 +557,17 @@ smi_error_t SMI_Sendrecv(void *sendbuf, void *recvbuf, int count, int peer);
 /**
  * SMI_Switch_to_replication() - make a region private memory of each process
  * @mode: REP_EVERYTHING: copy all bytes; REP_NOTHING: the contents are undefined;
- *	REP_LOCAL_AND_BEYOND: copy the own range of split loop @p2, whose elements have @p1
- *	bytes, and @p3 elements on both sides. With REP_ONE_PER_NODE each node has one copy.
+ *	REP_LOCAL_AND_BEYOND: copy this process's range of split loop @p2, whose elements have
+ *	@p1 bytes, and @p3 elements on both sides. With REP_ONE_PER_NODE each node has one copy.
  * Return: SMI_ERR_NOMEM.
  */
 smi_error_t SMI_Switch_to_replication(int id, int mode, int p1, int p2, int p3);
 /**
  * SMI_Switch_to_sharing() - combine the copies and share the region again
- * @mode: SHR_NOTHING: keep the shared data as they were; SHR_SINGLE_SOURCE: take the copy of
+ * @mode: SHR_NOTHING: keep the old shared data; SHR_SINGLE_SOURCE: take the copy of
  *	process @p1; SHR_LOOP_SPLITTING: take each process's range of split loop @p2, whose
- *	elements have @p1 bytes; SHR_EVERY_LOCAL: take from each node the bytes that lie on it;
- *	SHR_ADD with an SMI_DTYPE_: store the sum of @p1 elements
+ *	elements have @p1 bytes; SHR_EVERY_LOCAL: take from each node the bytes in its memory;
+ *	SHR_ADD with an SMI_DTYPE_: store the sums of @p1 elements
  * Return: SMI_ERR_MAPFAILED: there is no room to map the shared memory.
  */
 smi_error_t SMI_Switch_to_sharing(int id, int mode, int p1, int p2);
@@ -610,29 +610,29 @@ smi_error_t SMI_Loop_free(int id);
 
 /**
  * SMI_Get_iterations() - get the next chunk of iterations
- * @status: LOCAL: a chunk of the own share; REMOTE: a chunk of another share; READY: there
- *	are no more (*@low > *@high), or in mode TIMED_BLOCKED the only chunk
+ * @status: LOCAL: a chunk of this process's share; REMOTE: a chunk of another share; READY: no
+ *	chunk is left (*@low > *@high), or in mode TIMED_BLOCKED the only chunk
  *
- * The call after READY begins a new run. The first call of a run is collective.
+ * The call after READY begins a new run of the loop. The first call of a run is collective.
  * Return: a general code.
  */
 smi_error_t SMI_Get_iterations(int id, int *status, int *low, int *high);
 /**
  * SMI_Set_loop_param() - set the size of chunks
  * @k: a chunk has 1/@k of the iterations that are left; below 1: no change
- * @min_local, @min_remote, @max_local, @max_remote: limits for chunks of the own share and of
- *	other shares; 0: no change
+ * @min_local, @min_remote, @max_local, @max_remote: limits for chunks of this process's share and
+ *	of other shares; 0: no change
  * Return: a general code.
  */
 smi_error_t SMI_Set_loop_param(int id, double k, int min_local, int min_remote,
 			       int max_local, int max_remote);
 /**
  * SMI_Set_loop_help_param() - set how many neighbours a process helps
- * @max_dist: the number of neighbours (default 16); SMI_HELP_ONLY_SMP: those of the own node
+ * @max_dist: the number of neighbours (default 16); SMI_HELP_ONLY_SMP: neighbours on this node
  * Return: a general code.
  */
 smi_error_t SMI_Set_loop_help_param(int id, int max_dist);
-/** SMI_Loop_k_adaption_mode() - set how k changes from run to run. Return: a general code. */
+/** SMI_Loop_k_adaption_mode() - set how each run changes chunk sizes. Return: a general code. */
 smi_error_t SMI_Loop_k_adaption_mode(int id, int mode, int max_dist);
 /**
  * SMI_Evaluate_speed() - measure the relative speeds of all processes; collective.
@@ -640,7 +640,7 @@ smi_error_t SMI_Loop_k_adaption_mode(int id, int mode, int max_dist);
  */
 smi_error_t SMI_Evaluate_speed(double *n_values);
 /**
- * SMI_Use_evaluated_speed() - distribute a loop by SMI_Evaluate_speed(); collective.
+ * SMI_Use_evaluated_speed() - distribute a loop by the measured speeds; collective.
  * Return: SMI_ERR_PARAM: SMI_Evaluate_speed() has not run.
  */
 smi_error_t SMI_Use_evaluated_speed(int id);
@@ -651,27 +651,27 @@ smi_error_t SMI_Use_evaluated_speed(int id);
  */
 smi_error_t SMI_Loop_split_init(int *id);
 /**
- * SMI_Loop_index_range() - set or get the whole or the own range: SMI_LOOP_SET_, _GET_.
+ * SMI_Loop_index_range() - set or get the whole range (_GLOBAL) or this process's part (_LOCAL).
  * Return: a general code.
  */
 smi_error_t SMI_Loop_index_range(int id, int *lower, int *upper, int mode);
 /**
- * SMI_Determine_loop_splitting() - set the own range
- * @mode: REGULAR: parts are equal, and the last process has the rest too; OWNER: this node has
- *	the indices of those elements of @p1 bytes that region @p2 has on it, and its processes
- *	divide them
+ * SMI_Determine_loop_splitting() - set this process's part of a range
+ * @mode: REGULAR: parts are equal, and the last process also gets the remainder; OWNER: each node
+ *	gets the indices of the elements of region @p2 in its memory, divided among its processes;
+ *	an element has @p1 bytes
  * Return: a general code.
  */
 smi_error_t SMI_Determine_loop_splitting(int id, int mode, int p1, int p2);
-/** SMI_Loop_time_start() - begin to time the own part. Return: a general code. */
+/** SMI_Loop_time_start() - start the timer of this process's part. Return: a general code. */
 smi_error_t SMI_Loop_time_start(int id);
 /**
- * SMI_Loop_time_stop() - stop; SMI_Loop_balance_index_range() uses the time.
- * Return: SMI_ERR_PARAM: the time has not been started.
+ * SMI_Loop_time_stop() - stop the timer; SMI_Loop_balance_index_range() uses the time.
+ * Return: SMI_ERR_PARAM: the timer does not run.
  */
 smi_error_t SMI_Loop_time_stop(int id);
 /**
- * SMI_Loop_balance_index_range() - shift the parts by the measured times; collective.
+ * SMI_Loop_balance_index_range() - resize the parts by the measured times; collective.
  * Return: a general code.
  */
 smi_error_t SMI_Loop_balance_index_range(int id);
@@ -687,7 +687,7 @@ void SMI_Get_ticks(void *u64);
 /** SMI_Get_timer() - get the time of day in seconds and microseconds. Return: a general code. */
 smi_error_t SMI_Get_timer(int *s, int *us);
 /**
- * SMI_Get_timespan() - get the time since the last call of this or of SMI_Get_timer().
+ * SMI_Get_timespan() - get the time since the last SMI_Get_timespan() or SMI_Get_timer().
  * Return: a general code.
  */
 smi_error_t SMI_Get_timespan(int *s, int *us);
@@ -696,7 +696,7 @@ smi_error_t SMI_Get_timespan(int *s, int *us);
 #define SMI_IO_FILE	1
 /**
  * SMI_Redirect_IO() - write stderr and stdout to files NAME.RANK, read stdin from file NAME
- * @err, @out, @in: SMI_IO_FILE: redirect the stream; SMI_IO_ASIS: leave it
+ * @err, @out, @in: SMI_IO_FILE: redirect the stream; SMI_IO_ASIS: do not redirect it
  *
  * A second call does nothing.
  * Return: a general code.
@@ -712,13 +712,13 @@ smi_error_t SMI_Debug_time(int on);
 #define SMI_WATCHDOG_OFF	(-1)
 /**
  * SMI_Watchdog() - set how long a process may be silent before it counts as dead
- * @seconds: the time (default 10); SMI_WATCHDOG_DISABLE: any time; SMI_WATCHDOG_OFF: end the
- *	watchdog's thread, which is collective
+ * @seconds: the time (default 10); SMI_WATCHDOG_DISABLE: for ever; SMI_WATCHDOG_OFF: end the
+ *	watchdog's thread, in a collective call
  * Return: a general code.
  */
 smi_error_t SMI_Watchdog(int seconds);
 /**
- * SMI_Watchdog_callback() - set a function that every process runs on an abnormal end.
+ * SMI_Watchdog_callback() - set a function that processes run when they end abnormally.
  * Return: a general code.
  */
 smi_error_t SMI_Watchdog_callback(void (*fcn)(void));
@@ -786,7 +786,7 @@ typedef enum {
 /**
  * SMI_Query() - get a property of the library, a region, an adapter or the system
  * @arg: a region's id, a process or an adapter, as the query needs
- * @result: receives an int unless the query's line says otherwise
+ * @result: receives an int, or the type in the comment at @query's declaration
  * Return: SMI_ERR_PARAM: there is no such query or @arg; SMI_ERR_OTHER: the property is unknown.
  */
 smi_error_t SMI_Query(smi_query_t query, int arg, void *result);

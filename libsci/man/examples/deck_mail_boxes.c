@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Processes send a number to the first one. */
+/* Each process posts a number to a mail box of rank 0. */
 #include <stdio.h>
 #include <deck.h>
 

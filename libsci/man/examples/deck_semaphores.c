@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Wait for a thread by a semaphore. */
+/* Wait for a thread with a semaphore. */
 #include <stdio.h>
 #include <deck.h>
 

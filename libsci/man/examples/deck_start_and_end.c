@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Say hello, one process after the other. */
+/* Print a line in each process, in the order of ranks. */
 #include <stdio.h>
 #include <deck.h>
 

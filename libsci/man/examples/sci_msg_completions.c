@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Have ten receives complete into the endpoint's queue. */
+/* Queue the completions of ten receives at the endpoint. */
 #include <stdio.h>
 #include <string.h>
 #include <sci/msg.h>

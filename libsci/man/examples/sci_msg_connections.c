@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Connect an endpoint to itself, and name the peer. */
+/* Connect an endpoint to itself, and attach a name to the peer. */
 #include <stdio.h>
 #include <string.h>
 #include <sci/msg.h>

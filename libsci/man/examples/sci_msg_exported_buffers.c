@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Receive a message straight into an exported buffer. */
+/* Receive a message directly into an exported buffer. */
 #include <stdio.h>
 #include <string.h>
 #include <sci/msg.h>

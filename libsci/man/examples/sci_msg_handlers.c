@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Call a function of the receiver with a message. */
+/* Send a message to a handler, which is a function of the receiver. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Take a message off the queue, and read it where it is. */
+/* Take a message out of the queue, and read it in place. */
 #include <stdio.h>
 #include <string.h>
 #include <sci/msg.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Start a process with fork(), and make a team of it and the caller. */
+/* Start a process with fork(), and open a team of this process and its parent. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Count in a word of rank 0. */
+/* Increment a counter in the memory of rank 0. */
 #include <stdio.h>
 #include <string.h>
 #include <sci/team.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Go on with the survivors when a member has died. */
+/* Continue with the members that are alive when a member has died. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

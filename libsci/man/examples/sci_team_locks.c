@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Change common data under a lock. */
+/* Change shared data under a lock. */
 #include <stdio.h>
 #include <string.h>
 #include <sci/team.h>

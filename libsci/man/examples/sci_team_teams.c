@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Say which process this is. Without a launcher there is one. */
+/* Print the rank of each process. Without a launcher the team has one process. */
 #include <stdio.h>
 #include <string.h>
 #include <sci/team.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Each member adds its rank to a common counter. */
+/* Each member adds its rank to a shared counter. */
 #include <stdio.h>
 #include <string.h>
 #include <sci/vm.h>

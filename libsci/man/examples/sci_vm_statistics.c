@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Print how many page faults the memory has served. */
+/* Print how many page faults the library has resolved. */
 #include <stdio.h>
 #include <string.h>
 #include <sci/vm.h>

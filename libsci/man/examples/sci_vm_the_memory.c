@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Open the memory, and say where it is. */
+/* Open a shared memory, and print its address. */
 #include <stdio.h>
 #include <string.h>
 #include <sci/vm.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Copy a segment to another one by DMA. */
+/* Copy from a local to a remote segment by DMA. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sisci_api.h>

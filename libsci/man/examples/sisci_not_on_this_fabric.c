@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Find out that a call is not available. */
+/* Test whether a call is implemented. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sisci_api.h>

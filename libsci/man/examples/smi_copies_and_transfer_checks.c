@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Copy into shared memory beside the program. */
+/* Copy into shared memory in the background. */
 #include <stdio.h>
 #include <smi.h>
 

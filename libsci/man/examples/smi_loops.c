@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Add the numbers 1 to 100; idle processes help the others. */
+/* Add the numbers 1 to 100. Idle processes help busy processes. */
 #include <stdio.h>
 #include <smi.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Ask for the alignment that DMA needs. */
+/* Query the alignment that DMA needs. */
 #include <stdio.h>
 #include <smi.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Each process stores into a region that all share. */
+/* Each process stores into a region that all processes share. */
 #include <stdio.h>
 #include <smi.h>
 

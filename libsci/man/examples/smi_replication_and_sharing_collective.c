@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Each process adds to a copy of its own; the copies are summed. */
+/* Each process stores into its own copy of a region, and SMI adds the copies. */
 #include <stdio.h>
 #include <smi.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Say which process runs on which node. */
+/* Print which process runs on which node. */
 #include <stdio.h>
 #include <smi.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Time a barrier; say so if another process dies. */
+/* Measure a barrier, and print a message if another process dies. */
 #include <stdio.h>
 #include <unistd.h>
 #include <smi.h>
