@@ -5,9 +5,9 @@
 #define _DIS_TYPES_H_
 
 #define DIS_MAX_NSCIS		16	/* adapter numbers are 0..15 */
-#define DIS_MAX_NODEIDS		32	/* in one adapter name's list, with the 0 */
+#define DIS_MAX_NODEIDS		32	/* entries of a dis_nodeId_list_t, with the 0 */
 
-/* Node ids that a name stands for, ended by a 0. */
+/* The node ids of an adapter name, ended by a 0. */
 typedef unsigned int dis_nodeId_list_t[DIS_MAX_NODEIDS];
 
 /* The kind of card or bus of an adapter; SCIGetAdapterTypeString() names it. */

@@ -5,17 +5,17 @@
  *
  * The communication library of MPICH/Madeleine ("MPICH/Madeleine: a True Multi-Protocol MPI for
  * High Performance Networks", Aumage, Mercier, Namyst), interface version III. A session is
- * described by a file; mad-run starts its processes. A channel is a set of processes, and a world
- * of its own for messages. A message is built of blocks, each with what the program promises of its
- * buffer (send mode), and when the receiver needs the bytes (receive mode).
+ * described by a file; mad-run starts its processes. A channel is a set of processes with its own
+ * message space. A message consists of blocks. The send mode of a block says when the program may
+ * change its buffer. The receive mode says when the receiver needs its bytes.
  *
  * Rules for all calls:
- *  - Failures are fatal: a text on standard error, then abort().
- *  - Any threads may make calls at once. A connection has one outgoing message open at a
- *    time, a channel one reception: a second thread waits, a second attempt of the same
- *    thread is fatal.
+ *  - Failures are fatal: the library prints a text on standard error and calls abort().
+ *  - Several threads may make calls at the same time. A connection has one outgoing message at
+ *    a time, and a channel has one incoming message: a second thread waits, a second attempt of
+ *    the same thread is fatal.
  *  - Both sides name the same blocks in the same order, with the same lengths and modes.
- *  - The death of a process ends those that wait for it, as any failure.
+ *  - When a process dies, processes that wait for it fail.
  */
 #ifndef MADELEINE_H
 #define MADELEINE_H
@@ -32,7 +32,7 @@
 extern "C" {
 #endif
 
-#define MAD_MESSAGE_POLLING	1	/* there is mad_message_ready() */
+#define MAD_MESSAGE_POLLING	1	/* the library has mad_message_ready() */
 
 #define MAD_ALIGNMENT		4
 #define MAD_LENGTH_ALIGNMENT	4
@@ -43,17 +43,17 @@ extern "C" {
 typedef enum e_mad_send_mode {
 	mad_send_unknown = 0,
 	mad_send_SAFER = 1,	/* the buffer may change when mad_pack() returns */
-	mad_send_LATER = 2,	/* it is read not before mad_end_packing() */
-	mad_send_CHEAPER = 3	/* it is read at any time until that returns */
+	mad_send_LATER = 2,	/* mad_end_packing() reads the buffer */
+	mad_send_CHEAPER = 3	/* the library reads it until mad_end_packing() returns */
 } mad_send_mode_t, *p_mad_send_mode_t;
 
 typedef enum e_mad_receive_mode {
 	mad_receive_unknown = 0,
-	mad_receive_EXPRESS = 1,	/* the bytes are there when mad_unpack() returns */
-	mad_receive_CHEAPER = 2	/* ... when mad_end_unpacking() returns */
+	mad_receive_EXPRESS = 1,	/* mad_unpack() waits for the bytes */
+	mad_receive_CHEAPER = 2	/* mad_end_unpacking() waits for the bytes */
 } mad_receive_mode_t, *p_mad_receive_mode_t;
 
-/* The names of the modes in the papers. */
+/* Names of the modes in the papers about Madeleine. */
 #define send_SAFER		mad_send_SAFER
 #define send_LATER		mad_send_LATER
 #define send_CHEAPER		mad_send_CHEAPER
@@ -118,13 +118,13 @@ struct s_mad_madeleine {
 	p_mad_session_t session;
 	p_mad_directory_t dir;
 	p_mad_settings_t settings;
-	p_tbx_htable_t channel_htable;		/* this process's, by name */
-	p_tbx_slist_t public_channel_slist;	/* char *: the session's */
+	p_tbx_htable_t channel_htable;		/* channels of this process, by name */
+	p_tbx_slist_t public_channel_slist;	/* char *: names of the session's channels */
 };
 
 struct s_mad_channel {
 	TBX_SHARED
-	ntbx_process_lrank_t process_lrank;	/* this process's */
+	ntbx_process_lrank_t process_lrank;	/* rank of this process */
 	mad_channel_type_t type;
 	mad_channel_id_t id;
 	char *name;
@@ -135,7 +135,7 @@ struct s_mad_channel {
 	unsigned int max_sub;
 	unsigned int sub;
 	p_mad_dir_channel_t dir_channel;
-	struct mad_reception *reception;	/* the library's */
+	struct mad_reception *reception;	/* private to the library */
 };
 
 struct s_mad_connection {
@@ -145,7 +145,7 @@ struct s_mad_connection {
 	mad_connection_way_t way;
 	mad_connection_nature_t nature;
 	p_mad_connection_t reverse;
-	struct mad_stream *stream;		/* the library's */
+	struct mad_stream *stream;		/* private to the library */
 };
 
 /* ---- start and end ---- */
@@ -156,13 +156,13 @@ typedef struct s_common_attr {
 
 void common_attr_init(p_common_attr_t attr);
 
-/* Do both steps of the start. @attr may be NULL. Collective over the session. */
+/* Do common_pre_init() and common_post_init(). Collective over the session. @attr may be NULL. */
 void common_init(int *argc, char *argv[], p_common_attr_t attr);
 void common_pre_init(int *argc, char *argv[], p_common_attr_t attr);
 /* Remove the session's arguments from @argv, and open all channels. */
 void common_post_init(int *argc, char *argv[], p_common_attr_t attr);
 
-/* Wait until all processes have called it, and close all channels. */
+/* Wait until all processes have called common_exit(), and close all channels. */
 void common_exit(p_common_attr_t attr);
 
 p_mad_madeleine_t mad_init(int *argc, char **argv);
@@ -170,35 +170,35 @@ p_mad_madeleine_t mad_get_madeleine(void);
 
 /* ---- channels ---- */
 
-/* Return a channel. Fatal: this process is not in it, or it is private. */
+/* Return a channel. A private channel, or a channel without this process, is a fatal error. */
 p_mad_channel_t mad_get_channel(p_mad_madeleine_t m, const char *name);
 
-/* Sub-channel @sub < max_sub of a mux channel; 0 is the channel itself. */
+/* Return sub-channel @sub of a mux channel, up to max_sub - 1; 0: the channel itself. */
 p_mad_channel_t mad_get_sub_channel(p_mad_channel_t channel, unsigned int sub);
 
 /* ---- messages ---- */
 
-/* Open a message. NULL: a private channel, or no connection to that rank. */
+/* Begin a message. Return NULL if the channel is private or has no connection to rank @to. */
 p_mad_connection_t mad_begin_packing(p_mad_channel_t channel, ntbx_process_lrank_t to);
 
-/* Append a block; a length of 0 appends nothing. */
+/* Append a block to the message. A block of length 0 has no effect. */
 void mad_pack(p_mad_connection_t connection, const void *buf, size_t len,
 	      mad_send_mode_t send, mad_receive_mode_t receive);
 
-/* Send what is left; all buffers of the message are the program's again. */
+/* Send the rest of the message. Then the program may reuse all buffers of the message. */
 void mad_end_packing(p_mad_connection_t connection);
 
-/* Wait for the next message of any sender. NULL: a private channel. */
+/* Wait for the next message of any sender. Return NULL if the channel is private. */
 p_mad_connection_t mad_begin_unpacking(p_mad_channel_t channel);
 
-/* The same without waiting. NULL: there is none, or another thread receives. */
+/* Begin to receive without waiting. Return NULL: no message, or another thread receives. */
 p_mad_connection_t mad_message_ready(p_mad_channel_t channel);
 
-/* Take the next block. */
+/* Receive the next block of the message. */
 void mad_unpack(p_mad_connection_t connection, void *buf, size_t len, mad_send_mode_t send,
 		mad_receive_mode_t receive);
 
-/* Wait for all of the message; the channel may receive again. */
+/* Wait for all blocks of the message. Then the channel may receive the next message. */
 void mad_end_unpacking(p_mad_connection_t connection);
 
 /* ---- blocks that may get lost: these networks lose none ---- */
@@ -216,9 +216,9 @@ typedef struct s_mad_buffer_slice_parameter {
 
 p_mad_buffer_slice_parameter_t mad_alloc_slice_parameter(void);
 void mad_free_slice_parameter(p_mad_buffer_slice_parameter_t p);
-void mad_free_parameter_slist(p_tbx_slist_t l);	/* and its elements; NULL is allowed */
+void mad_free_parameter_slist(p_tbx_slist_t l);	/* frees the elements, too; @l may be NULL */
 
-/* Pack with parameters, which follow, then NULL. The library owns them from then on. */
+/* Append a block with parameters, which NULL ends. The library frees the parameters. */
 void mad_pack_ext(p_mad_connection_t connection, const void *buf, size_t len,
 		  mad_send_mode_t send, mad_receive_mode_t receive, ...);
 p_tbx_slist_t mad_unpack_ext(p_mad_connection_t connection, void *buf, size_t len,
@@ -227,8 +227,8 @@ p_tbx_slist_t mad_end_unpacking_ext(p_mad_connection_t connection);
 
 /* ---- the session ---- */
 
-void mad_leonie_barrier(void);		/* of all processes; one thread of each */
-/* A line on the terminal of mad-run. */
+void mad_leonie_barrier(void);		/* one thread of each process calls */
+/* Print a line on the terminal of mad-run. */
 __attribute__((format(printf, 1, 2))) void mad_leonie_print(const char *fmt, ...);
 void mad_leonie_beat(void);
 

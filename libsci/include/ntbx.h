@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Madeleine's network toolbox: numbers as text, ranks, and who is connected to whom. */
+/* Madeleine's network toolbox: numbers as text, ranks, and topologies. */
 #ifndef NTBX_H
 #define NTBX_H
 
@@ -20,7 +20,7 @@ typedef struct s_ntbx_pack_buffer {
 	char buffer[NTBX_PACK_BUFFER_LEN];
 } ntbx_pack_buffer_t, *p_ntbx_pack_buffer_t;
 
-/* Pack or unpack a number. To unpack another type than was packed is fatal. */
+/* Pack or unpack a number. It is fatal to unpack a type that differs from the packed type. */
 void ntbx_pack_int(int v, p_ntbx_pack_buffer_t b);
 int ntbx_unpack_int(p_ntbx_pack_buffer_t b);
 void ntbx_pack_long(long v, p_ntbx_pack_buffer_t b);
@@ -40,8 +40,8 @@ typedef int ntbx_process_lrank_t, *p_ntbx_process_lrank_t;	/* in a channel */
 /* A process of the session. */
 typedef struct s_ntbx_process {
 	ntbx_process_grank_t global_rank;
-	char *host;			/* of the session file, and its number there */
-	int number;
+	char *host;			/* name of the host in the session file */
+	int number;			/* number of the process on this host */
 } ntbx_process_t, *p_ntbx_process_t;
 
 /* A container's entry for one of its processes. */
@@ -53,7 +53,7 @@ typedef struct s_ntbx_process_info {
 
 typedef struct s_ntbx_process_container {
 	p_tbx_darray_t local_index;	/* p_ntbx_process_info_t by local rank */
-	p_tbx_darray_t global_index;	/* ... by global rank */
+	p_tbx_darray_t global_index;	/* p_ntbx_process_info_t by global rank */
 	int count;
 } ntbx_process_container_t, *p_ntbx_process_container_t;
 

@@ -3,44 +3,42 @@
 /*
  * The SISCI API: shared memory between nodes, at user level.
  *
- * One header for both generations of the interface: programs written for 1.10
+ * The header has both generations of the interface: programs written for 1.10
  * and for 2.x compile with it, as C89 and later and as C++.
  *
  * Rules that hold for every function
  *
- *  - `error` receives SCI_ERR_OK or the reason of failure.  It may be NULL
- *    when the caller does not want to know.
- *  - A call that fails changes nothing and leaves nothing behind; output
- *    parameters other than `error` are then not written, unless it says so.
+ *  - `error` receives SCI_ERR_OK or an error code.  It may be NULL.
+ *  - A call that fails has no effect.  It does not write output parameters other
+ *    than `error`, unless its description says so.
  *  - Before SCIInitialize(), after SCITerminate() and in a child after fork()
- *    every call answers SCI_ERR_NOT_INITIALIZED.
- *  - A handle that is NULL, stale, of another kind or no handle at all is
- *    SCI_ERR_ILLEGAL_PARAMETER; so is a NULL output pointer.
- *  - A flag that the function does not know is SCI_ERR_ILLEGAL_FLAG.  A flag it
- *    knows for a feature this fabric lacks is SCI_ERR_FLAG_NOT_IMPLEMENTED.
+ *    every call fails with SCI_ERR_NOT_INITIALIZED.
+ *  - A handle that is NULL, stale, invalid or of another kind gives
+ *    SCI_ERR_ILLEGAL_PARAMETER; so does a NULL output pointer.
+ *  - A flag that the function does not have gives SCI_ERR_ILLEGAL_FLAG.  A flag
+ *    for a feature that this fabric lacks gives SCI_ERR_FLAG_NOT_IMPLEMENTED.
  *  - adapter: 0..15, else SCI_ERR_ILLEGAL_ADAPTERNO; a number without an adapter
- *    is SCI_ERR_NO_SUCH_ADAPTERNO.
+ *    gives SCI_ERR_NO_SUCH_ADAPTERNO.
  *  - node: a multiple of 4 from 4 to 65532, else SCI_ERR_ILLEGAL_NODEID; a node
- *    that the fabric does not have is SCI_ERR_NO_SUCH_NODEID.  SCI_LOCAL_HOST is
- *    the caller's own.
- *  - Sizes and offsets are bytes; a range that does not lie inside its segment
- *    or map is SCI_ERR_OUT_OF_RANGE.
- *  - Timeouts are milliseconds; SCI_INFINITE_TIMEOUT waits for ever.
+ *    that the fabric does not have gives SCI_ERR_NO_SUCH_NODEID.  SCI_LOCAL_HOST
+ *    is the caller's own node.
+ *  - Sizes and offsets are in bytes; a range that is not inside its segment or
+ *    map gives SCI_ERR_OUT_OF_RANGE.
+ *  - Timeouts are in milliseconds; SCI_INFINITE_TIMEOUT waits for ever.
  *  - Memory, address space or descriptors exhausted: SCI_ERR_NOSPC.  Other
  *    errors of the operating system: SCI_ERR_SYSTEM with errno.
- *  - Any function may be called from any thread, and from callbacks.  An object
- *    removed while another thread waits for it ends that wait with
- *    SCI_ERR_CANCELLED.  A signal handler that removes the object which its own
- *    thread waits for gets SCI_ERR_BUSY.  Storing through a map while another thread unmaps it is
- *    as wrong as it is with munmap().
+ *  - Any function may be called from any thread, and from callbacks.  The
+ *    removal of an object ends waits of other threads for the object with
+ *    SCI_ERR_CANCELLED.  A signal handler that removes the object for which its
+ *    own thread waits gets SCI_ERR_BUSY.  As with munmap(), no thread may store
+ *    through a map while another thread unmaps it.
  *  - SCIWaitForInterrupt(), SCIWaitForDataInterrupt(),
  *    SCIWaitForLocalSegmentEvent() and SCIWaitForRemoteSegmentEvent() are
  *    cancellation points, also for pthread_cancel() of the asynchronous kind.
- *    Other calls that take a lock or wait are finished before the thread is
- *    cancelled.
- *  - The creator owns a handle and gives it back with the matching Remove,
+ *    Other calls that take a lock or wait end before the thread is cancelled.
+ *  - The creator owns an object and frees it with the matching Remove,
  *    Disconnect, Unmap or Close; SCITerminate() and the death of the process
- *    give back all.
+ *    free all objects.
  *
  * "Errors:" in a function's comment lists the codes special to it, without SCI_ERR_;
  * "none special" means that it has only the codes of these rules.
@@ -57,12 +55,12 @@ extern "C" {
 
 /*
  * Flags. Values are this library's own, except for those of SCICheckSequence(): programs pass these
- * as the numbers 1 and 2. Flags for the same function differ; the flags of maps share bits with
- * those of segments, the flags of interrupts and cache operations with those of transfers, and
- * those of SCICheckSequence() with those of several kinds of objects.
+ * as the numbers 1 and 2. Flags for the same function differ. Flags of maps share bits with flags
+ * of segments, flags of interrupts and cache operations with flags of transfers, and flags of
+ * SCICheckSequence() with flags of several kinds of objects.
  */
 
-/* several kinds of objects */
+/* flags for several kinds of objects */
 #define SCI_FLAG_USE_CALLBACK			0x00000001u
 #define SCI_FLAG_BROADCAST			0x00000002u
 #define SCI_FLAG_THREAD_SAFE			0x00000004u
@@ -128,7 +126,7 @@ extern "C" {
 #define SCI_FLAG_DMA_SYSDMA			0x10000000u
 #define SCI_FLAG_DMA_ADAPTER			0x20000000u
 
-/* an old spelling */
+/* old spelling of SCI_FLAG_FLUSH_CPU_BUFFERS_ONLY */
 #define FLUSH_CPU_BUFFERS_ONLY			SCI_FLAG_FLUSH_CPU_BUFFERS_ONLY
 
 #define SCI_INFINITE_TIMEOUT			0xffffffffu
@@ -138,28 +136,28 @@ extern "C" {
 /* ---- the library ---- */
 
 /**
- * SCIInitialize() - get the library ready and join the fabric
+ * SCIInitialize() - initialize the library and join the fabric
  * @flags: 0
  *
- * The environment says which fabric and node (libsci(7)). Calling it again is harmless.
- * Errors: ILLEGAL_PARAMETER: a variable of the environment makes no sense (a line on standard error
- * says which); NO_SUCH_ADAPTERNO: the fabric asked for is not on this machine.
+ * The environment selects the fabric and the node (libsci(7)). A second call does nothing.
+ * Errors: ILLEGAL_PARAMETER: a variable of the environment is invalid (a line on standard error
+ * names the variable); NO_SUCH_ADAPTERNO: the selected fabric is not on this machine.
  */
 void SCIInitialize(unsigned int flags, sci_error_t *error);
 
 /**
- * SCITerminate() - leave the fabric and release everything
+ * SCITerminate() - leave the fabric and release all resources
  *
- * All handles become stale, all maps vanish, connected peers are told.  From a
- * callback it is ignored, and so it is from a signal handler that interrupted a
- * call of this library: the end of the process then does the same.
+ * All handles become invalid, the library removes all maps, and connected peers
+ * get an event.  In a callback, and in a signal handler that interrupted a call of
+ * this library, the call does nothing: the exit of the process releases the resources.
  */
 void SCITerminate(void);
 
 /**
- * SCIOpen() - open a virtual device, which other objects belong to
+ * SCIOpen() - open a virtual device, to which other objects belong
  * @sd: the device
- * @flags: SCI_FLAG_THREAD_SAFE (always the case)
+ * @flags: SCI_FLAG_THREAD_SAFE, without effect: devices are always thread-safe
  * Errors: none special.
  */
 void SCIOpen(sci_desc_t *sd, unsigned int flags, sci_error_t *error);
@@ -167,8 +165,8 @@ void SCIOpen(sci_desc_t *sd, unsigned int flags, sci_error_t *error);
 /**
  * SCIClose() - close a virtual device
  * @flags: 0
- * Errors: BUSY: objects made with @sd still exist.  A remote segment whose owner has
- * gone, and that is not mapped, is not in the way: it is disconnected.
+ * Errors: BUSY: objects made with @sd still exist.  The call disconnects a remote
+ * segment that is not mapped and whose owner has removed it or died.
  */
 void SCIClose(sci_desc_t sd, unsigned int flags, sci_error_t *error);
 
@@ -182,15 +180,15 @@ void SCIClose(sci_desc_t sd, unsigned int flags, sci_error_t *error);
 
 /**
  * SCICreateSegment() - allocate memory that other nodes may use
- * @segmentId: any 32-bit number, one use per node
- * @size: bytes, at least 1; all of it is reserved here
- * @callback, @callbackArg: for SCI_FLAG_USE_CALLBACK: peers come and go
+ * @segmentId: any 32-bit number that is not in use on this node
+ * @size: bytes, at least 1; the call reserves memory for all of them
+ * @callback, @callbackArg: with SCI_FLAG_USE_CALLBACK: called when peers connect or disconnect
  * @flags: USE_CALLBACK; EMPTY: memory comes from SCIRegisterSegmentMemory(); PRIVATE: never
  *	exported, has no id; AUTO_ID: a free id at or above @segmentId; BROADCAST: member of group
- *	@segmentId, whose segments hold the same data on every node; ALLOW_UNICAST: a member that
- *	can also be connected to by itself; DMA_GLOBAL: a hint
- * Errors: SEGMENTID_USED: on this node, or by a group of another size.
- * SIZE_ALIGNMENT: @size is 0.  NOSPC: too large for this machine now.
+ *	@segmentId, whose segments hold the same data on every node; ALLOW_UNICAST: peers can
+ *	also connect to this member of a group alone; DMA_GLOBAL: a hint
+ * Errors: SEGMENTID_USED: the id is in use on this node, or by a group of another size.
+ * SIZE_ALIGNMENT: @size is 0.  NOSPC: this machine does not have so much memory.
  */
 void SCICreateSegment(sci_desc_t sd, sci_local_segment_t *segment,
 		      unsigned int segmentId, size_t size,
@@ -199,7 +197,7 @@ void SCICreateSegment(sci_desc_t sd, sci_local_segment_t *segment,
 
 /**
  * SCIPrepareSegment() - make a segment reachable by an adapter
- * @flags: DMA_SOURCE_ONLY: only local DMA will use it; DMA_GLOBAL, BROADCAST: hints
+ * @flags: DMA_SOURCE_ONLY: only local DMA uses the segment; DMA_GLOBAL, BROADCAST: hints
  * Errors: ILLEGAL_OPERATION: an EMPTY segment without memory.
  */
 void SCIPrepareSegment(sci_local_segment_t segment,
@@ -208,9 +206,9 @@ void SCIPrepareSegment(sci_local_segment_t segment,
 
 /**
  * SCISetSegmentAvailable() - let other nodes connect
- * @flags: none of its own
- * Errors: SEGMENT_NOT_PREPARED: for this adapter.  ILLEGAL_OPERATION: PRIVATE, or
- * prepared as DMA_SOURCE_ONLY.
+ * @flags: no flags of its own
+ * Errors: SEGMENT_NOT_PREPARED: the segment is not prepared for this adapter.
+ * ILLEGAL_OPERATION: it is PRIVATE, attached, or prepared as DMA_SOURCE_ONLY.
  */
 void SCISetSegmentAvailable(sci_local_segment_t segment,
 			    unsigned int localAdapterNo, unsigned int flags,
@@ -219,8 +217,8 @@ void SCISetSegmentAvailable(sci_local_segment_t segment,
 /**
  * SCISetSegmentUnavailable() - refuse further connections
  * @flags: NOTIFY: connected peers get SCI_CB_DISCONNECT and may go on using the
- *	segment; FORCE_DISCONNECT: they get it and are cut off
- * Errors: ILLEGAL_OPERATION: it is not available on that adapter.
+ *	segment; FORCE_DISCONNECT: connected peers get SCI_CB_DISCONNECT and lose the connection
+ * Errors: ILLEGAL_OPERATION: the segment is not available on this adapter.
  */
 void SCISetSegmentUnavailable(sci_local_segment_t segment,
 			      unsigned int localAdapterNo, unsigned int flags,
@@ -228,12 +226,12 @@ void SCISetSegmentUnavailable(sci_local_segment_t segment,
 
 /**
  * SCIRemoveSegment() - free a segment
- * @flags: FORCE_REMOVE: also while peers are connected or maps exist; peers get
- *	SCI_CB_DISCONNECT, maps of this process stay until unmapped
- * Errors: BUSY: mapped, connected to, or used by a DMA queue. Connected peers are not in the way in
- * a callback, where no thread could wait for them, nor after SCISetSegmentUnavailable() with NOTIFY
- * or FORCE_DISCONNECT. They get SCI_CB_DISCONNECT, their maps can be accessed until they unmap
- * them, and the id is free.
+ * @flags: FORCE_REMOVE: free the segment also while peers are connected or maps exist; peers
+ *	get SCI_CB_DISCONNECT, maps of this process stay until they are unmapped
+ * Errors: BUSY: maps, connected peers or a DMA queue use the segment. Connected peers do not cause
+ * BUSY in a callback, because a callback cannot wait for peers, and after
+ * SCISetSegmentUnavailable() with NOTIFY or FORCE_DISCONNECT. Then peers get SCI_CB_DISCONNECT,
+ * their maps can be accessed until they unmap them, and the id is free.
  */
 void SCIRemoveSegment(sci_local_segment_t segment, unsigned int flags,
 		      sci_error_t *error);
@@ -241,7 +239,7 @@ void SCIRemoveSegment(sci_local_segment_t segment, unsigned int flags,
 /**
  * SCIMapLocalSegment() - map a local segment into the process
  * @offset, @size: the part, at any offset
- * @addr: where, with FIXED_MAP_ADDR; else ignored
+ * @addr: the address, with FIXED_MAP_ADDR; otherwise ignored
  * @flags: FIXED_MAP_ADDR, READONLY_MAP
  * Return: the address of byte @offset, or NULL.
  * Errors: SIZE_ALIGNMENT: @size is 0.  ILLEGAL_ADDRESS: @addr is in use or NULL.
@@ -253,9 +251,9 @@ void *SCIMapLocalSegment(sci_local_segment_t segment, sci_map_t *map,
 			 unsigned int flags, sci_error_t *error);
 
 /**
- * SCIShareSegment() - let other processes of this node attach
- * @flags: none of its own
- * Errors: ILLEGAL_OPERATION: PRIVATE.
+ * SCIShareSegment() - let other processes of this node attach a segment
+ * @flags: no flags of its own
+ * Errors: ILLEGAL_OPERATION: the segment is PRIVATE or attached.
  */
 void SCIShareSegment(sci_local_segment_t segment, unsigned int flags,
 		     sci_error_t *error);
@@ -265,10 +263,11 @@ void SCIShareSegment(sci_local_segment_t segment, unsigned int flags,
  * @size: receives the segment's size; may be NULL
  * @flags: USE_CALLBACK; BROADCAST: a hint
  *
- * The handle serves for maps and as a DMA source.  The id stays the creator's;
- * when the creator goes, SCI_CB_LOST (it died) or SCI_CB_DISCONNECT follows and
- * the memory stays until this handle is removed.
- * Errors: NO_SUCH_SEGMENT: no such id on this node.  ACCESS: not shared or not ours.
+ * The handle is for maps and DMA sources.  The id belongs to the creator.  When the
+ * creator dies (SCI_CB_LOST) or removes the segment (SCI_CB_DISCONNECT), the memory
+ * stays until this handle is removed.
+ * Errors: NO_SUCH_SEGMENT: no such id on this node.  ACCESS: the segment is not shared,
+ * or belongs to another user.
  */
 void SCIAttachLocalSegment(sci_desc_t sd, sci_local_segment_t *segment,
 			   unsigned int segmentId, size_t *size,
@@ -281,14 +280,14 @@ void SCIAttachLocalSegment(sci_desc_t sd, sci_local_segment_t *segment,
  *	in SCICreateSegment(). No other thread may store there during the call.
  * @flags: LOCK_USER_MEM: also lock the pages in memory
  *
- * The pages become shared memory in place and turn private again, contents
- * kept, when the segment is removed.
+ * The pages become shared memory at the same address and keep their contents.  When
+ * the segment is removed, they become private again.
  *
- * A PRIVATE segment takes any readable and writable memory, whole pages or not: what DMA transfers
- * and maps then use is that memory itself, which must stay until the segment is removed.
+ * A PRIVATE segment takes any readable and writable memory, whole pages or not. DMA transfers and
+ * maps use this memory in place. The program must not free it before the segment is removed.
  * Errors: ILLEGAL_OPERATION: not EMPTY, or registered already. SIZE_ALIGNMENT: @size is not whole
- * pages. ILLEGAL_ADDRESS: @address is not at a page's start, or something else is mapped there (a
- * file, shared memory, a stack, nothing). OUT_OF_RANGE: @size differs from the segment's.
+ * pages. ILLEGAL_ADDRESS: @address does not begin a page, or its memory is unmapped, a file, shared
+ * memory or a stack. OUT_OF_RANGE: @size differs from the segment's.
  */
 void SCIRegisterSegmentMemory(void *address, size_t size,
 			      sci_local_segment_t segment, unsigned int flags,
@@ -297,8 +296,8 @@ void SCIRegisterSegmentMemory(void *address, size_t size,
 /**
  * SCIAttachPhysicalMemory() - make physical or device memory an EMPTY segment
  * @flags: CUDA_BUFFER
- * Errors: ACCESS: the caller is not privileged.  NOT_SUPPORTED: the fabric reaches no
- * physical addresses (shm does not).
+ * Errors: ACCESS: the caller is not privileged.  NOT_SUPPORTED: the fabric cannot use
+ * physical addresses.
  */
 void SCIAttachPhysicalMemory(sci_ioaddr_t ioaddress, void *address,
 			     unsigned int busNo, size_t size,
@@ -307,12 +306,12 @@ void SCIAttachPhysicalMemory(sci_ioaddr_t ioaddress, void *address,
 
 /**
  * SCIWaitForLocalSegmentEvent() - wait until a peer connects or disconnects
- * @sourcenodeId, @localAdapterNo: receive whose; may be NULL
- * @timeout: 0 only looks
+ * @sourcenodeId, @localAdapterNo: receive the peer's node and the adapter; may be NULL
+ * @timeout: 0 does not wait
  * @flags: 0
  * Return: the reason, or 0 on error.
- * Errors: TIMEOUT.  CANCELLED: the segment was removed.  ILLEGAL_OPERATION: it has a
- * callback, which gets the events.
+ * Errors: TIMEOUT.  CANCELLED: the segment was removed.  ILLEGAL_OPERATION: the segment
+ * has a callback, which gets the events.
  */
 sci_segment_cb_reason_t
 SCIWaitForLocalSegmentEvent(sci_local_segment_t segment,
@@ -332,16 +331,16 @@ size_t SCIGetLocalSegmentSize(sci_local_segment_t segment);
 /**
  * SCIConnectSegment() - connect to a segment of another node, or of the own node
  * @nodeId: the node, SCI_LOCAL_HOST, or DIS_BROADCAST_NODEID_GROUP_ALL with SCI_FLAG_BROADCAST
- * @callback, @callbackArg: for SCI_FLAG_USE_CALLBACK: the segment goes away, the
- *	link goes down or comes back
+ * @callback, @callbackArg: with SCI_FLAG_USE_CALLBACK: called when the segment is
+ *	removed, or the link goes down or up
  * @timeout: how long the other node may take to answer, but not below 1 s; 0 is a default of 5 s
- * @flags: USE_CALLBACK; BROADCAST; ASYNCHRONOUS_CONNECT: return at once, then
- *	SCI_CB_CONNECT with the outcome as its status follows; DMA_GLOBAL: a hint
+ * @flags: USE_CALLBACK; BROADCAST; ASYNCHRONOUS_CONNECT: return at once; the event
+ *	SCI_CB_CONNECT reports the result as its status; DMA_GLOBAL: a hint
  *
- * Fails at once when there is nothing to connect to: programs repeat the call.
- * A program that repeats it without a pause is slowed down, to at most 1 ms a call.
+ * The call fails at once if the segment does not exist: programs repeat the call.  If a
+ * program repeats it without a pause, the library adds a pause of up to 1 ms per call.
  * Errors: NO_SUCH_SEGMENT: no such id, or not available.  CONNECTION_REFUSED: its mode
- * excludes this user.  TIMEOUT.  NO_LINK_ACCESS: our link is down.
+ * excludes this user.  TIMEOUT.  NO_LINK_ACCESS: the local link is down.
  */
 void SCIConnectSegment(sci_desc_t sd, sci_remote_segment_t *segment,
 		       unsigned int nodeId, unsigned int segmentId,
@@ -351,9 +350,9 @@ void SCIConnectSegment(sci_desc_t sd, sci_remote_segment_t *segment,
 		       sci_error_t *error);
 
 /**
- * SCIDisconnectSegment() - end a connection
+ * SCIDisconnectSegment() - end a connection to a segment
  * @flags: 0
- * Errors: BUSY: mapped, or used by a DMA queue.
+ * Errors: BUSY: the segment is mapped, or a DMA queue uses it.
  */
 void SCIDisconnectSegment(sci_remote_segment_t segment, unsigned int flags,
 			  sci_error_t *error);
@@ -366,10 +365,10 @@ void SCIDisconnectSegment(sci_remote_segment_t segment, unsigned int flags,
  *	WRITES_DISABLE_GATHER_MAP, DISABLE_128_BYTES_PACKETS, IO_MAP_IOSPACE,
  *	WRITE_BACK_CACHE_MAP, NO_MEMORY_LOOPBACK_MAP; not implemented:
  *	CONDITIONAL_INTERRUPT_MAP, UNCONDITIONAL_DATA_INTERRUPT_MAP
- * Return: the address of byte @offset, or NULL.  A plain store there is seen by
- * the other node's polling loop without any call.
- * Errors: SEGMENT_NOT_CONNECTED: not yet, or no longer.  ACCESS: writable map of a
- * segment that is read-only to this user.  Other errors are those of SCIMapLocalSegment().
+ * Return: the address of byte @offset, or NULL.  The other node sees a plain store to
+ * this memory without any call.
+ * Errors: SEGMENT_NOT_CONNECTED.  ACCESS: writable map of a segment that is read-only
+ * to this user.  Other errors are those of SCIMapLocalSegment().
  */
 volatile void *SCIMapRemoteSegment(sci_remote_segment_t segment,
 				   sci_map_t *map, size_t offset, size_t size,
@@ -377,10 +376,10 @@ volatile void *SCIMapRemoteSegment(sci_remote_segment_t segment,
 				   sci_error_t *error);
 
 /**
- * SCIUnmapSegment() - remove a map of either kind
+ * SCIUnmapSegment() - remove a map of a local or a remote segment
  * @flags: 0
  *
- * A sequence of the map is tolerated and stays to be removed.
+ * A sequence of the map does not prevent this; the program still has to remove the sequence.
  * Errors: BUSY: a block transfer uses the map.
  */
 void SCIUnmapSegment(sci_map_t map, unsigned int flags, sci_error_t *error);
@@ -400,11 +399,11 @@ unsigned int SCIGetRemoteSegmentNodeId(sci_remote_segment_t segment);
 /**
  * SCIWaitForRemoteSegmentEvent() - wait for an event of a remote segment
  * @status: receives the event's status; may be NULL
- * @timeout: 0 only looks
+ * @timeout: 0 does not wait
  * @flags: 0
  * Return: the reason, or 0 on error.
- * Errors: TIMEOUT.  CANCELLED: disconnected by another thread.  ILLEGAL_OPERATION: it
- * has a callback, which gets the events.
+ * Errors: TIMEOUT.  CANCELLED: disconnected by another thread.  ILLEGAL_OPERATION: the
+ * segment has a callback, which gets the events.
  */
 sci_segment_cb_reason_t
 SCIWaitForRemoteSegmentEvent(sci_remote_segment_t segment,
@@ -429,7 +428,7 @@ void SCIRemoveSequence(sci_sequence_t sequence, unsigned int flags,
  * SCIStartSequence() - begin a transfer
  * @flags: 0
  * Return: SCI_SEQ_OK; SCI_SEQ_PENDING: the link is down, start again later;
- * SCI_SEQ_NOT_RETRIABLE: the connection is lost, or error.
+ * SCI_SEQ_NOT_RETRIABLE: the connection is lost, or @error is set.
  */
 sci_sequence_status_t SCIStartSequence(sci_sequence_t sequence,
 				       unsigned int flags,
@@ -437,10 +436,10 @@ sci_sequence_status_t SCIStartSequence(sci_sequence_t sequence,
 
 /**
  * SCICheckSequence() - check that all stores since the start have arrived
- * @flags: NO_FLUSH, NO_STORE_BARRIER: the caller did that itself
- * Return: SCI_SEQ_OK; SCI_SEQ_RETRIABLE: transfer it again (after a new start);
- * SCI_SEQ_NOT_RETRIABLE: the connection is lost, or error; SCI_SEQ_PENDING: the
- * link is down.  An OK or RETRIABLE answer starts the next transfer.
+ * @flags: NO_FLUSH, NO_STORE_BARRIER: the caller has flushed, or issued a barrier, itself
+ * Return: SCI_SEQ_OK; SCI_SEQ_RETRIABLE: data was lost, transfer it again;
+ * SCI_SEQ_NOT_RETRIABLE: the connection is lost, or @error is set; SCI_SEQ_PENDING:
+ * the link is down.  A call that returns OK or RETRIABLE also starts the next transfer.
  * Errors: ILLEGAL_OPERATION: the sequence was never started.
  */
 sci_sequence_status_t SCICheckSequence(sci_sequence_t sequence,
@@ -450,11 +449,11 @@ sci_sequence_status_t SCICheckSequence(sci_sequence_t sequence,
 /** SCIStoreBarrier() - wait until all stores have arrived; @flags: 0 */
 void SCIStoreBarrier(sci_sequence_t sequence, unsigned int flags);
 
-/** SCIFlushReadBuffers() - drop prefetched remote data */
+/** SCIFlushReadBuffers() - drop remote data that was prefetched for reads */
 void SCIFlushReadBuffers(sci_sequence_t sequence);
 
 /**
- * SCIFlush() - send the bytes that wait in write buffers
+ * SCIFlush() - send the bytes in the write buffers of the CPU
  * @sequence: may be NULL
  * @flags: FLUSH_CPU_BUFFERS_ONLY
  */
@@ -462,12 +461,12 @@ void SCIFlush(sci_sequence_t sequence, unsigned int flags);
 
 /**
  * SCIMemCpy() - copy to a remote map, or from it
- * @sequence: of a map of the same segment; may be NULL
- * @memAddr: memory of the caller's
- * @flags: BLOCK_READ: from the map to @memAddr; ERROR_CHECK: check that all arrived
+ * @sequence: a sequence of a map of the same segment; may be NULL
+ * @memAddr: memory of the caller
+ * @flags: BLOCK_READ: copy from the map to @memAddr; ERROR_CHECK: check that all bytes arrived
  *
- * @size 0 does nothing.  Errors: TRANSFER_FAILED: with ERROR_CHECK, data was lost (copy
- * again) or the connection is gone.  ACCESS: a write to a READONLY_MAP.
+ * A @size of 0 is allowed.  Errors: TRANSFER_FAILED: with ERROR_CHECK, data was lost (copy
+ * again) or the connection has ended.  ACCESS: a write to a READONLY_MAP.
  */
 void SCIMemCpy(sci_sequence_t sequence, void *memAddr, sci_map_t remoteMap,
 	       size_t remoteOffset, size_t size, unsigned int flags,
@@ -484,8 +483,8 @@ void SCIMemCopy(void *memAddr, sci_map_t remoteMap, size_t remoteOffset,
  * SCIMemWrite() - copy to an address inside a remote map
  * @flags: 0
  *
- * This is the fastest copy, because it needs no handle.  The bytes arrive before later
- * stores.  A sequence tells whether they have arrived.
+ * This call is the fastest copy, because it needs no handle.  The bytes arrive before later
+ * stores.  SCICheckSequence() checks that they have arrived.
  * Errors: none special.
  */
 void SCIMemWrite(void *memAddr, volatile void *remoteAddr, size_t size,
@@ -501,8 +500,8 @@ void SCITransferBlock(sci_map_t sourceMap, size_t sourceOffset,
 		      size_t size, unsigned int flags, sci_error_t *error);
 
 /**
- * SCITransferBlockAsync() - SCITransferBlock() in the background
- * @block: the transfer, to wait for or abort; gone when waited for
+ * SCITransferBlockAsync() - run SCITransferBlock() in the background
+ * @block: the transfer, for SCIWaitForBlockTransfer(), which frees it, or SCIAbortBlockTransfer()
  * @flags: BLOCK_READ: a hint; USE_CALLBACK
  * Errors: as SCITransferBlock(); the wait or the callback reports TRANSFER_FAILED.
  */
@@ -516,8 +515,8 @@ void SCITransferBlockAsync(sci_map_t sourceMap, size_t sourceOffset,
  * SCIWaitForBlockTransfer() - wait for the end of a transfer
  * @flags: 0
  *
- * On SCI_ERR_OK and every other outcome but TIMEOUT the handle is gone.
- * Errors: TRANSFER_FAILED; CANCELLED: aborted; ILLEGAL_OPERATION: it has a callback.
+ * The call frees @block when the transfer has ended, with or without an error.
+ * Errors: TIMEOUT; TRANSFER_FAILED; CANCELLED: aborted; ILLEGAL_OPERATION: it has a callback.
  */
 void SCIWaitForBlockTransfer(sci_block_transfer_t block, unsigned int timeout,
 			     unsigned int flags, sci_error_t *error);
@@ -527,15 +526,15 @@ void SCIWaitForBlockTransfer(sci_block_transfer_t block, unsigned int timeout,
  * @flags: 0
  *
  * The wait or the callback then reports CANCELLED.
- * Errors: ILLEGAL_OPERATION: it has ended.
+ * Errors: ILLEGAL_OPERATION: the transfer has ended.
  */
 void SCIAbortBlockTransfer(sci_block_transfer_t block, unsigned int flags,
 			   sci_error_t *error);
 
 /**
  * SCICacheSync() - write back or drop cached lines of a map
- * @map: may be NULL: then any memory of the caller's
- * @addr, @length: inside @map
+ * @map: NULL: any memory of the caller
+ * @addr, @length: the bytes; inside @map, if @map is not NULL
  * @flags: CACHE_FLUSH, CACHE_INVALIDATE (implies a write-back here)
  * Errors: none special.
  */
@@ -545,27 +544,26 @@ void SCICacheSync(sci_map_t map, void *addr, size_t length,
 /* ---- DMA ---- */
 
 /**
- * SCICreateDMAQueue() - create a queue of transfers that run beside the program
- * @maxEntries: transfers in one post, at least 1
- * @flags: DMA_GLOBAL, DMA_SYSDMA, DMA_ADAPTER: a wish for an engine; DMA_PHDMA:
- *	privileged, not supported
- * Errors: ILLEGAL_PARAMETER: @maxEntries is 0 or beyond 1 M.
+ * SCICreateDMAQueue() - create a queue of transfers that run in the background
+ * @maxEntries: transfers in one post, 1 to 1048576, else ILLEGAL_PARAMETER
+ * @flags: DMA_GLOBAL, DMA_SYSDMA, DMA_ADAPTER: hints for an engine; DMA_PHDMA: not implemented
+ * Errors: none special.
  */
 void SCICreateDMAQueue(sci_desc_t sd, sci_dma_queue_t *queue,
 		       unsigned int localAdapterNo, unsigned int maxEntries,
 		       unsigned int flags, sci_error_t *error);
 
-/** SCIRemoveDMAQueue() - free a queue; @flags: 0. Errors: ILLEGAL_OPERATION: it is POSTED. */
+/** SCIRemoveDMAQueue() - free a queue; @flags: 0. Errors: ILLEGAL_OPERATION: @queue is POSTED. */
 void SCIRemoveDMAQueue(sci_dma_queue_t queue, unsigned int flags,
 		       sci_error_t *error);
 
 /**
- * SCIEnqueueDMATransfer() - add a transfer, local to remote unless DMA_READ
- * @flags: DMA_READ; DMA_POST: post at once; DMA_WAIT: and wait for the end;
- *	DMA_RESET: and reset then; DMA_GLOBAL, DMA_SYSDMA, DMA_ADAPTER
- * Return: the queue's state.  All transfers of one post go the same way.
- * Errors: ILLEGAL_OPERATION: neither IDLE nor GATHER, or another direction.
- * MAX_ENTRIES.  OUT_OF_RANGE.  SIZE_ALIGNMENT: @size is 0 or misaligned.
+ * SCIEnqueueDMATransfer() - add a transfer from the local to the remote segment to a queue
+ * @flags: DMA_READ: from remote to local; DMA_POST: post at once; DMA_WAIT: post and wait
+ *	for the end; DMA_RESET: then reset; DMA_GLOBAL, DMA_SYSDMA, DMA_ADAPTER: hints
+ * Return: the queue's state.  All transfers of one post have the same direction.
+ * Errors: ILLEGAL_OPERATION: the queue is neither IDLE nor GATHER, or has another
+ * direction.  MAX_ENTRIES.  OUT_OF_RANGE.  SIZE_ALIGNMENT: @size is 0 or misaligned.
  * SEGMENT_NOT_PREPARED, SEGMENT_NOT_CONNECTED: for the queue's adapter.
  */
 sci_dma_queue_state_t
@@ -577,15 +575,15 @@ SCIEnqueueDMATransfer(sci_dma_queue_t queue, sci_local_segment_t localSegment,
 
 /**
  * SCIPostDMAQueue() - start the enqueued transfers
- * @callback, @callbackArg: for SCI_FLAG_USE_CALLBACK: at the end of all
+ * @callback, @callbackArg: with SCI_FLAG_USE_CALLBACK: called at the end of all transfers
  * @flags: USE_CALLBACK
- * Errors: ILLEGAL_OPERATION: the state is not GATHER.
+ * Errors: ILLEGAL_OPERATION: the queue's state is not GATHER.
  */
 void SCIPostDMAQueue(sci_dma_queue_t queue, sci_cb_dma_t callback,
 		     void *callbackArg, unsigned int flags,
 		     sci_error_t *error);
 
-/** SCIResetDMAQueue() - make a queue IDLE; @flags: 0. Errors: ILLEGAL_OPERATION: it is POSTED. */
+/** SCIResetDMAQueue() - make @queue IDLE; @flags: 0. Errors: ILLEGAL_OPERATION: it is POSTED. */
 void SCIResetDMAQueue(sci_dma_queue_t queue, unsigned int flags,
 		      sci_error_t *error);
 
@@ -605,8 +603,8 @@ sci_dma_queue_state_t SCIDMAQueueState(sci_dma_queue_t queue);
 /**
  * SCIWaitForDMAQueue() - wait until a queue is no longer POSTED
  * @flags: 0
- * Return: the state.  Errors: TIMEOUT.  ILLEGAL_OPERATION: nothing was posted since
- * the last reset, or a callback was asked for.  CANCELLED: queue removed.
+ * Return: the state.  Errors: TIMEOUT.  ILLEGAL_OPERATION: the state is IDLE or GATHER,
+ * or the post has a callback.  CANCELLED: another thread removes the queue.
  */
 sci_dma_queue_state_t SCIWaitForDMAQueue(sci_dma_queue_t queue,
 					 unsigned int timeout,
@@ -617,9 +615,9 @@ sci_dma_queue_state_t SCIWaitForDMAQueue(sci_dma_queue_t queue,
  * SCIStartDmaTransfer() - enqueue and post one transfer
  * @flags: DMA_READ, DMA_WAIT, USE_CALLBACK, BROADCAST, DMA_GLOBAL, DMA_SYSDMA, DMA_ADAPTER
  *
- * From IDLE, and again after DONE, ABORTED or ERROR.  Errors: TRANSFER_FAILED: with
+ * The queue must be IDLE, DONE, ABORTED or ERROR.  Errors: TRANSFER_FAILED: with
  * DMA_WAIT.  ILLEGAL_FLAG: BROADCAST to a segment that was connected without
- * it, since one segment cannot stand for a group.  Other codes as SCIEnqueueDMATransfer().
+ * BROADCAST.  Other codes as SCIEnqueueDMATransfer().
  */
 void SCIStartDmaTransfer(sci_dma_queue_t queue,
 			 sci_local_segment_t localSegment,
@@ -643,7 +641,8 @@ void SCIStartDmaTransferVec(sci_dma_queue_t queue,
 /**
  * SCIStartDmaTransferMem() - start one transfer from or to plain memory
  *
- * As SCIStartDmaTransfer(), errors included; @localAddress must stay valid until the end.
+ * @localAddress must stay valid until the transfer ends.  Other arguments and errors are
+ * those of SCIStartDmaTransfer().
  */
 void SCIStartDmaTransferMem(sci_dma_queue_t queue, void *localAddress,
 			    sci_remote_segment_t remoteSegment, size_t size,
@@ -655,10 +654,10 @@ void SCIStartDmaTransferMem(sci_dma_queue_t queue, void *localAddress,
 
 /**
  * SCICreateInterrupt() - create an interrupt, which other nodes can trigger
- * @interruptNo: in with FIXED_INTNO: the number, any 32 bits; out: the number
- * @flags: USE_CALLBACK; FIXED_INTNO; SHARED_INT: other owners on this node may
- *	share the number, a trigger reaches all; COUNTING_INT: every trigger
- *	counts, else those not yet seen merge into one
+ * @interruptNo: receives the number; with FIXED_INTNO it holds the wanted number, any 32 bits
+ * @flags: USE_CALLBACK; FIXED_INTNO; SHARED_INT: other interrupts on this node may
+ *	have the same number, and a trigger reaches all of them; COUNTING_INT: every
+ *	trigger counts, otherwise triggers merge until a wait or a callback takes them
  * Errors: INTNO_USED.
  */
 void SCICreateInterrupt(sci_desc_t sd, sci_local_interrupt_t *interrupt,
@@ -666,15 +665,15 @@ void SCICreateInterrupt(sci_desc_t sd, sci_local_interrupt_t *interrupt,
 			sci_cb_interrupt_t callback, void *callbackArg,
 			unsigned int flags, sci_error_t *error);
 
-/** SCIRemoveInterrupt() - free an interrupt; @flags: 0; waits: CANCELLED. Errors: none special. */
+/** SCIRemoveInterrupt() - free an interrupt, cancel waits; @flags: 0. Errors: none special. */
 void SCIRemoveInterrupt(sci_local_interrupt_t interrupt, unsigned int flags,
 			sci_error_t *error);
 
 /**
- * SCIWaitForInterrupt() - wait for a trigger; an earlier trigger counts
- * @timeout: 0 only looks
+ * SCIWaitForInterrupt() - wait for a trigger, or take an earlier trigger
+ * @timeout: 0 does not wait
  * @flags: 0
- * Errors: TIMEOUT.  CANCELLED.  ILLEGAL_OPERATION: it has a callback.
+ * Errors: TIMEOUT.  CANCELLED.  ILLEGAL_OPERATION: the interrupt has a callback.
  */
 void SCIWaitForInterrupt(sci_local_interrupt_t interrupt,
 			 unsigned int timeout, unsigned int flags,
@@ -684,31 +683,31 @@ void SCIWaitForInterrupt(sci_local_interrupt_t interrupt,
  * SCIConnectInterrupt() - connect to another node's interrupt
  * @timeout: as in SCIConnectSegment()
  * @flags: COUNTING_INT: a hint
- * Errors: NO_SUCH_INTNO: at once. CONNECTION_REFUSED: its mode excludes this user. TIMEOUT.
+ * Errors: NO_SUCH_INTNO. CONNECTION_REFUSED: the mode of the interrupt excludes this user. TIMEOUT.
  */
 void SCIConnectInterrupt(sci_desc_t sd, sci_remote_interrupt_t *interrupt,
 			 unsigned int nodeId, unsigned int localAdapterNo,
 			 unsigned int interruptNo, unsigned int timeout,
 			 unsigned int flags, sci_error_t *error);
 
-/** SCIDisconnectInterrupt() - end a connection; @flags: 0. Errors: none special. */
+/** SCIDisconnectInterrupt() - disconnect an interrupt; @flags: 0. Errors: none special. */
 void SCIDisconnectInterrupt(sci_remote_interrupt_t interrupt,
 			    unsigned int flags, sci_error_t *error);
 
 /**
  * SCITriggerInterrupt() - trigger an interrupt of another node
  * @flags: 0
- * Errors: NOT_CONNECTED: its owner is gone.  NO_LINK_ACCESS.
+ * Errors: NOT_CONNECTED: its owner has removed it or died.  NO_LINK_ACCESS.
  */
 void SCITriggerInterrupt(sci_remote_interrupt_t interrupt,
 			 unsigned int flags, sci_error_t *error);
 
 /**
- * SCICreateDataInterrupt() - create an interrupt that carries up to 64 KiB
+ * SCICreateDataInterrupt() - create an interrupt with messages of up to 64 KiB
  *
  * @flags: USE_CALLBACK, FIXED_INTNO
  *
- * Messages of one sender keep their order and borders and queue up.
+ * Messages queue up. Messages of one sender keep their order and their lengths.
  * Errors: INTNO_USED.
  */
 void SCICreateDataInterrupt(sci_desc_t sd,
@@ -719,18 +718,18 @@ void SCICreateDataInterrupt(sci_desc_t sd,
 			    void *callbackArg, unsigned int flags,
 			    sci_error_t *error);
 
-/** SCIRemoveDataInterrupt() - free one; @flags: 0; waits: CANCELLED. Errors: none special. */
+/** SCIRemoveDataInterrupt() - free @interrupt, cancel waits; @flags: 0. Errors: none special. */
 void SCIRemoveDataInterrupt(sci_local_data_interrupt_t interrupt,
 			    unsigned int flags, sci_error_t *error);
 
 /**
  * SCIWaitForDataInterrupt() - wait for a message
- * @data: where to
- * @length: in: room there; out: bytes received
- * @timeout: 0 only looks
+ * @data: receives the message
+ * @length: in: size of @data; out: bytes received
+ * @timeout: 0 does not wait
  * @flags: 0
- * Errors: NOSPC: too little room; @length says how much is needed, the message waits.
- * TIMEOUT.  CANCELLED.  ILLEGAL_OPERATION: it has a callback.
+ * Errors: NOSPC: @data is too small; *@length is the message's length, the message stays queued.
+ * TIMEOUT.  CANCELLED.  ILLEGAL_OPERATION: the interrupt has a callback.
  */
 void SCIWaitForDataInterrupt(sci_local_data_interrupt_t interrupt, void *data,
 			     unsigned int *length, unsigned int timeout,
@@ -744,7 +743,7 @@ void SCIConnectDataInterrupt(sci_desc_t sd,
 			     unsigned int flags, sci_error_t *error);
 
 /**
- * SCIDisconnectDataInterrupt() - end a connection; @flags: 0; sent messages still arrive
+ * SCIDisconnectDataInterrupt() - disconnect; @flags: 0; messages that were sent still arrive
  * Errors: none special.
  */
 void SCIDisconnectDataInterrupt(sci_remote_data_interrupt_t interrupt,
@@ -754,8 +753,8 @@ void SCIDisconnectDataInterrupt(sci_remote_data_interrupt_t interrupt,
  * SCITriggerDataInterrupt() - send a message
  * @length: 0 to 65536 bytes, else OUT_OF_RANGE
  * @flags: 0
- * Errors: NOT_CONNECTED: its owner is gone.  NOSPC: the owner does not fetch its
- * messages; nothing was sent, repeat later.  NO_LINK_ACCESS.
+ * Errors: NOT_CONNECTED: the owner has removed the interrupt or died.  NOSPC: the owner's
+ * queue is full, and the message was not sent.  NO_LINK_ACCESS.
  */
 void SCITriggerDataInterrupt(sci_remote_data_interrupt_t interrupt,
 			     void *data, unsigned int length,
@@ -776,7 +775,7 @@ enum {
 	SCI_Q_DEVICE = 9,		/* not implemented */
 	SCI_Q_SISCI_DRIVER_VERSION = 10, /* sci_query_string_t */
 
-	/* SCI_Q_ADAPTER: data is an unsigned int unless it says otherwise */
+	/* subcommands of SCI_Q_ADAPTER; data is an unsigned int unless a comment says otherwise */
 	SCI_Q_ADAPTER_DMA_SIZE_ALIGNMENT = 101,
 	SCI_Q_ADAPTER_DMA_OFFSET_ALIGNMENT,
 	SCI_Q_ADAPTER_DMA_MTU,
@@ -817,26 +816,26 @@ enum {
 	SCI_Q_ADAPTER_LINK_ENABLED,
 	SCI_Q_ADAPTER_LINK_PARTNER_PORT_NO,
 
-	/* SCI_Q_SYSTEM: data is an unsigned int */
+	/* subcommands of SCI_Q_SYSTEM; data is an unsigned int */
 	SCI_Q_SYSTEM_HOSTBRIDGE = 201,
 	SCI_Q_SYSTEM_WRITE_POSTING_ENABLED,
 	SCI_Q_SYSTEM_WRITE_COMBINING_ENABLED,
 	SCI_Q_SYSTEM_CPU_CACHE_LINE_SIZE,
 
-	/* SCI_Q_LOCAL_SEGMENT, SCI_Q_REMOTE_SEGMENT: data.ioaddr */
+	/* subcommands of SCI_Q_LOCAL_SEGMENT and SCI_Q_REMOTE_SEGMENT; the result is data.ioaddr */
 	SCI_Q_LOCAL_SEGMENT_IOADDR = 301,
 	SCI_Q_LOCAL_SEGMENT_PHYS_ADDR,
 	SCI_Q_LOCAL_SEGMENT_VIRTUAL_KERNEL_ADDR,
 	SCI_Q_REMOTE_SEGMENT_IOADDR = 401,
 
-	/* SCI_Q_MAP: data is an unsigned int, or a sci_ioaddr_t (_IOADDR,
+	/* subcommands of SCI_Q_MAP; data is an unsigned int, or a sci_ioaddr_t (_IOADDR,
 	 * _PHYS_ADDR) */
 	SCI_Q_MAP_MAPPED_TO_LOCAL_TARGET = 501,
 	SCI_Q_MAP_QUERY_REMOTE_MAPPED_TO_LOCAL_TARGET,
 	SCI_Q_MAP_IOADDR,
 	SCI_Q_MAP_PHYS_ADDR,
 
-	/* SCI_Q_DMA: data is an unsigned int; a sci_dma_capabilities_t */
+	/* subcommands of SCI_Q_DMA; data is an unsigned int, or a sci_dma_capabilities_t */
 	SCI_Q_DMA_AVAILABLE = 601,
 	SCI_Q_DMA_CAPABILITIES,
 
@@ -848,8 +847,8 @@ enum {
 	SCI_Q_MAP_QUERY_REMOTE_MAPPED_TO_LOCAL_TARGET
 
 typedef struct sci_query_string {
-	char *str;			/* receives the words and a 0 */
-	unsigned int length;		/* room there */
+	char *str;			/* receives the string and a 0 */
+	unsigned int length;		/* bytes of memory at @str */
 } sci_query_string_t;
 
 typedef struct sci_query_adapter {
@@ -906,10 +905,10 @@ typedef struct sci_dma_capabilities {
 /**
  * SCIQuery() - get a property of the library, an adapter, a segment or a map
  * @command: SCI_Q_*
- * @data: the structure that goes with it
+ * @data: the structure of this command
  * @flags: 0; SCI_Q_DMA: DMA_ADAPTER, DMA_GLOBAL, DMA_SYSDMA
- * Errors: ILLEGAL_QUERY: unknown command or subcommand.  NOSPC: a string needs more
- * room.  NOT_SUPPORTED: the fabric has no such thing (bus addresses on shm).
+ * Errors: ILLEGAL_QUERY: unknown command or subcommand.  NOSPC: the string is longer than
+ * @data allows.  NOT_SUPPORTED: the fabric has no such property (bus addresses on shm).
  */
 void SCIQuery(unsigned int command, void *data, unsigned int flags,
 	      sci_error_t *error);
@@ -927,11 +926,11 @@ void SCIGetLocalNodeId(unsigned int adapterNo, unsigned int *nodeId,
 		       unsigned int flags, sci_error_t *error);
 
 /**
- * SCIGetNodeIdByAdapterName() - get the node ids that a name stands for
- * @adaptername: of the dishosts file (/etc/dis/dishosts.conf, or what
- *	SCI_DISHOSTS names); or "node8": node 8
+ * SCIGetNodeIdByAdapterName() - get the node ids of a name
+ * @adaptername: a name of the dishosts file (/etc/dis/dishosts.conf, or the file
+ *	that SCI_DISHOSTS names); or "node8": node 8
  * @nodeIdlist: receives the ids, then a 0
- * @type: receives what carries them; may be NULL
+ * @type: receives the adapter's type; may be NULL
  * @flags: 0
  * Errors: NO_SUCH_NODEID: no such name.
  */
@@ -941,7 +940,7 @@ void SCIGetNodeIdByAdapterName(char *adaptername,
 			       sci_error_t *error);
 
 /**
- * SCIGetNodeInfoByAdapterName() - get the node ids of a name, and the adapters to them
+ * SCIGetNodeInfoByAdapterName() - get the node ids of a name, and the local adapters to them
  * Errors: as SCIGetNodeIdByAdapterName().
  */
 void SCIGetNodeInfoByAdapterName(char *adaptername, unsigned int *adapterNo,
@@ -955,13 +954,13 @@ const char *SCIGetErrorString(sci_error_t code);
 /** SCIGetAdapterTypeString() - describe an adapter type. Return: its name; never NULL. */
 const char *SCIGetAdapterTypeString(dis_virt_adapter_t type);
 
-/** SCIGetAdapterFamilyString() - describe a type's family. Return: its name; never NULL. */
+/** SCIGetAdapterFamilyString() - describe a type's family. Return: the family; never NULL. */
 const char *SCIGetAdapterFamilyString(dis_virt_adapter_t type);
 
 /* ---- not on this fabric ---- */
 
 /*
- * Each function checks its arguments as above. Return: 0, or the state of the queue.
+ * Each function checks its arguments, then fails. Return: 0, or the state of the queue.
  * Errors: NOT_IMPLEMENTED.
  */
 void SCIConnectSCISpace(sci_desc_t sd, unsigned int localAdapterNo,
@@ -1018,7 +1017,7 @@ void SCIReturnDMAChannel(sci_dma_channel_t channel, sci_error_t *error);
 void SCIAssignDMAChannel(sci_dma_channel_t channel, sci_dma_queue_t queue,
 			 unsigned int flags, sci_error_t *error);
 
-/* device lending (SmartIO) needs special hardware */
+/* functions for device lending (SmartIO), which needs special hardware */
 void SCIBorrowDevice(sci_desc_t sd, sci_smartio_device_t *device,
 		     uint64_t fdid, unsigned int flags, sci_error_t *error);
 void SCIReturnDevice(sci_smartio_device_t device, unsigned int flags,

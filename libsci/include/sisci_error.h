@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * Error codes of the SISCI API.  Every call that takes a `sci_error_t *error`
- * stores one of these there; SCIGetErrorString() turns it into words.
+ * Error codes of the SISCI API.  Every call with an argument `sci_error_t *error`
+ * stores an error code there; SCIGetErrorString() returns its description.
  */
 #ifndef _SISCI_ERROR_H_
 #define _SISCI_ERROR_H_
@@ -48,7 +48,7 @@ typedef enum sci_error {
 	SCI_ERR_NOT_INITIALIZED		= SCI_ERR_CODE(0x920),
 	SCI_ERR_ACCESS			= SCI_ERR_CODE(0x921),
 
-	/* names without a published number: this library chose the values */
+	/* error names without a published number: this library chose the values */
 	SCI_ERR_NOT_SUPPORTED		= SCI_ERR_CODE(0x930),
 	SCI_ERR_DEPRECATED		= SCI_ERR_CODE(0x931),
 	SCI_ERR_EWOULD_BLOCK		= SCI_ERR_CODE(0x932),

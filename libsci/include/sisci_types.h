@@ -3,9 +3,9 @@
 /*
  * Types of the SISCI API.
  *
- * A handle is a number in a pointer's clothes: it names an entry of a table
- * and which use of that entry is meant, so that a handle that is stale, of
- * another kind or made up is told from a good one.  Never dereference one.
+ * A handle is a number with a pointer type.  The number holds an index into the library's
+ * table of objects, a generation and the object's type.  So the library detects stale and
+ * invalid handles, and handles of another kind.  Never dereference a handle.
  */
 #ifndef _SISCI_TYPES_H
 #define _SISCI_TYPES_H
@@ -16,7 +16,7 @@
 #include "dis_types.h"
 #include "sisci_error.h"
 
-/* Direction of a parameter, for the reader. */
+/* Empty macros that document the direction of a parameter. */
 #ifndef IN
 #define IN
 #endif
@@ -45,7 +45,7 @@ typedef struct sci_device *sci_device_t;
 /* An address on an I/O bus. */
 typedef uint64_t sci_ioaddr_t;
 
-/* An SCI address (IEEE 1596): 16 bits of node id, 48 inside the node. */
+/* An SCI address (IEEE 1596): 16 bits of node id, and a 48-bit offset in the node's memory. */
 typedef struct sci_address {
 	unsigned short nodeId;
 	unsigned short offsHi;
@@ -70,9 +70,9 @@ typedef enum sci_callback_action {
 } sci_callback_action_t;
 
 typedef enum sci_dma_queue_state {
-	SCI_DMAQUEUE_IDLE	= 0,	/* nothing in it */
+	SCI_DMAQUEUE_IDLE	= 0,	/* no transfers */
 	SCI_DMAQUEUE_GATHER	= 1,	/* transfers enqueued, not posted */
-	SCI_DMAQUEUE_POSTED	= 2,	/* being worked on */
+	SCI_DMAQUEUE_POSTED	= 2,	/* transfers posted, not complete */
 	SCI_DMAQUEUE_DONE	= 3,
 	SCI_DMAQUEUE_ABORTED	= 4,
 	SCI_DMAQUEUE_ERROR	= 5
@@ -82,7 +82,7 @@ typedef enum sci_sequence_status {
 	SCI_SEQ_OK		= 0,	/* no error since the start */
 	SCI_SEQ_RETRIABLE	= 1,	/* data was lost: transfer it again */
 	SCI_SEQ_NOT_RETRIABLE	= 2,	/* the connection is lost */
-	SCI_SEQ_PENDING		= 3	/* link not ready: start again later */
+	SCI_SEQ_PENDING		= 3	/* the link is down: start again later */
 } sci_sequence_status_t;
 
 typedef enum sci_dma_type {
@@ -93,20 +93,20 @@ typedef enum sci_dma_type {
 	SCI_DMA_TYPE_TRANSPARENT = 5
 } sci_dma_type_t;
 
-#define DIS_DMA_MAX_VECLEN	256	/* entries in one SCIStartDmaTransferVec */
+#define DIS_DMA_MAX_VECLEN	256	/* pieces of one SCIStartDmaTransferVec() */
 
-/* One piece of a vector transfer; bytes. */
+/* One piece of a vector transfer. The size and the offsets are in bytes. */
 typedef struct dis_dma_vec {
 	unsigned int size;
 	unsigned int local_offset;
 	unsigned int remote_offset;
-	unsigned int flags;		/* not looked at */
+	unsigned int flags;		/* ignored */
 } dis_dma_vec_t;
 
 /*
- * Callbacks run on threads of the library's: one at a time and in order for one object, at once for
- * different ones. `arg` is what the caller gave. They may call any function, also one that removes
- * their own object. One given to a call without SCI_FLAG_USE_CALLBACK is ignored.
+ * Callbacks run on threads of the library: in order for one object, concurrently for different
+ * objects. `arg` is the callbackArg of the call that set the callback. A callback may call any
+ * function, and may remove its own object. A call without SCI_FLAG_USE_CALLBACK ignores it.
  */
 typedef sci_callback_action_t (*sci_cb_local_segment_t)(
 	void *arg, sci_local_segment_t segment, sci_segment_cb_reason_t reason,

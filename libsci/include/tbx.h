@@ -3,10 +3,10 @@
 /*
  * DOC: Madeleine's toolbox
  *
- * Memory, lists, tables, arrays, strings and messages to the user, as programs written
- * for Madeleine III use them. Containers hold pointers, and never copy or free what
- * these point to. Failures are fatal: a text on standard error, then abort(). A container
- * is used by one thread at a time.
+ * Memory, lists, tables, arrays, strings and messages to the user, for programs written
+ * for Madeleine III. Containers hold pointers, and never copy or free objects. Failures are
+ * fatal: the library prints a text on standard error and calls abort(). Only one thread at a
+ * time may use a container.
  */
 #ifndef TBX_H
 #define TBX_H
@@ -30,7 +30,7 @@ typedef size_t tbx_align_t;
 #define TBX_UNUSED		__attribute__((unused))
 #define TBX_ALIGN(n)		__attribute__((aligned(n)))
 
-/* Structs are used by one thread at a time. */
+/* Macros for locks in structs. They are empty: one thread at a time uses a struct. */
 #define TBX_SHARED
 #define TBX_INIT_SHARED(p)	((void)(p))
 #define TBX_LOCK_SHARED(p)	((void)(p))
@@ -41,7 +41,7 @@ typedef size_t tbx_align_t;
 
 /* ---- failures, and lines on standard error ---- */
 
-void tbx_place(const char *file, int line);	/* of the failure that follows */
+void tbx_place(const char *file, int line);	/* set the place of the next failure */
 __attribute__((noreturn)) void tbx_failure(const char *text);
 __attribute__((noreturn)) void tbx_error(const char *text);
 __attribute__((noreturn, format(printf, 1, 2))) void tbx_failuref(const char *fmt, ...);
@@ -87,7 +87,7 @@ void *tbx_realloc(void *p, size_t n);		/* never NULL */
 void *tbx_aligned_malloc(size_t n, tbx_align_t align);
 void tbx_aligned_free(void *p, tbx_align_t align);
 
-/* A pool of equal blocks. All blocks have been given back when it is cleaned. */
+/* A pool of blocks of one size. The program frees all blocks before tbx_malloc_clean(). */
 typedef struct s_tbx_memory tbx_memory_t, *p_tbx_memory_t;
 
 void tbx_malloc_init(p_tbx_memory_t *mem, size_t block, long count, const char *name);
@@ -105,7 +105,7 @@ typedef struct timespec tbx_tick_t, *p_tbx_tick_t;
 #define TBX_GET_TICK(t)		clock_gettime(CLOCK_MONOTONIC, &(t))
 #define TBX_TIMING_DELAY(a, b)	(((b).tv_sec - (a).tv_sec) * 1e6 + \
 				 ((double)(b).tv_nsec - (double)(a).tv_nsec) / 1e3)
-/* Ticks of differences are nanoseconds. */
+/* A difference of two times, in nanoseconds. */
 #ifdef __GNUC__
 __extension__ typedef long long tbx_ticks_t;
 #else
@@ -128,7 +128,7 @@ typedef struct s_tbx_slist {
 } tbx_slist_t, *p_tbx_slist_t;
 
 p_tbx_slist_t tbx_slist_nil(void);
-void tbx_slist_free(p_tbx_slist_t l);		/* it is empty */
+void tbx_slist_free(p_tbx_slist_t l);		/* the list must be empty */
 void tbx_slist_clear(p_tbx_slist_t l);
 void tbx_slist_clear_and_free(p_tbx_slist_t l);
 tbx_bool_t tbx_slist_is_nil(p_tbx_slist_t l);
@@ -148,7 +148,7 @@ void tbx_slist_merge_after(p_tbx_slist_t dst, p_tbx_slist_t src);
 void tbx_slist_merge_before(p_tbx_slist_t dst, p_tbx_slist_t src);
 void *tbx_slist_index_get(p_tbx_slist_t l, long i);
 void *tbx_slist_index_extract(p_tbx_slist_t l, long i);
-/* The cursor; lists that are not empty. */
+/* Move or read the cursor of a list that is not empty. */
 void tbx_slist_ref_to_head(p_tbx_slist_t l);
 void tbx_slist_ref_to_tail(p_tbx_slist_t l);
 void *tbx_slist_ref_get(p_tbx_slist_t l);
@@ -162,12 +162,12 @@ typedef struct s_tbx_htable tbx_htable_t, *p_tbx_htable_t;
 p_tbx_htable_t tbx_htable_empty_table(void);
 tbx_bool_t tbx_htable_empty(p_tbx_htable_t t);
 void tbx_htable_add(p_tbx_htable_t t, const char *key, void *o);
-void *tbx_htable_get(p_tbx_htable_t t, const char *key);	/* NULL: there is none */
-void *tbx_htable_replace(p_tbx_htable_t t, const char *key, void *o); /* the former */
+void *tbx_htable_get(p_tbx_htable_t t, const char *key);	/* NULL: no such key */
+void *tbx_htable_replace(p_tbx_htable_t t, const char *key, void *o); /* old object */
 void *tbx_htable_extract(p_tbx_htable_t t, const char *key);
 long tbx_htable_get_size(p_tbx_htable_t t);
-p_tbx_slist_t tbx_htable_get_key_slist(p_tbx_htable_t t); /* copies, in their order */
-void tbx_htable_free(p_tbx_htable_t t);			/* it is empty */
+p_tbx_slist_t tbx_htable_get_key_slist(p_tbx_htable_t t); /* copies, in insertion order */
+void tbx_htable_free(p_tbx_htable_t t);			/* the table must be empty */
 void tbx_htable_cleanup_and_free(p_tbx_htable_t t);
 
 /* ---- arrays that grow ---- */
@@ -178,7 +178,7 @@ typedef struct s_tbx_darray tbx_darray_t, *p_tbx_darray_t;
 p_tbx_darray_t tbx_darray_init(void);
 void tbx_darray_free(p_tbx_darray_t d);
 long tbx_darray_length(p_tbx_darray_t d);
-void *tbx_darray_get(p_tbx_darray_t d, tbx_darray_index_t i);	/* beyond it: NULL */
+void *tbx_darray_get(p_tbx_darray_t d, tbx_darray_index_t i);	/* NULL beyond the end */
 void tbx_darray_set(p_tbx_darray_t d, tbx_darray_index_t i, void *o);
 void tbx_darray_expand_and_set(p_tbx_darray_t d, tbx_darray_index_t i, void *o);
 void *tbx_darray_expand_and_get(p_tbx_darray_t d, tbx_darray_index_t i);

@@ -20,10 +20,10 @@ extern "C" {
 #define PVM_MINOR_VERSION	4
 #define PVM_PATCH_VERSION	6
 
-/* How pvm_initsend() and pvm_mkbuf() encode */
+/* Encodings for pvm_initsend() and pvm_mkbuf() */
 #define PvmDataDefault		0	/* XDR */
 #define PvmDataRaw		1	/* the machine's format */
-#define PvmDataInPlace		2	/* the same, read when it is sent */
+#define PvmDataInPlace		2	/* the machine's format, read at the send */
 #define PvmDataFoo		PvmDataDefault
 #define PvmDataTrace		4
 
@@ -34,7 +34,7 @@ extern "C" {
 #define PvmTaskDebug		4	/* under $PVM_ROOT/lib/debugger */
 #define PvmTaskTrace		8
 #define PvmMppFront		16
-#define PvmHostCompl		32	/* on all other hosts than those */
+#define PvmHostCompl		32	/* on the hosts that the other flags exclude */
 #define PvmNoSpawnParent	64	/* the task gets no parent */
 
 /* Events of pvm_notify() */
@@ -51,8 +51,8 @@ extern "C" {
 #define PvmAllowDirect		2
 #define PvmRouteDirect		3
 #define PvmDebugMask		2
-#define PvmAutoErr		3	/* 0 silent, 1 print, 2 and exit, 3 and abort */
-#define PvmOutputTid		4	/* of children: where their output goes */
+#define PvmAutoErr		3	/* 0 silent, 1 print, 2 print and exit, 3 print and abort */
+#define PvmOutputTid		4	/* the task that receives the output of children */
 #define PvmOutputCode		5
 #define PvmTraceTid		6
 #define PvmTraceCode		7
@@ -63,7 +63,7 @@ extern "C" {
 #define PvmTraceCount		3
 #define PvmFragSize		10
 #define PvmResvTids		11
-#define PvmSelfOutputTid	12	/* of this task */
+#define PvmSelfOutputTid	12	/* the task that receives the output of this task */
 #define PvmSelfOutputCode	13
 #define PvmSelfTraceTid		14
 #define PvmSelfTraceCode	15
@@ -86,19 +86,19 @@ extern "C" {
 #define PvmBaseContext		0
 
 /* Flags of the mail box */
-#define PvmMboxDefault		0	/* one entry of this name, its owner's */
-#define PvmMboxPersistent	1	/* stays when its owner exits */
-#define PvmMboxMultiInstance	2	/* one of several with this name */
-#define PvmMboxOverWritable	4	/* others may replace it */
-#define PvmMboxFirstAvail	8	/* the first one from this index on */
+#define PvmMboxDefault		0	/* one entry of this name; its owner may replace it */
+#define PvmMboxPersistent	1	/* the entry stays when its owner exits */
+#define PvmMboxMultiInstance	2	/* several entries may have this name */
+#define PvmMboxOverWritable	4	/* other tasks may replace the entry */
+#define PvmMboxFirstAvail	8	/* the first entry from this index on */
 #define PvmMboxReadAndDelete	16
-#define PvmMboxWaitForInfo	32	/* wait until there is one */
+#define PvmMboxWaitForInfo	32	/* wait until the entry exists */
 #define PvmMboxMaxFlag		512
 #define PvmMboxDirectIndexShift	10
 #define PvmMboxMaxDirectIndex	(1u << (31 - PvmMboxDirectIndexShift))
 #define PvmMboxDirectIndexOf(flags) \
 	((flags) >> PvmMboxDirectIndexShift & (PvmMboxMaxDirectIndex - 1))
-/* A flag that asks for this index; 0 for one that is too large */
+/* Return the flag that requests @index; 0 if @index is too large */
 #define PvmMboxDirectIndex(index) \
 	((index) < PvmMboxMaxDirectIndex ? (index) << PvmMboxDirectIndexShift : 0)
 
@@ -161,19 +161,19 @@ extern "C" {
 #define PVM_ULONG		11
 
 struct pvmhostinfo {
-	int hi_tid;		/* of its daemon */
+	int hi_tid;		/* tid of the host's daemon */
 	char *hi_name;
 	char *hi_arch;
 	int hi_speed;
-	int hi_dsig;		/* its data formats */
+	int hi_dsig;		/* the host's data formats */
 };
 
 struct pvmtaskinfo {
 	int ti_tid;
-	int ti_ptid;		/* its parent; 0: none */
-	int ti_host;		/* the daemon's tid */
+	int ti_ptid;		/* tid of the parent; 0: none */
+	int ti_host;		/* tid of the daemon */
 	int ti_flag;
-	char *ti_a_out;		/* its program */
+	char *ti_a_out;		/* the task's program */
 	int ti_pid;
 };
 
@@ -263,7 +263,7 @@ int pvm_bufinfo(int mid, int *bytes, int *tag, int *tid);
 int pvm_getminfo(int mid, struct pvmminfo *info);
 int pvm_setminfo(int mid, struct pvmminfo *info);
 
-/* Packing: @count items, every @stride-th */
+/* Pack or unpack @count items, every @stride-th */
 int pvm_pkbyte(char *items, int count, int stride);
 int pvm_pkcplx(float *items, int count, int stride);
 int pvm_pkdcplx(double *items, int count, int stride);
@@ -294,7 +294,7 @@ int pvm_upkstr(char *s);
 int pvm_unpackf(const char *fmt, ...);
 int pvm_upkmesg(void);
 
-/* Messages; a tid or tag of -1 accepts any */
+/* Messages. In a receive, a tid or tag of -1 accepts any sender or tag. */
 int pvm_send(int tid, int tag);
 int pvm_mcast(int *tids, int count, int tag);
 int pvm_psend(int tid, int tag, void *data, int len, int type);

@@ -60,7 +60,7 @@ extern "C" {
 
 #define SHMEM_TEAM_NUM_CONTEXTS		(1L << 0)
 
-/* Active-set collectives: initial value and number of elements of pSync, and elements of pWrk. */
+/* Active-set collectives: initial value of pSync, and numbers of elements of pSync and pWrk. */
 #define SHMEM_SYNC_VALUE		0L
 #define SHMEM_SYNC_SIZE			8
 #define SHMEM_BARRIER_SYNC_SIZE		SHMEM_SYNC_SIZE
@@ -71,7 +71,7 @@ extern "C" {
 #define SHMEM_ALLTOALLS_SYNC_SIZE	SHMEM_SYNC_SIZE
 #define SHMEM_REDUCE_MIN_WRKDATA_SIZE	1
 
-/* The names of version 1.0, deprecated. */
+/* Deprecated names of OpenSHMEM 1.0. */
 #define _SHMEM_MAJOR_VERSION		SHMEM_MAJOR_VERSION
 #define _SHMEM_MINOR_VERSION		SHMEM_MINOR_VERSION
 #define _SHMEM_MAX_NAME_LEN		SHMEM_MAX_NAME_LEN
@@ -100,7 +100,7 @@ typedef struct {
 	int num_contexts;
 } shmem_team_config_t;
 
-/* These handles are constants, so that programs can use them in initialisers. */
+/* Predefined handles are constants, so that programs can use them in initialisers. */
 #define SHMEM_CTX_INVALID	((shmem_ctx_t)0)
 #define SHMEM_CTX_DEFAULT	((shmem_ctx_t)1)
 #define SHMEM_TEAM_INVALID	((shmem_team_t)0)
@@ -114,7 +114,7 @@ __extension__ typedef unsigned long long shmem_ulonglong_;
 __extension__ typedef float _Complex shmem_complexf_;
 __extension__ typedef double _Complex shmem_complexd_;
 
-/* Types that are different from each other in C. */
+/* Types that are distinct in C. */
 #define SHMEM_INT_TYPES_(X, a, b)			\
 	X(int, int, a, b)				\
 	X(long, long, a, b)				\
@@ -139,7 +139,7 @@ __extension__ typedef double _Complex shmem_complexd_;
 	X(uchar, unsigned char, a, b)			\
 	SHMEM_SYNC_C_TYPES_(X, a, b)
 
-/* Types that have another name in the list above, too. */
+/* Types that have another name in SHMEM_C_TYPES_, too. */
 #define SHMEM_INT_ALIASES_(X, a, b)			\
 	X(int32, int32_t, a, b)				\
 	X(int64, int64_t, a, b)				\
@@ -153,7 +153,7 @@ __extension__ typedef double _Complex shmem_complexd_;
 	X(uint8, uint8_t, a, b)				\
 	X(uint16, uint16_t, a, b)
 
-/* Standard RMA types; also those of collectives and of minimum and maximum. */
+/* Standard RMA types, which are also the types of collectives, and of min and max reductions. */
 #define SHMEM_RMA_TYPES_(X, a, b)			\
 	SHMEM_C_TYPES_(X, a, b)				\
 	SHMEM_SMALL_ALIASES_(X, a, b)			\
@@ -179,7 +179,7 @@ __extension__ typedef double _Complex shmem_complexd_;
 #define SHMEM_SYNC_TYPES_(X, a, b)			\
 	SHMEM_SYNC_C_TYPES_(X, a, b)			\
 	SHMEM_INT_ALIASES_(X, a, b)
-/* Types of reductions: for and, or, xor; for sum and prod. */
+/* Types of "and", "or" and "xor" reductions, and more types for "sum" and "prod" reductions. */
 #define SHMEM_REDUCE_BIT_C_TYPES_(X, a, b)		\
 	X(uchar, unsigned char, a, b)			\
 	X(ushort, unsigned short, a, b)			\
@@ -207,7 +207,7 @@ __extension__ typedef double _Complex shmem_complexd_;
 	X(float, float, a, b)				\
 	X(double, double, a, b)				\
 	X(longdouble, long double, a, b)
-/* Types of atomics under their names before 1.4. */
+/* Types of the atomics with names from before OpenSHMEM 1.4. */
 #define SHMEM_OLD_AMO_TYPES_(X, a, b)			\
 	X(int, int, a, b)				\
 	X(long, long, a, b)				\
@@ -303,7 +303,7 @@ int shmem_ctx_get_team(shmem_ctx_t ctx, shmem_team_t *team);
 
 /* ---- order ---- */
 
-/* Order transfers to each PE: earlier ones arrive before later ones. */
+/* Order transfers to each PE: earlier transfers arrive before later transfers. */
 void shmem_fence(void);
 void shmem_ctx_fence(shmem_ctx_t ctx);
 
@@ -336,10 +336,10 @@ SHMEM_RMA_TYPES_(SHMEM_DECLARE_PUT_, get_nbi, 0)
 SHMEM_RMA_TYPES_(SHMEM_DECLARE_P_, 0, 0)
 
 /*
- * A store or load in the program itself, where the memory of the PE is mapped. The view
- * reaches nothing where the library must see each call: outside of shmem_init() and
- * shmem_finalize(), with SHMEM_DEBUG, and under a profiling library. Programs may define
- * SHMEM_NO_INLINE before they include this header.
+ * Inline shmem_TYPE_p() and shmem_TYPE_g() store and load directly if shmem_view_ says that the
+ * PE's memory is mapped. The view is empty if the library must see each call: before shmem_init(),
+ * after shmem_finalize(), with SHMEM_DEBUG, and under a profiling library. A program that defines
+ * SHMEM_NO_INLINE before it includes this header has no inline calls.
  */
 struct shmem_view_ {
 	size_t base;
@@ -388,7 +388,7 @@ SHMEM_INLINE_ void *shmem_view_ptr_(const void *addr, int pe)
 SHMEM_RMA_TYPES_(SHMEM_INLINE_P_, 0, 0)
 #endif
 
-/* Copy elements with strides, @dst and @sst elements apart. */
+/* Copy elements with strides, in elements: @dst in the memory of @dest, @sst in @source. */
 #define SHMEM_DECLARE_IPUT_(NAME, TYPE, iput, b)			\
 	void shmem_##NAME##_##iput(TYPE *dest, const TYPE *source, ptrdiff_t dst, \
 				   ptrdiff_t sst, size_t nelems, int pe); \
@@ -450,7 +450,7 @@ SHMEM_SIZES_(SHMEM_DECLARE_SIGNAL_SIZE_, put, signal_nbi)
 SHMEM_DECLARE_SIGNAL_SIZE_(mem, 1, put, signal)
 SHMEM_DECLARE_SIGNAL_SIZE_(mem, 1, put, signal_nbi)
 
-/* Return the value of the signal. */
+/* Return the value of a signal, at once or when "signal @cmp @cmp_value" is satisfied. */
 uint64_t shmem_signal_fetch(const uint64_t *sig_addr);
 uint64_t shmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value);
 
@@ -476,7 +476,7 @@ uint64_t shmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value
 						TYPE *dest, TYPE value, int pe);
 SHMEM_AMO_EXT_TYPES_(SHMEM_DECLARE_AMO_EXT_, 0, 0)
 
-/* An operation with a value, in its three forms. */
+/* Declare the three forms of an atomic with a value: without result, fetch, and fetch_nbi. */
 #define SHMEM_DECLARE_AMO_OP_(NAME, TYPE, add, b)			\
 	void shmem_##NAME##_atomic_##add(TYPE *dest, TYPE value, int pe); \
 	void shmem_ctx_##NAME##_atomic_##add(shmem_ctx_t ctx, TYPE *dest, \
@@ -517,9 +517,9 @@ SHMEM_AMO_TYPES_(SHMEM_DECLARE_AMO_, 0, 0)
 
 /*
  * Wait for words of the caller's symmetric memory, or test them. The condition is "word @cmp
- * value". Words whose @status is not 0 are left out. The tests return 1 if the condition is
- * satisfied, else 0. The calls with any return the index of a word, or SIZE_MAX. The calls
- * with some return the number of @indices that they have set.
+ * value". The calls skip words whose @status is not 0. Tests return 1 if the condition is
+ * satisfied, else 0. Calls with "any" return the index of a word, or SIZE_MAX for no word. Calls
+ * with "some" return the number of @indices that they have set.
  */
 #define SHMEM_DECLARE_SYNC_(NAME, TYPE, a, b)				\
 	void shmem_##NAME##_wait_until(TYPE *ivar, int cmp, TYPE cmp_value); \
@@ -702,7 +702,7 @@ void shmem_udcflush_line(void *dest);
 #define SHMEM_FUNCTION_(T, ptr, pre, op)	\
 	_Generic(*(ptr) T(SHMEM_CASE_, pre, op))
 
-/* Call the macro of @name for the number of arguments: with a context, or without one. */
+/* Call the macro @name##n##_ for n arguments: a call with a context has one argument more. */
 #define SHMEM_COUNT_(a1, a2, a3, a4, a5, a6, a7, a8, n, ...)	n
 #define SHMEM_PASTE_(name, n)		name##n##_
 #define SHMEM_PASTE2_(name, n)		SHMEM_PASTE_(name, n)
