@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * A DECK pipeline: a picture travels in bands through four processes.
+ * A DECK pipeline: a picture passes in bands through four processes.
  *
  *	cut -> smooth -> edges -> count
  *

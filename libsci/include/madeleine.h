@@ -44,7 +44,7 @@ typedef enum e_mad_send_mode {
 	mad_send_unknown = 0,
 	mad_send_SAFER = 1,	/* the buffer may change when mad_pack() returns */
 	mad_send_LATER = 2,	/* mad_end_packing() reads the buffer */
-	mad_send_CHEAPER = 3	/* the library reads it until mad_end_packing() returns */
+	mad_send_CHEAPER = 3	/* the buffer must stay until mad_end_packing() returns */
 } mad_send_mode_t, *p_mad_send_mode_t;
 
 typedef enum e_mad_receive_mode {

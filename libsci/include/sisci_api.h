@@ -277,7 +277,7 @@ void SCIAttachLocalSegment(sci_desc_t sd, sci_local_segment_t *segment,
 /**
  * SCIRegisterSegmentMemory() - make the caller's own pages an EMPTY segment
  * @address, @size: whole pages of private anonymous writable memory, @size as
- *	in SCICreateSegment(). No other thread may store there during the call.
+ *	in SCICreateSegment(). No other thread may store to the pages during the call.
  * @flags: LOCK_USER_MEM: also lock the pages in memory
  *
  * The pages become shared memory at the same address and keep their contents.  When
@@ -339,8 +339,8 @@ size_t SCIGetLocalSegmentSize(sci_local_segment_t segment);
  *
  * The call fails at once if the segment does not exist: programs repeat the call.  If a
  * program repeats it without a pause, the library adds a pause of up to 1 ms per call.
- * Errors: NO_SUCH_SEGMENT: no such id, or not available.  CONNECTION_REFUSED: its mode
- * excludes this user.  TIMEOUT.  NO_LINK_ACCESS: the local link is down.
+ * Errors: NO_SUCH_SEGMENT: no such id, or not available.  CONNECTION_REFUSED: the segment's
+ * mode excludes this user.  TIMEOUT.  NO_LINK_ACCESS: the local link is down.
  */
 void SCIConnectSegment(sci_desc_t sd, sci_remote_segment_t *segment,
 		       unsigned int nodeId, unsigned int segmentId,
@@ -516,7 +516,7 @@ void SCITransferBlockAsync(sci_map_t sourceMap, size_t sourceOffset,
  * @flags: 0
  *
  * The call frees @block when the transfer has ended, with or without an error.
- * Errors: TIMEOUT; TRANSFER_FAILED; CANCELLED: aborted; ILLEGAL_OPERATION: it has a callback.
+ * Errors: TIMEOUT; TRANSFER_FAILED; CANCELLED: aborted; ILLEGAL_OPERATION: @block has a callback.
  */
 void SCIWaitForBlockTransfer(sci_block_transfer_t block, unsigned int timeout,
 			     unsigned int flags, sci_error_t *error);
@@ -697,7 +697,7 @@ void SCIDisconnectInterrupt(sci_remote_interrupt_t interrupt,
 /**
  * SCITriggerInterrupt() - trigger an interrupt of another node
  * @flags: 0
- * Errors: NOT_CONNECTED: its owner has removed it or died.  NO_LINK_ACCESS.
+ * Errors: NOT_CONNECTED: the owner has removed the interrupt or died.  NO_LINK_ACCESS.
  */
 void SCITriggerInterrupt(sci_remote_interrupt_t interrupt,
 			 unsigned int flags, sci_error_t *error);
@@ -735,7 +735,7 @@ void SCIWaitForDataInterrupt(sci_local_data_interrupt_t interrupt, void *data,
 			     unsigned int *length, unsigned int timeout,
 			     unsigned int flags, sci_error_t *error);
 
-/** SCIConnectDataInterrupt() - connect as SCIConnectInterrupt() does. Errors: the same. */
+/** SCIConnectDataInterrupt() - connect to a data interrupt. Errors: as SCIConnectInterrupt(). */
 void SCIConnectDataInterrupt(sci_desc_t sd,
 			     sci_remote_data_interrupt_t *interrupt,
 			     unsigned int nodeId, unsigned int localAdapterNo,

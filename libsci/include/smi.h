@@ -187,7 +187,7 @@ smi_error_t SMI_Init_reginfo(smi_region_info_t *info, size_t size,
 /**
  * SMI_Create_shreg() - create a region
  * @type: a type and flags
- * @info: what to create. The call rounds the size up to pages and writes it back.
+ * @info: the region's properties. The call rounds @info->size up to whole pages.
  * @id: receives the region's id
  * @address: receives the region's address; FRAGMENTED: an array with one entry per process;
  *	REGISTER: the memory to export
@@ -230,9 +230,9 @@ smi_error_t SMI_Set_adapter(int adapter);
  */
 smi_error_t SMI_Set_region_callback(int id, smi_region_callback_t cb_fcn);
 
-/** SMI_Adr_to_region() - get the region of an address. Return: SMI_ERR_PARAM: there is none. */
+/** SMI_Adr_to_region() - get the region of an address. Return: SMI_ERR_PARAM: no region. */
 smi_error_t SMI_Adr_to_region(void *adr, int *id);
-/** SMI_Range_to_region() - get the region of a range. Return: SMI_ERR_PARAM: there is none. */
+/** SMI_Range_to_region() - get the region of a range. Return: SMI_ERR_PARAM: no region. */
 smi_error_t SMI_Range_to_region(void *adr, size_t len, int *id);
 
 /**
@@ -568,7 +568,7 @@ smi_error_t SMI_Switch_to_replication(int id, int mode, int p1, int p2, int p3);
  *	process @p1; SHR_LOOP_SPLITTING: take each process's range of split loop @p2, whose
  *	elements have @p1 bytes; SHR_EVERY_LOCAL: take from each node the bytes in its memory;
  *	SHR_ADD with an SMI_DTYPE_: store the sums of @p1 elements
- * Return: SMI_ERR_MAPFAILED: there is no room to map the shared memory.
+ * Return: SMI_ERR_MAPFAILED: the address space has no room for the shared memory.
  */
 smi_error_t SMI_Switch_to_sharing(int id, int mode, int p1, int p2);
 /**

@@ -4,7 +4,7 @@
  * DOC: OpenSHMEM 1.5
  *
  * The interface is the OpenSHMEM specification, version 1.5, which describes each function.
- * shmem_sci(7) says what this implementation adds to it, and what its limits are.
+ * shmem_sci(7) describes the extensions and the limits of this implementation.
  *
  * Rules for all calls:
  *  - PEs are numbered 0 to shmem_n_pes() - 1. Counts are in elements, sizes are in bytes.
@@ -257,7 +257,7 @@ void shmem_info_get_name(char *name);
 
 /*
  * Allocate or free symmetric memory. All PEs must make these calls, with the same arguments, and
- * none returns before all have called. Return the memory, which belongs to the program until
+ * no call returns before all PEs have called. Return memory that belongs to the program until
  * shmem_free(); NULL: out of memory, or a size of 0.
  */
 void *shmem_malloc(size_t size);

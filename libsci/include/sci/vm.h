@@ -76,9 +76,9 @@ enum sci_vm_mode {
  * @base: first address of the range, a multiple of 2 MiB; NULL: the members agree on an address
  * @length: bytes of addresses, a multiple of 2 MiB; addresses take no memory until they are
  *	allocated; 0: 64 GiB, or less if the members have less room
- * @mode: enum sci_vm_mode, the mode of ranges that do not ask for one; SCI_VM_AUTO: the value
+ * @mode: enum sci_vm_mode, the mode of ranges that do not set a mode; SCI_VM_AUTO: the value
  *	of SCI_VM in the environment: "map", "cache" or "auto" (default)
- * @page: bytes of a page of ranges that do not ask for a size, a power of two, 4096 to
+ * @page: bytes of a page of ranges that do not set a page size, a power of two, 4096 to
  *	2 MiB; 0: the value of SCI_VM_PAGE in the environment, else 65536 for mapped ranges
  *	and 4096 for cached ranges
  * @windows: how many pages of other members a process has mapped or copied at once. The library
@@ -133,7 +133,7 @@ void *sci_vm_base(const struct sci_vm *vm);
 uint64_t sci_vm_length(const struct sci_vm *vm);
 
 /**
- * sci_vm_mode() - return the mode of ranges that do not ask for one
+ * sci_vm_mode() - return the mode of ranges that do not set a mode
  * @vm: the memory
  * Return: SCI_VM_MAP or SCI_VM_CACHE.
  */
