@@ -81,11 +81,11 @@ int deck_done(void);
 
 /* Return the rank of this process, from 0 to deck_size() - 1. */
 int deck_rank(void);
-/* Return the number of processes. */
+/* Return the number of processes that were started together. */
 int deck_size(void);
 /* Return the number of the node of @rank, from 0 to deck_nodes() - 1. */
 int deck_node(int rank);
-/* Return the number of nodes. */
+/* Return the number of nodes on which these processes run. */
 int deck_nodes(void);
 
 /* Wait for all processes. One thread of each process calls. Return: as sci_team_barrier(). */
@@ -135,17 +135,17 @@ void deck_msg_clear(deck_msg_t *msg);
 void deck_msg_rewind(deck_msg_t *msg);
 
 /*
- * Return the address of the buffer. It is aligned to 64 bytes and valid as long as the message
- * exists. A program that writes to the buffer sets the message's length with deck_msg_set_length().
+ * Return the address of a message's buffer, which is aligned to 64 bytes and valid while the
+ * message exists. A program that writes to the buffer sets the length with deck_msg_set_length().
  */
 void *deck_msg_address(deck_msg_t *msg);
-/* Return how many bytes the message may hold. */
+/* Return how many bytes @msg may hold. */
 size_t deck_msg_size(const deck_msg_t *msg);
-/* Return how many bytes the message holds. A post sends these bytes. */
+/* Return how many bytes @msg holds. A post sends these bytes. */
 size_t deck_msg_length(const deck_msg_t *msg);
-/* Return how many bytes the message holds that are not unpacked yet. */
+/* Return how many bytes of @msg are not unpacked yet. */
 size_t deck_msg_left(const deck_msg_t *msg);
-/* Set the length. Return: 0; -EMSGSIZE: @length is above the message's size. */
+/* Set the length of a message. Return: 0; -EMSGSIZE: @length is above the message's size. */
 int deck_msg_set_length(deck_msg_t *msg, size_t length);
 
 /* Return the rank of the process whose message @msg has retrieved last; -1: no such message. */

@@ -44,7 +44,7 @@ typedef struct s_ntbx_process {
 	int number;			/* number of the process on this host */
 } ntbx_process_t, *p_ntbx_process_t;
 
-/* A container's entry for one of its processes. */
+/* An entry of a process container, for one process. */
 typedef struct s_ntbx_process_info {
 	ntbx_process_lrank_t local_rank;
 	p_ntbx_process_t process;

@@ -111,7 +111,7 @@ extern "C" {
 #define SCI_FLAG_COUNTING_INT			0x00040000u
 #define SCI_FLAG_CONDITIONAL_INTERRUPT		0x00080000u
 
-/* cache and bus */
+/* flags of SCICacheSync() and of PCIe requesters */
 #define SCI_FLAG_CACHE_FLUSH			0x00010000u
 #define SCI_FLAG_CACHE_INVALIDATE		0x00020000u
 #define SCI_FLAG_PCIE_REQUESTER_GLOBAL		0x00040000u
@@ -205,17 +205,17 @@ void SCIPrepareSegment(sci_local_segment_t segment,
 		       sci_error_t *error);
 
 /**
- * SCISetSegmentAvailable() - let other nodes connect
+ * SCISetSegmentAvailable() - let other nodes connect to a segment
  * @flags: no flags of its own
  * Errors: SEGMENT_NOT_PREPARED: the segment is not prepared for this adapter.
- * ILLEGAL_OPERATION: it is PRIVATE, attached, or prepared as DMA_SOURCE_ONLY.
+ * ILLEGAL_OPERATION: the segment is PRIVATE, attached, or prepared as DMA_SOURCE_ONLY.
  */
 void SCISetSegmentAvailable(sci_local_segment_t segment,
 			    unsigned int localAdapterNo, unsigned int flags,
 			    sci_error_t *error);
 
 /**
- * SCISetSegmentUnavailable() - refuse further connections
+ * SCISetSegmentUnavailable() - refuse further connections to a segment
  * @flags: NOTIFY: connected peers get SCI_CB_DISCONNECT and may go on using the
  *	segment; FORCE_DISCONNECT: connected peers get SCI_CB_DISCONNECT and lose the connection
  * Errors: ILLEGAL_OPERATION: the segment is not available on this adapter.
@@ -384,7 +384,7 @@ volatile void *SCIMapRemoteSegment(sci_remote_segment_t segment,
  */
 void SCIUnmapSegment(sci_map_t map, unsigned int flags, sci_error_t *error);
 
-/** SCIGetRemoteSegmentSize() - get the size. Return: bytes; 0: a bad or unconnected handle. */
+/** SCIGetRemoteSegmentSize() - get a segment's size. Return: bytes; 0: not a connected handle. */
 size_t SCIGetRemoteSegmentSize(sci_remote_segment_t segment);
 
 /**

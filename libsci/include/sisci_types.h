@@ -106,7 +106,7 @@ typedef struct dis_dma_vec {
 /*
  * Callbacks run on threads of the library: in order for one object, concurrently for different
  * objects. `arg` is the callbackArg of the call that set the callback. A callback may call any
- * function, and may remove its own object. A call without SCI_FLAG_USE_CALLBACK ignores it.
+ * function, and may remove its own object. Calls need SCI_FLAG_USE_CALLBACK to set a callback.
  */
 typedef sci_callback_action_t (*sci_cb_local_segment_t)(
 	void *arg, sci_local_segment_t segment, sci_segment_cb_reason_t reason,

@@ -383,12 +383,12 @@ smi_error_t SMI_Iget(void *dst, int region, int offset, size_t size,
  */
 smi_error_t SMI_Check_transfer(int flags);
 /**
- * SMI_Check_transfer_addr() - SMI_Check_transfer() for the node that has the memory at @adr.
+ * SMI_Check_transfer_addr() - check stores to the node that has the memory at @adr.
  * Return: as SMI_Check_transfer().
  */
 smi_error_t SMI_Check_transfer_addr(void *adr, int flags);
 /**
- * SMI_Check_transfer_proc() - SMI_Check_transfer() for the node of a process.
+ * SMI_Check_transfer_proc() - check stores to the node of process @proc.
  * Return: as SMI_Check_transfer().
  */
 smi_error_t SMI_Check_transfer_proc(int proc, int flags);
@@ -469,14 +469,16 @@ smi_error_t SMI_Increment_PC(int id, int val);
 /** SMI_Get_PC() - get the counter of @proc, as this process sees it. Return: a general code. */
 smi_error_t SMI_Get_PC(int id, int proc, int *val);
 /**
- * SMI_Wait_individual_PC() - wait until @proc's counter reaches @val (SMI_OWNPC: this process's).
+ * SMI_Wait_individual_PC() - wait until the counter of @proc reaches @val
+ * @val: a value; SMI_OWNPC: the value of this process's counter
  * Return: SMI_ERR_PARAM: @proc is this process.
  */
 smi_error_t SMI_Wait_individual_PC(int id, int proc, int val);
-/** SMI_Wait_individual_set_PC() - wait for @count counters in turn. Return: a general code. */
+/** SMI_Wait_individual_set_PC() - wait until all @ranks reach @val. Return: a general code. */
 smi_error_t SMI_Wait_individual_set_PC(int id, int *ranks, int count, int val);
 /**
- * SMI_Wait_collective_PC() - wait until all counters reach @val (SMI_OWNPC: this process's).
+ * SMI_Wait_collective_PC() - wait until the counters of all processes reach @val
+ * @val: a value; SMI_OWNPC: the value of this process's counter
  * Return: SMI_ERR_PARAM: the counter of this process is below @val.
  */
 smi_error_t SMI_Wait_collective_PC(int id, int val);
@@ -520,7 +522,7 @@ smi_error_t SMI_Signal_joinCallBack(smi_signal_handle *handle);
 /** SMI_Send() - send up to 120 bytes; wait until @dest has received. Return: as SMI_Isend(). */
 smi_error_t SMI_Send(void *buf, int count, int dest);
 /**
- * SMI_Isend() - begin to send; the program may use @buf again on return.
+ * SMI_Isend() - begin to send a message. The program may reuse @buf when the call returns.
  * Return: SMI_ERR_PENDING: the program has not waited for an earlier message to @dest.
  */
 smi_error_t SMI_Isend(void *buf, int count, int dest);
@@ -651,7 +653,7 @@ smi_error_t SMI_Use_evaluated_speed(int id);
  */
 smi_error_t SMI_Loop_split_init(int *id);
 /**
- * SMI_Loop_index_range() - set or get the whole range (_GLOBAL) or this process's part (_LOCAL).
+ * SMI_Loop_index_range() - set or get the whole range, or this process's part, as @mode says.
  * Return: a general code.
  */
 smi_error_t SMI_Loop_index_range(int id, int *lower, int *upper, int mode);

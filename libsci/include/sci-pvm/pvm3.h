@@ -85,7 +85,7 @@ extern "C" {
 
 #define PvmBaseContext		0
 
-/* Flags of the mail box */
+/* Flags of calls for the mail box */
 #define PvmMboxDefault		0	/* one entry of this name; its owner may replace it */
 #define PvmMboxPersistent	1	/* the entry stays when its owner exits */
 #define PvmMboxMultiInstance	2	/* several entries may have this name */
@@ -209,7 +209,7 @@ char *pvmtmpnam(char *name);
 #endif
 #endif
 
-/* Tasks and hosts */
+/* Calls for tasks and hosts */
 int pvm_mytid(void);
 int pvm_parent(void);
 int pvm_siblings(int **tids);
@@ -312,7 +312,7 @@ int pvm_setcontext(int ctx);
 int pvm_newcontext(void);
 int pvm_freecontext(int ctx);
 
-/* The mail box */
+/* Calls for the mail box */
 int pvm_putinfo(char *name, int mid, int flags);
 int pvm_recvinfo(char *name, int index, int flags);
 int pvm_delinfo(char *name, int index, int flags);

@@ -495,7 +495,7 @@ int sci_waitall(struct sci_req **reqs, size_t n, int timeout,
  * sci_waitany() - wait for one request of an array
  * @reqs: @n requests of one endpoint; entries that are NULL are skipped
  * @index: is set to the index of the request that completed, which is freed and becomes NULL;
- *	@n: none has completed
+ *	@n: no request has completed
  * @status: NULL, or receives the result
  * Return: the result of the request. If *@index is @n: -ENOENT if all entries are NULL, else
  * -ETIMEDOUT.

@@ -200,7 +200,7 @@ int sci_team_launcher_ended(struct sci_team_launcher *launcher, int rank, int fa
 
 /* ---- members ---- */
 
-/* Return the caller's rank, or the number of members. */
+/* Return the caller's rank in a team, or the number of members of the team. */
 int sci_team_rank(const struct sci_team *team);
 int sci_team_size(const struct sci_team *team);
 
@@ -271,7 +271,7 @@ int sci_team_create(struct sci_team *team, const int *ranks, int n,
 
 /* ---- death of members ---- */
 
-/* Return -ECONNRESET if the member is known to have died, else 0. */
+/* Return -ECONNRESET if member @rank is known to have died, else 0. */
 int sci_team_alive(struct sci_team *team, int rank);
 
 /**
@@ -303,8 +303,8 @@ int sci_team_shrink(struct sci_team *team, struct sci_team **out);
 int sci_team_alloc(struct sci_team *team, size_t len, size_t align, void **addr);
 
 /*
- * Free memory of sci_team_alloc(). This is a collective call of the same team. No member returns
- * before all members have called.
+ * Free memory of sci_team_alloc(). This is a collective call of the team that allocated the memory.
+ * No member returns before all members have called.
  * Return: 0; -EINVAL: @addr is not from sci_team_alloc(); -ECONNRESET: a member has died.
  */
 int sci_team_free(struct sci_team *team, void *addr);
@@ -513,7 +513,7 @@ int sci_team_wait_any(struct sci_team *team, const struct sci_words *w, int time
 int sci_team_wait_some(struct sci_team *team, const struct sci_words *w, int timeout,
 		       size_t *indices, size_t *found);
 
-/* Wait for one word. Return: as for sci_team_wait_all(). */
+/* Wait until "@word @cmp @value" is satisfied. Return: as for sci_team_wait_all(). */
 int sci_team_wait_until(struct sci_team *team, const void *word, unsigned int size,
 			unsigned int cmp, uint64_t value, int timeout);
 

@@ -128,7 +128,7 @@ int sci_vm_open(struct sci_vm **vm, struct sci_team *team,
  */
 int sci_vm_close(struct sci_vm *vm);
 
-/* Return the first address of the range, or its number of bytes. */
+/* Return the first address, or the number of bytes, of the range of a memory. */
 void *sci_vm_base(const struct sci_vm *vm);
 uint64_t sci_vm_length(const struct sci_vm *vm);
 
@@ -151,8 +151,8 @@ enum sci_vm_policy {
 
 enum sci_vm_flags {
 	/*
-	 * All members map all pages before the call that allocates the range returns. Then
-	 * no access faults, and system calls work. Eager pages take no window. With
+	 * All members map all pages of an eager range before the call that allocates it returns.
+	 * Then no access faults, and system calls work. Eager pages take no window. With
 	 * SCI_VM_FIRST_TOUCH the home is the caller. Cached ranges: -EOPNOTSUPP.
 	 */
 	SCI_VM_EAGER	= 1 << 0
