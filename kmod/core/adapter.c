@@ -15,7 +15,7 @@ static DEFINE_IDA(sci_ida);
 int sci_adapter_enter(struct sci_adapter *a, int *idx)
 {
 	*idx = srcu_read_lock(&a->srcu);
-	/* for sparse: the caller calls sci_adapter_exit() */
+	/* for sparse: sci_adapter_exit() releases the lock, not this function */
 	__release(&a->srcu);
 	if (!sci_adapter_is_dead(a))
 		return 0;

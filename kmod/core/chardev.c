@@ -118,7 +118,7 @@ static int adapter_open(struct inode *inode, struct file *file)
 	sci_object_attach(obj, file);
 	atomic_inc(&a->users);
 	nonseekable_open(inode, file);
-	/* From here on the file is an object's; the module's reference stays with it. */
+	/* From here on the file is that of an object, which owns the reference to the module. */
 	file->f_op = &sci_object_fops;
 	sci_adapter_exit(a, idx);
 	return 0;

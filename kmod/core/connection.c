@@ -750,7 +750,7 @@ static void client_message(struct sci_client *c,
 	/* acknowledge CUT only when no store is in flight any more */
 	sci_client_lost(c, msg->died ? -ECONNRESET : -ENOTCONN);
 	message_post_stored(p, c->ack, SCI_MSG_CUT_ACK, remote);
-	/* the next group member may cut this client off, too */
+	/* the next group member may cut this client off, too: that needs another CUT_ACK */
 	c->ack = c->rejoining ? sci_message_alloc() : NULL;
 }
 

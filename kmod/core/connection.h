@@ -198,7 +198,7 @@ int sci_client_usable(struct sci_client *c);
 /* Print a client, for sci_object_ops.show. */
 void sci_client_show(struct sci_client *c, struct seq_file *m);
 
-/* Handle the end of a connected client's other end. */
+/* Handle the loss of a connected client's connection. @status: the reason, -errno. */
 void sci_client_lost(struct sci_client *c, int status);
 
 /* The functions below are called with adapter->lock held. */

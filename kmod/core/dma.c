@@ -417,7 +417,7 @@ static int dma_transfer_wait(struct sci_dma_queue *q,
 
 	if (wait_event_killable(q->obj.wait, READ_ONCE(t->done)))
 		WRITE_ONCE(t->abort, true);
-	/* the caller's memory must not be touched after this function has returned */
+	/* the transfer must not access memory after this function has returned */
 	wait_event(q->obj.wait, READ_ONCE(t->done));
 	ret = t->status;
 	dma_transfer_put(t);

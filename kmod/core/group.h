@@ -60,7 +60,7 @@ void sci_domain_destroy(struct sci_domain *d);
  */
 int sci_group_join(struct sci_segment *s);
 void sci_group_leave(struct sci_segment *s);
-/* Let importers connect to the member; with adapter->lock held. */
+/* Let importers connect to the member. Context: adapter->lock is held. */
 void sci_group_export(struct sci_segment *s);
 void sci_group_unexport(struct sci_segment *s);
 

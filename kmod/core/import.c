@@ -136,7 +136,7 @@ static int import_map_release(struct inode *inode, struct file *file)
 	}
 	retired -= sci_retire_count(a);
 	mutex_unlock(&a->lock);
-	/* The ATT has room again when munmap() returns. */
+	/* Wait, so that the ATT has room again when munmap() returns. */
 	if (retired)
 		sci_retire_flush(a);
 	import_map_free(map);
@@ -184,7 +184,7 @@ int sci_import_locate(struct sci_import *im, u32 *node, u64 *base)
 		return -ENOTCONN;
 	*node = im->client.conn.peer->node;
 	*base = im->base;
-	/* the member of the group may have left just now */
+	/* the connected member may have left the group just now: find another member */
 	if (im->client.node == SCI_IOC_NODE_GROUP &&
 	    sci_group_member(a, im->client.id, im->client.group, node, base))
 		return -ENOTCONN;
@@ -241,7 +241,7 @@ static int import_mmap(struct sci_object *obj, struct vm_area_struct *vma)
 	if (!map)
 		return -ENOMEM;
 	ret = import_map_make_locked(im, map, vma);
-	/* mappings that were unmapped just now may still hold entries */
+	/* mappings that were unmapped just now may still hold entries of the ATT */
 	if (ret == -ENOSPC && sci_retire_flush(obj->adapter))
 		ret = import_map_make_locked(im, map, vma);
 	if (ret) {

@@ -144,7 +144,7 @@ static int intr_take_trigger(struct sci_intr *i)
 	return ret;
 }
 
-/* Give back a trigger that could not be read. */
+/* Give back a trigger that could not be copied to the reader. */
 static void intr_return_trigger(struct sci_intr *i)
 {
 	spin_lock(&i->obj.ev_lock);

@@ -69,7 +69,7 @@ int sci_intr_connect(struct sci_object *obj, void *cmd,
 		     struct sci_new_file *nf);
 int sci_intr_trigger(struct sci_object *obj, void *cmd,
 		     struct sci_new_file *nf);
-/* ioctl(FIONREAD) of a data interrupt. */
+/* Store the number of bytes that the next read() returns to @out: ioctl(FIONREAD). */
 int sci_intr_fionread(struct sci_object *obj, int __user *out);
 
 /* Operations of servers of SCI_KIND_INTR and SCI_KIND_DATA_INTR. */

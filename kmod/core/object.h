@@ -89,7 +89,7 @@ static inline bool sci_object_died(const struct sci_object *obj)
 	return READ_ONCE(obj->died);
 }
 
-/* Initialize an object and count it as a user of its adapter. sci_object_fini() undoes it. */
+/* Initialize an object, and take a reference to its adapter. */
 void sci_object_init(struct sci_object *obj, enum sci_object_kind kind,
 		     const struct sci_object_ops *ops, struct sci_adapter *a);
 /* Free the object's events and its reference to the adapter. */

@@ -37,7 +37,7 @@ struct sci_pages {
 struct sci_pages *sci_pages_alloc(u64 length, int numa_node);
 
 /**
- * sci_pages_pin() - pin memory of the caller, and charge it to the user
+ * sci_pages_pin() - pin memory of the caller, and charge it to the caller's user
  * @addr: page aligned
  * @length: bytes, whole pages
  *

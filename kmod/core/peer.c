@@ -386,7 +386,7 @@ static void peer_session_init(struct sci_peer *p)
 		.dead = ns_from_ms(max(dead_ms, heartbeat_ms)),
 	};
 
-	/* the tags of a forgotten peer must not come again */
+	/* begin with a random tag: the tags of a forgotten peer must not be used again */
 	sci_session_init(&p->session, &peer_session_ops, &times,
 			 get_random_u32());
 }
@@ -676,7 +676,7 @@ void sci_peers_shutdown(struct sci_adapter *a)
 	xa_for_each(&a->peers, node, p)
 		peer_close(p);
 	mutex_unlock(&a->lock);
-	/* from here on the table does not change */
+	/* from here on the table of peers does not change */
 	flush_workqueue(a->wq);
 	xa_for_each(&a->peers, node, p) {
 		cancel_delayed_work_sync(&p->work);

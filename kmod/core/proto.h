@@ -5,7 +5,7 @@
  *
  * Control packets are 64 bytes: a header that the session layer (session.h)
  * owns, and one message.  The session delivers messages once and in order, or
- * declares the node gone.  All integers are little-endian.
+ * reports that the node is lost.  All integers are little-endian.
  *
  * A handle names a connection at the side that receives the message; it is
  * valid only for the node that it was given to.

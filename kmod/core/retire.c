@@ -14,7 +14,7 @@ static void retired_init(struct sci_retired *r)
 	INIT_LIST_HEAD(&r->calls);
 }
 
-/* Give mappings and memory back without locks: this may take long. */
+/* Give mappings and memory back, which may take long. Context: no locks are held. */
 static void retired_give_back(struct sci_adapter *a, struct sci_retired *r)
 {
 	struct sci_exposure *x, *next_x;

@@ -26,7 +26,7 @@ struct sci_exposure {
 };
 
 /**
- * struct sci_retired_call - a call that waits until everything has been given back
+ * struct sci_retired_call - a call that waits until older retired entries are given back
  * @link: entry in sci_adapter.retired
  * @fn: called with adapter->lock held; may free the call
  */
@@ -44,9 +44,9 @@ void sci_retire_mapping(struct sci_mapping *m);
 /* Retire an exposure: other nodes must not reach the memory any more. */
 void sci_retire_exposure(struct sci_adapter *a, struct sci_exposure *x);
 
-/* Return a number that changes whenever something is retired. */
+/* Return a number that changes whenever an entry is retired. */
 unsigned int sci_retire_count(struct sci_adapter *a);
-/* Return whether the adapter still has something to take back. */
+/* Return whether the adapter still has to take back a retired entry. */
 bool sci_retire_pending(struct sci_adapter *a);
 /* Make a call when the adapter has taken back all entries that were retired before. */
 void sci_retire_call(struct sci_adapter *a, struct sci_retired_call *call);
@@ -58,7 +58,7 @@ void sci_retire_call(struct sci_adapter *a, struct sci_retired_call *call);
  * retired entries, so call it only if that is needed.
  *
  * Context: no locks of the core are held; mmap_lock may be.
- * Return: whether there was something to wait for.
+ * Return: whether there were entries to wait for.
  */
 bool sci_retire_flush(struct sci_adapter *a);
 

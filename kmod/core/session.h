@@ -5,7 +5,7 @@
  *
  * Messages of SCI_MESSAGE_SIZE bytes go in control packets, which may be lost,
  * doubled or reordered.  A session delivers messages once and in order, or reports
- * that the other node is gone.  It uses sequence numbers, cumulative acknowledgments,
+ * that the other node is lost.  It uses sequence numbers, cumulative acknowledgments,
  * a window, retransmission and heartbeats.  A generation, which is a random number
  * for each life of a peer, distinguishes a node that came back from its earlier life.
  *
@@ -48,8 +48,8 @@
 #include "proto.h"
 
 #define SCI_SESSION_VERSION	1
-#define SCI_SESSION_WINDOW	32	/* unacknowledged messages at most */
-#define SCI_SESSION_NEVER	U64_MAX	/* a time */
+#define SCI_SESSION_WINDOW	32	/* limit of unacknowledged messages */
+#define SCI_SESSION_NEVER	U64_MAX	/* a time that never comes */
 
 /* Sequence numbers start shortly before they wrap, so that each session tests the wrap. */
 #define SCI_SESSION_FIRST	((u32)-64)
@@ -295,7 +295,7 @@ void sci_session_resume(struct sci_session *s, u64 now);
  */
 void sci_session_revive(struct sci_session *s, u64 now);
 
-/* Close the session for good: tell the other node, and call done() of all messages. */
+/* Close the session for good: send a BYE, and call done() of all messages. */
 void sci_session_close(struct sci_session *s);
 
 const char *sci_session_state_name(enum sci_session_state state);

@@ -849,7 +849,7 @@ static void test_restart_noticed(struct kunit *test)
 		net_run(net, NSEC_PER_MSEC);
 		KUNIT_EXPECT_EQ(test, a->told, 1u);
 		KUNIT_EXPECT_EQ(test, a->done, a->posted);
-		/* messages of the new life follow */
+		/* then messages of the new life arrive */
 		net_run(net, 100 * NSEC_PER_MSEC);
 		KUNIT_EXPECT_EQ(test, a->taken, 1u + speaker);
 		KUNIT_EXPECT_EQ(test, b->done, b->posted);

@@ -296,7 +296,7 @@ TRACE_EVENT(sci_dma,
 		  __entry->bytes, __entry->error)
 );
 
-/* A session changes its state. @from, @to: the names of the states */
+/* A session changes its state. @from, @to: names of the old and the new state. */
 TRACE_EVENT(sci_peer_state,
 	TP_PROTO(const struct sci_adapter *a, u32 peer, const char *from,
 		 const char *to),

@@ -18,7 +18,7 @@ struct sci_adapter;
 struct sci_user;
 
 enum sci_user_kind {
-	SCI_USER_CONNECTIONS,	/* of clients */
+	SCI_USER_CONNECTIONS,	/* connections of clients */
 	SCI_USER_EXPORTS,
 	SCI_USER_ENTRIES,	/* entries of the address translation table */
 	SCI_USER_KINDS

@@ -101,7 +101,7 @@ static u32 loop_node_id(const struct loop_node *n)
 	return sci_adapter_desc(n->adapter)->node;
 }
 
-/* Find a node. Context: under loop_srcu, so that the node stays. */
+/* Find a node. Context: under loop_srcu, so that the node is not freed. */
 static struct loop_node *loop_find(u32 node)
 {
 	lockdep_assert(srcu_read_lock_held(&loop_srcu));

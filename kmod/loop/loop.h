@@ -34,7 +34,7 @@ struct loop_patch {
 
 /**
  * struct loop_fault - the faults of a node, which debugfs fault/ sets
- * @lock: protects @rnd, @seed, @patch, @last and @damaged; leaf
+ * @lock: protects @rnd, @seed, @patch, @last and @damaged; leaf lock
  * @rnd: decides on faults
  * @seed: start value of @rnd
  * @loss: number of lost packets in a million packets from this node
@@ -81,7 +81,7 @@ struct loop_fault {
  * @held: packet that the next packet overtakes
  * @work: passes packets to the core
  * @exposed_lock: protects @exposed; held for reading while pages are copied
- * @exposed: struct sci_pages by base
+ * @exposed: table of struct sci_pages by base
  * @fault: the faults of this node
  */
 struct loop_node {
@@ -121,7 +121,7 @@ void loop_fault_remove(struct loop_node *n);
 /* Return true @ppm times in a million. */
 bool loop_chance(struct loop_node *n, const u32 *ppm);
 
-/* Damage the message in @packet that @from sends, if the node's faults say so. */
+/* Damage the message in @packet that @from sends, if a fault of @from is due. */
 void loop_damage(struct loop_node *from, struct sci_packet *packet);
 
 /* Return whether @from withholds messages of the type of the one in @packet. */

@@ -126,7 +126,7 @@ static void ntb_copy(struct ntb_node *n, const struct ntb_view *v, u64 remote,
 		memcpy_toio(peer, local, length);
 }
 
-/* Copy in bursts. Each burst ends early if the link goes down. */
+/* Copy in bursts, so that the copy ends early if the link goes down. */
 static int ntb_copy_all(struct ntb_node *n, const struct ntb_view *v,
 			const struct sci_dma_piece *p)
 {

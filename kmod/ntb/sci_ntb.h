@@ -4,7 +4,7 @@
  * DOC: sci_ntb.ko: an adapter over a non-transparent bridge
  *
  *  main.c	the client of the kernel's NTB API: probe, link, first contact
- *  window.c	memory windows: inbound memory, exposures, mappings of the peer's
+ *  window.c	memory windows: inbound memory, exposures, mappings of the peer's memory
  *  mail.c	control packets
  *  ops.c	the operations of an adapter
  *

@@ -7,7 +7,7 @@
 #include "core/compat.h"
 #include "pci.h"
 
-/* Report the link. A link that went down and came up again between two checks was down. */
+/* Report the link. If it went down and came up since the last check, report it as down first. */
 static void link_check(struct sci_pci *p, bool up)
 {
 	u32 downs = sci_pci_read(p, SCI_PCI_COUNTERS +
@@ -69,7 +69,7 @@ static irqreturn_t irq_intx(int irq, void *data)
 	struct sci_pci *p = data;
 	u32 events = sci_pci_read(p, SCI_PCI_INT_STATUS);
 
-	/* the card is missing */
+	/* a missing card reads as all ones */
 	if (events == U32_MAX)
 		return IRQ_NONE;
 	events &= READ_ONCE(p->int_mask);

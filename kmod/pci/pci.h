@@ -279,7 +279,7 @@ void sci_pci_init(struct sci_pci *p);
 int sci_pci_up(struct sci_pci *p);
 void sci_pci_down(struct sci_pci *p);
 
-/* Reset the card and end its access to main memory. On return it holds no address of it. */
+/* Reset the card and end its access to main memory, of which it then holds no address. */
 void sci_pci_halt(struct sci_pci *p);
 
 /**

@@ -5,9 +5,9 @@
  *
  * The files format.c, slots.c, chunks.c and mail.c have no lock, no clock and no
  * memory of their own: they run in the kernel, in `sci pool`, and in tests.  The
- * caller serializes the calls for one struct pool, but pool_mail_send() for
- * different receivers and pool_mail_receive(), and passes the time in ns of a clock that
- * continues while the machine hangs. All calls return 0 or -errno.
+ * caller serializes the calls for one struct pool, except pool_mail_send() for different
+ * receivers and pool_mail_receive().  It passes the time in ns of a clock that continues
+ * while the machine hangs.  Calls that return int return 0 or -errno, unless noted.
  */
 #ifndef SCI_POOL_POOL_H
 #define SCI_POOL_POOL_H

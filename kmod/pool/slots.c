@@ -25,7 +25,7 @@ static u32 slot_of_node(u32 node)
 	return node / POOL_NODE_STEP - 1;
 }
 
-/* Return the next generation. It is not 0, which means that no node has stored the word. */
+/* Return the next generation, which is never 0: 0 in a map word means that it is not in use. */
 static u32 slot_next_generation(u64 word)
 {
 	u32 next = slot_generation(word) + 1;

@@ -28,7 +28,8 @@
  *    values on entry are ignored.
  *  - Sizes and offsets are in bytes, timeouts in milliseconds.
  *
- * An ioctl that fails has changed nothing.  Every ioctl can also fail with:
+ * An ioctl that fails has changed nothing, but bytes of a trigger or of a DMA transfer may
+ * have arrived.  Every ioctl can also fail with:
  *
  *  - EFAULT: bad user pointer;
  *  - ENOTTY: no such ioctl for this kind of object;
@@ -267,8 +268,8 @@ struct sci_ioc_counters {
 #define SCI_MMAP_STEP		0x10000000
 
 /*
- * mmap offset of an adapter's status page: one page, PROT_READ.  EINVAL: the map is
- * longer, private or executable; EACCES: the map is writable.
+ * mmap offset of an adapter's status page: one page, PROT_READ.  EINVAL: the map is longer,
+ * private or executable, or has another offset; EACCES: the map is writable.
  */
 #define SCI_MMAP_STATUS		(0 * SCI_MMAP_STEP)
 
@@ -471,7 +472,7 @@ enum sci_segment_flags {
  * @size: sizeof(struct sci_ioc_segment_create)
  * @flags: enum sci_segment_flags
  * @id: name of the segment on this node; 0 with SCI_SEGMENT_PRIVATE
- * @mode: who may connect or attach: the rw bits of a file's mode, at most 0666
+ * @mode: permission to connect or attach: the rw bits of a file's mode, at most 0666
  * @numa_node: NUMA node of the memory; -1: near the adapter
  * @reserved: must be 0
  * @length: bytes, > 0; memory is charged in whole pages
@@ -795,8 +796,8 @@ enum sci_intr_flags {
  * @number: with SCI_INTR_FIXED_NUMBER: the wanted number; else ignored
  * @out_fd: descriptor of the interrupt
  * @out_number: number that other nodes connect to
- * @mode: who may connect: the w bits of a file's mode; r bits are ignored.  The mode of
- *	a shared number is that of its first owner.
+ * @mode: permission to connect: the w bits of a file's mode; r bits are ignored.  The mode
+ *	of a shared number is that of its first owner.
  *
  * poll() reports the descriptor readable while a trigger is unread.  read() returns a
  * __u64 that is 1, or, with data, the bytes of one trigger (which may be none).
