@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Message buffers, and the numbers by which programs name them. */
+/* Message buffers and their message ids. */
 
 #include "libsci/pvm/lib.h"
 
@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEPT_MAX	64		/* freed buffers that are kept for use again */
+#define KEPT_MAX	64		/* freed buffers that are kept for reuse */
 #define KEPT_CAP	(8u << 10)	/* bytes of data that a kept buffer may have */
-#define XDR_SIGNATURE	0x10000000	/* of messages in XDR, as programs see it */
+#define XDR_SIGNATURE	0x10000000	/* signature of messages in XDR, for programs */
 #define MIDS_MAX	(1 << 24)
 
-static struct buf **mids;		/* by message id; [0] is not used */
+static struct buf **mids;		/* buffers by message id; [0] is not used */
 static int nmids;
-static int free_mid;			/* no message id below this is free */
+static int free_mid;			/* all ids below this one are in use */
 
 static struct buf *kept[KEPT_MAX];
 static int nkept;
@@ -210,7 +210,7 @@ PVM_API int pvm_mkbuf(int enc)
 	struct buf *b;
 	int mid;
 
-	/* a tracer's messages are packed as the default */
+	/* messages of a tracer use the default encoding */
 	if (enc == PvmDataTrace)
 		enc = PvmDataDefault;
 	if (!enc_good(enc))
@@ -246,7 +246,7 @@ PVM_API int pvm_freebuf(int mid)
 	struct buf *b = pv_buf_find(mid);
 
 	if (!mid)
-		return PvmOk;	/* pvm_setsbuf() returns 0 if there was no buffer */
+		return PvmOk;	/* pvm_setsbuf() returned 0: no buffer */
 	if (mid < 0)
 		return lpvmerr("pvm_freebuf", PvmBadParam);
 	if (!b)
@@ -255,7 +255,9 @@ PVM_API int pvm_freebuf(int mid)
 	return PvmOk;
 }
 
-/* Make message @mid the buffer in *@slot. Return: the id of the old buffer, or 0. */
+/*
+ * Set *@slot, the send or the receive buffer, to message @mid. Return: the old message's id, or 0.
+ */
 static int buf_switch(const char *call, struct buf **slot, int mid)
 {
 	struct buf *b = pv_buf_find(mid);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* The names of fields in trace records, by their numbers: D(name), ... */
+/* The names of fields in trace records, in the order of their numbers: D(name), ... */
 	D("AN"), D("AC"), D("AS"), D("BF"), D("CC"), D("CN"), D("CI"), D("CF"), D("CD"),
 	D("CR"), D("CL"), D("CDA"), D("CDT"), D("CDX"), D("CDC"), D("CGI"), D("CRF"),
 	D("CXC"), D("CXF"), D("CXN"), D("CXS"), D("ERI"), D("ERR"), D("FDS"), D("FP"),

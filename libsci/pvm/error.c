@@ -13,7 +13,7 @@
 PVM_API int pvm_errno;
 PVM_API int pvmautoerr = 1;
 
-/* Texts of errors. Programs print them, so they are those of PVM. */
+/* The texts of errors are PVM's, because programs print them. */
 #define ERRORS		37
 PVM_API char *pvm_errlist[ERRORS] = {
 	(char *)"Error 0",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Frames between tasks and daemons, and where daemons listen. */
+/* Frames between tasks and daemons, and the addresses of daemons' sockets. */
 
 #include "libsci/pvm/frame.h"
 
@@ -65,7 +65,7 @@ void frame_bytes(struct frame *f, const void *data, size_t len)
 		memcpy(at, data, len);
 }
 
-/* The final zero is sent too, so that the reader can use the string inside the body. */
+/* Append a string with its zero, so that the receiver can use the string inside the body. */
 void frame_str(struct frame *f, const char *s)
 {
 	s = s ? s : "";

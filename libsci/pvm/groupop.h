@@ -10,9 +10,9 @@ enum group_op {
 };
 
 /*
- * pvmgroupop() - ask the daemon that keeps the groups
- * @x: an instance, a tid or a count, as @op needs it
- * @tids: GROUP_TIDS: the members by instance, 0 where there is none; the caller frees it
+ * pvmgroupop() - send a request about groups to the first daemon
+ * @x: an instance, a tid or a count, depending on @op
+ * @tids: GROUP_TIDS: the members by instance; 0: no member. The caller frees the array.
  *
  * Return: the answer; GROUP_TIDS: the number of @tids; or a PVM error.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The inbox. Handlers see a message first, and then receives may take it. */
+/* The inbox. A message is first offered to handlers, and then to receives. */
 
 #include "libsci/pvm/lib.h"
 
@@ -36,7 +36,7 @@ static struct handler *handler_for(const struct pvmminfo *info)
 	return NULL;
 }
 
-/* Run @h with @b as the receive buffer. Afterwards the program has its own buffers again. */
+/* Run @h with @b as the receive buffer. Then restore the program's buffers. */
 static void handler_run(const struct handler *h, struct buf *b)
 {
 	int (*run)(int) = h->run;
@@ -55,7 +55,7 @@ static void handler_run(const struct handler *h, struct buf *b)
 	pv_me.sbuf = NULL;
 	pv_me.rbuf = b;
 	run(mid);
-	/* the handler may have freed any of the three buffers */
+	/* the handler may have freed @b and both buffers of the program */
 	if (pv_buf_find(mid) == b)
 		pv_buf_free(b);
 	pv_me.sbuf = pv_buf_find(smid);
@@ -63,7 +63,7 @@ static void handler_run(const struct handler *h, struct buf *b)
 	pv_me.handling--;
 }
 
-/* Run handlers for the fresh messages. A handler may itself take messages in. */
+/* Run handlers for the fresh messages. A handler may itself receive messages into the inbox. */
 static void handlers_run(void)
 {
 	struct list *l = pv_me.inbox.next;
@@ -107,7 +107,7 @@ PVM_API int pvm_addmhf(int src, int tag, int ctx, int (*func)(int))
 	h[nhandlers++] = (struct handler){
 		.id = handler_ids, .src = src, .tag = tag, .ctx = ctx, .run = func,
 	};
-	/* the new handler gets no message that arrived before it */
+	/* the new handler does not get messages that have already arrived */
 	for (struct list *l = pv_me.inbox.next; l != &pv_me.inbox; l = l->next)
 		container_of(l, struct buf, link)->fresh = false;
 	return handler_ids++;
@@ -129,7 +129,7 @@ PVM_API int pvm_delmhf(int id)
 
 PVM_API void pvmdisplaymhfinfo(const char *who, const char *what, int tid);
 
-/* Print the handlers of @who, task @tid, for debugging. */
+/* Print all handlers, for debugging. @who, @tid: the task in each line. */
 PVM_API void pvmdisplaymhfinfo(const char *who, const char *what, int tid)
 {
 	printf("\n%s t%x: %s\n", who, (unsigned int)tid, what);
@@ -141,7 +141,7 @@ PVM_API void pvmdisplaymhfinfo(const char *who, const char *what, int tid)
 
 /* ---- matching ---- */
 
-/* Find the message to which the program's own function gives the highest rank. */
+/* Find the message with the highest rank of the program's own function (pvm_recvf()). */
 static struct buf *inbox_find_ranked(int tid, int tag, int *error)
 {
 	struct buf *best = NULL;

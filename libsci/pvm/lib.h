@@ -3,17 +3,17 @@
 /*
  * DOC: a task
  *
- * A task has a socket to the daemon of its host, and an endpoint. Messages from
- * other tasks come through the endpoint, messages of daemons (notifications, output
- * of children) through the socket. Both end up in one inbox, in the order in which
- * the task takes them in. A call that waits takes in what arrives, so two tasks that
- * send long messages to each other both get on.
+ * A task has a socket to the daemon of its host, and an endpoint. Messages of other tasks
+ * arrive at the endpoint, messages of daemons (notifications, output of children) at the
+ * socket. All messages enter one inbox, in the order in which the task receives them. A
+ * call that waits receives all messages that arrive, so two tasks that send long messages
+ * to each other make progress.
  *
  * A PVM message is a tagged message in context MSG_CONTEXT. The tag is the PVM context
  * and the PVM tag, the immediate is the sender, the wait id and the encoding. So the
  * bytes of the message are the packed data alone.
  *
- * PVM's calls are for one thread at a time, as in PVM.
+ * As in PVM, only one thread at a time may call the library.
  */
 #ifndef LIBSCI_PVM_LIB_H
 #define LIBSCI_PVM_LIB_H
@@ -35,8 +35,8 @@
 #define PVM_API		__attribute__((visibility("default")))
 #define MSG_CONTEXT	1u
 #define WID_MAX		0x3fffffff
-#define TRY_SIZE	(32u << 10)	/* bytes of a message that is taken in at once */
-#define DATA_SIGNATURE	0x408c41	/* of hosts with this machine's data formats */
+#define TRY_SIZE	(32u << 10)	/* longest message that is received at once */
+#define DATA_SIGNATURE	0x408c41	/* signature of this machine's data formats */
 #define ARCH_NAME	"LINUX64"
 
 /* ---- variables that PVM's library shows to programs ---- */
@@ -45,7 +45,7 @@ extern int pvmmytid, pvmmyptid, pvmmyctx, pvm_errno, pvmautoerr, pvmtoplvl;
 
 /* ---- messages ---- */
 
-/* Where in-place data lies: @n items of @size bytes, @step bytes apart. */
+/* In-place data at @at: @n items of @size bytes, @step bytes apart. */
 struct piece {
 	const uint8_t *at;
 	size_t size;
@@ -55,15 +55,15 @@ struct piece {
 
 /*
  * struct buf - a message, packed or received
- * @mid: what the program calls it; 0: only the inbox knows it
+ * @mid: message id of the program; 0: the program does not know the message
  * @data, @len, @cap: packed bytes
- * @pos: of the next byte to unpack
- * @pieces: of PvmDataInPlace
- * @msg: a long message whose bytes are still with the sender, or NULL
- * @info: its source, tag and so on
+ * @pos: offset of the next byte to unpack
+ * @pieces: in-place data (PvmDataInPlace)
+ * @msg: a long message whose bytes the sender still has, or NULL
+ * @info: source, tag, context and so on
  * @link: in the inbox
  * @late: in the list of messages with @msg
- * @fresh: no handler has seen it
+ * @fresh: handlers have not been tried for this message
  */
 struct buf {
 	int mid;
@@ -88,11 +88,11 @@ struct peer;
 struct task {
 	int sock;			/* to the daemon; -1: not enrolled */
 	int watch;			/* descriptor of pvm_getfds(); -1: none */
-	uint32_t watch_events;		/* what it waits for at the daemon's socket */
+	uint32_t watch_events;		/* events of the daemon's socket in @watch */
 	struct sci_ep *ep;
 	struct sci_addr addr;
 	int host;			/* tid of the daemon's host */
-	int manager;			/* resource manager; 0: the daemon */
+	int manager;			/* tid of the resource manager; 0: none */
 	uint32_t seq;
 	uint8_t *in;			/* bytes read from the daemon */
 	size_t in_len, in_cap;
@@ -110,7 +110,7 @@ extern struct task pv_me;
 
 /* ---- task.c ---- */
 
-/* Enrol unless this has happened. Return: 0 or a PVM error. */
+/* Enrol this task, unless it has enrolled. Return: 0 or a PVM error. */
 int pv_task_enrol(void);
 
 static inline int pv_task_ready(void)
@@ -118,10 +118,10 @@ static inline int pv_task_ready(void)
 	return pv_me.sock >= 0 ? 0 : pv_task_enrol();
 }
 
-/* Leave the virtual machine; the process goes on. */
+/* Leave the virtual machine. The process continues. */
 void pv_task_leave(void);
 
-/* Report an error as PVM does: set pvm_errno, and print the error if the program wants that. */
+/* Report an error as PVM does: set pvm_errno, and print the error if option PvmAutoErr says so. */
 PVM_API int lpvmerr(const char *call, int code);
 
 static inline int pv_report(const char *call, int code)
@@ -134,8 +134,8 @@ static inline int pv_report(const char *call, int code)
 /*
  * struct answer - the reply to a request
  * @link: in the list of requests without an answer
- * @body: of it, inside @bytes
- * @bytes: to be freed by pv_answer_free()
+ * @body: of the reply, inside @bytes
+ * @bytes: freed by pv_answer_free()
  */
 struct answer {
 	struct list link;
@@ -147,17 +147,17 @@ struct answer {
 };
 
 /*
- * Send @f to the daemon, which frees it, and wait for the answer.
- * Return: the status in the answer or a PVM error; @a may be NULL.
+ * Send @f to the daemon, free @f, and wait for the answer. @a may be NULL.
+ * Return: the status in the answer, or a PVM error.
  */
 int pv_request(struct frame *f, struct answer *a);
 void pv_answer_free(struct answer *a);
 
-/* Send a request whose answer is taken later, by pv_answer_wait(). */
+/* Send a request without waiting. pv_answer_wait() waits for its answer. */
 int pv_request_start(struct frame *f, struct answer *a);
 int pv_answer_wait(struct answer *a);
 
-/* Send @f, to which there is no answer. */
+/* Send @f, which gets no answer. */
 int pv_request_post(struct frame *f);
 
 /* Read frames of the daemon. Return: the number of frames; -1: the daemon has ended. */
@@ -167,8 +167,8 @@ int pv_request_read(void);
 
 /*
  * struct ask - a request to the resource manager
- * @request: the message, while it is packed
- * @saved: the send buffer of the program, later its receive buffer
+ * @request: the message, while the task packs it
+ * @saved: the program's send buffer, later its receive buffer
  */
 struct ask {
 	int manager;
@@ -180,39 +180,39 @@ struct ask {
 };
 
 /*
- * Begin a request: it is packed as the current message. Return: false if this task has no
- * manager. Then @a needs no further call.
+ * Begin a request, which becomes the send buffer. Return: false if this task has no manager. Then
+ * @a needs no further call.
  */
 bool pv_ask_begin(struct ask *a);
 /*
- * Send the request and wait for the answer, unless @answered is false. The answer is
- * unpacked as the current message, until pv_ask_end().
+ * Send the request. Unless @answered is false, wait for the answer, which is the receive buffer
+ * until pv_ask_end().
  * Return: 1; 0: the manager has ended: ask the daemon instead; or a PVM error.
  */
 int pv_ask_send(struct ask *a, int tag, bool answered);
 void pv_ask_end(struct ask *a);
-/* Pack or unpack one number. PvmBadMsg: there is none. */
+/* Pack or unpack one number. Return: the number; PvmBadMsg: the message has no further number. */
 void pv_pack_int(int v);
 int pv_unpack_int(void);
-/* Unpack a string; to be freed. NULL: no memory. */
+/* Unpack a string, which the caller frees. Return: NULL: no memory. */
 char *pv_unpack_new(void);
 
-/* Do pvm_send() to daemon @tid, by a task with PvmResvTids. Return: 0 or a PVM error. */
+/* Send @b to daemon @tid, for pvm_send() of a task with PvmResvTids. Return: 0 or a PVM error. */
 int pv_daemon_send(struct buf *b, int tid, int tag);
 
 /* ---- wait.c ---- */
 
 /*
- * pv_wait_for() - take in messages until a condition holds
- * @done: returns whether it holds
- * @deadline: microseconds of pv_now_us(); -1: none; 0: test once
+ * pv_wait_for() - receive messages until a condition holds
+ * @done: returns whether the condition holds
+ * @deadline: in microseconds of pv_now_us(); -1: none; 0: test once
  *
- * Return: 0; PvmNoData: it does not hold in time; PvmSysErr: the daemon has ended.
+ * Return: 0; PvmNoData: the deadline has passed; PvmSysErr: the daemon has ended.
  */
 int pv_wait_for(bool (*done)(void *arg), void *arg, int64_t deadline);
 int64_t pv_now_us(void);
 
-/* Take in the messages that have arrived. Return: their number. */
+/* Receive the messages that have arrived. Return: the number of messages. */
 int pv_take_in(void);
 
 /*
@@ -231,9 +231,9 @@ int pv_buf_name(struct buf *b);
 struct buf *pv_buf_find(int mid);
 /* Make room for @len more bytes. Return NULL if there is no memory. */
 uint8_t *pv_buf_room(struct buf *b, size_t len);
-/* Return the number of bytes that a message of @b has. */
+/* Return the number of bytes of message @b. */
 size_t pv_buf_bytes(const struct buf *b);
-/* Gather the bytes of in-place pieces, one after the other. */
+/* Copy the bytes of in-place pieces into @b, one after the other. */
 int pv_buf_gather(struct buf *b);
 /* Fetch the bytes of a long message. Return: 0 or a PVM error. */
 int pv_buf_fetch(struct buf *b);
@@ -242,27 +242,27 @@ void pv_bufs_free(void);
 
 /* ---- inbox.c ---- */
 
-/* Append @b and run the handler that wants it, which frees it. */
+/* Append @b to the inbox, and run its handler, if any, which frees @b. */
 void pv_inbox_add(struct buf *b);
-/* Return the message for (@tid, @tag); NULL: none, or *@error. */
+/* Return the first message from @tid with @tag; NULL: no message, or *@error is set. */
 struct buf *pv_inbox_find(int tid, int tag, int *error);
 void pv_inbox_take(struct buf *b);
 
 /* ---- peer.c ---- */
 
-/* Send @b, as it is packed. Return: 0 or a PVM error. */
+/* Send @b to @n tasks with @tag. Return: 0 or a PVM error. */
 int pv_peer_send(struct buf *b, const int *tids, int n, int tag);
 void pv_peer_gone(struct sci_peer *peer);
 void pv_peers_free(void);
-/* Send the messages that wait until their receiver has enrolled. */
+/* Send queued messages whose receivers have enrolled. */
 void pv_peers_push(void);
 bool pv_peers_unsettled(void);
 
 /* ---- output.c ---- */
 
 /*
- * If the daemon's message @b has output of a child, print it and free @b. Return: whether it
- * has.
+ * Print the output of a child in the daemon's message @b, and free @b. Return: false: @b has no
+ * output of a child.
  */
 bool pv_output_take(struct buf *b);
 bool pv_output_pending(void);

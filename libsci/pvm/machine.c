@@ -14,7 +14,7 @@
 
 /* ---- hosts ---- */
 
-/* A table of hosts. Programs keep the table that pvm_config() returned last. */
+/* A table of hosts. A program keeps using the last table that pvm_config() has returned. */
 struct host_table {
 	struct pvmhostinfo *h;
 	int n;
@@ -36,7 +36,7 @@ static int hosts_unpack(struct host_table *t)
 {
 	int n = pv_unpack_int();
 
-	pv_unpack_int();	/* architectures */
+	pv_unpack_int();	/* number of architectures */
 	if (n <= 0 || n > (int)HOST_MAX)
 		return n < 0 ? n : PvmBadMsg;
 	t->h = calloc((size_t)n, sizeof(*t->h));
@@ -113,7 +113,7 @@ PVM_API int pvm_config(int *count, int *narch, struct pvmhostinfo **info)
 	if (count)
 		*count = t.n;
 	if (narch)
-		*narch = 1;	/* one data format: all nodes have the same */
+		*narch = 1;	/* all hosts have the same data format */
 	if (info)
 		*info = t.h;
 	return PvmOk;
@@ -268,7 +268,7 @@ PVM_API int pvm_hostsync(int host, struct timeval *clock, struct timeval *delta)
 
 		t.tv_sec = (uint32_t)body_i32(&a.body);
 		t.tv_usec = body_i32(&a.body);
-		/* the remote clock, minus the local clock in the middle of the exchange */
+		/* the remote clock minus the local clock halfway through the exchange */
 		us = ((int64_t)t.tv_sec - before.tv_sec) * 1000000 + t.tv_usec -
 			before.tv_usec -
 			(((int64_t)after.tv_sec - before.tv_sec) * 1000000 +
@@ -298,7 +298,7 @@ static void tasks_free(void)
 	ntasks = 0;
 }
 
-/* Append task @tid of @host to the list, or all tasks of @host for @tid 0. */
+/* Append task @tid of @host to the list; with @tid 0, all tasks of @host. */
 static int tasks_add(int host, int tid)
 {
 	struct frame f = { 0 };
@@ -387,7 +387,7 @@ static int tasks_request(int where)
 			continue;
 		ret = tasks_add(t.h[i].hi_tid, tid_is_task(where) ? where : 0);
 		if (ret == PvmHostFail && !where)
-			ret = 0;	/* the host has gone since the table was read */
+			ret = 0;	/* the host has left after hosts_get() */
 		if (ret < 0)
 			break;
 	}
@@ -448,7 +448,7 @@ static int signal_send(const char *call, int tid, int sig)
 	frame_i32(&f, tid);
 	frame_i32(&f, sig);
 	ret = pv_request(&f, NULL);
-	/* a signal to a task that has ended is no error */
+	/* a signal to a task that has ended is not an error */
 	return ret == PvmSysErr ? lpvmerr(call, ret) : PvmOk;
 }
 
@@ -478,7 +478,7 @@ PVM_API int pvm_notify(int what, int tag, int count, int *tids)
 	for (int i = 0; listed && i < count; i++)
 		if (event == PvmTaskExit ? !tid_is_task(tids[i]) : !TID_HOST(tids[i]))
 			return lpvmerr("pvm_notify", PvmBadParam);
-	/* no routes are opened or closed: all messages go directly */
+	/* routes never change: all messages go directly */
 	if (event == PvmRouteAdd || event == PvmRouteDelete)
 		return PvmOk;
 	if (pv_ask_begin(&a)) {
@@ -515,7 +515,7 @@ PVM_API int pvm_tickle(int narg, int *argp, int *nresp, int *resp)
 	return PvmOk;
 }
 
-/* Kill all tasks but this task and those with PvmNoReset. Empty the mail box. */
+/* Kill all tasks except this task and those with PvmNoReset. Empty the mail box. */
 PVM_API int pvmreset(int mytid, int killtasks, char *class_name, int index);
 PVM_API int pvm_getnoresets(int **tids, int *n);
 

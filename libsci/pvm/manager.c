@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Tasks that do work of the daemons: resource manager, hoster, tasker, tracer. If this task
- * has a resource manager, it sends its requests about hosts and tasks to the manager.
+ * Register this task as resource manager, hoster, tasker or tracer, and send requests about hosts
+ * and tasks to the resource manager of this task, if any.
  */
 
 #include "libsci/pvm/lib.h"
@@ -104,13 +104,13 @@ char *pv_unpack_new(void)
 
 /* ---- calls ---- */
 
-/* The mail box entry of a task that has registered. @tid: 0 means that there is no entry. */
+/* The mail box entry of a registered task. @tid: 0: there is no entry. */
 struct entry {
 	int tid;
 	int index;
 };
 
-/* Begin to pack an entry. Return: the send buffer of the program. */
+/* Begin to pack an entry. Return: the program's send buffer. */
 static int entry_begin(void)
 {
 	int saved = pvm_setsbuf(pvm_mkbuf(PvmDataDefault));
@@ -134,8 +134,8 @@ static void entry_put(struct entry *e, const char *class)
 }
 
 /*
- * Delete the entry of a task: the daemon deletes it when the task leaves. After it enrols, the
- * task has another tid.
+ * Delete this task's entry. Return: false if there is none: the daemon has deleted it when the task
+ * left the machine, and the task has enrolled again under another tid.
  */
 static bool entry_delete(struct entry *e, const char *class)
 {
@@ -231,7 +231,7 @@ static void host_set(struct pvmhostinfo *h, int tid, char *name, char *arch, int
 	};
 }
 
-/* Ask this task's manager to be replaced. Return: the tid of the old manager, or an error. */
+/* Take the place of this task's resource manager. Return: the old manager's tid, or an error. */
 static int manager_replace(struct pvmhostinfo *h)
 {
 	struct ask a;

@@ -37,7 +37,7 @@ PVM_API int pvm_putinfo(char *name, int mid, int flags)
 	frame_i32(&f, b->enc);
 	frame_bytes(&f, b->data, b->len);
 	ret = pv_request(&f, NULL);
-	/* PvmExists and PvmDenied are results that a program expects: do not print them */
+	/* PvmExists and PvmDenied are results for the program: do not print them */
 	return ret == PvmSysErr || ret == PvmNoMem ? lpvmerr("pvm_putinfo", ret) : ret;
 }
 

@@ -15,7 +15,7 @@ PVM_API int pvmdebmask;
 PVM_API int pvmrouteopt = PvmAllowDirect;
 PVM_API int pvmshowtaskid = 1;
 
-/* Return the address of an option's value, or NULL if there is no such option. */
+/* Return the address of an option's value; NULL: no such option. */
 static int *opt_value(int what)
 {
 	switch (what) {
@@ -66,7 +66,7 @@ static bool opt_good(int what, int value)
 	}
 }
 
-/* Tell the daemon the sinks of this task's output and trace. */
+/* Send the sinks of this task's output and trace to the daemon. */
 static int opt_tell(int what, int value)
 {
 	static const struct {
@@ -91,7 +91,7 @@ static int opt_tell(int what, int value)
 	return 0;
 }
 
-/* Enter the task in the class of the mail box that pvmreset() spares, or remove it. */
+/* Put an entry of this task into the mail box class that pvmreset() spares, or delete the entry. */
 static int noreset_set(int value)
 {
 	static int entry;
@@ -110,8 +110,8 @@ static int noreset_set(int value)
 }
 
 /*
- * A program may set options before it enrols, and start a daemon of its choice afterwards.
- * A spawned task gets its options from the daemon, so it enrols first.
+ * Enrol if option @what needs it. A program may set options before it enrols, and then start a
+ * daemon of its choice. A spawned task enrols first, because it gets options from the daemon.
  */
 static int opt_ready(int what)
 {
@@ -194,7 +194,7 @@ PVM_API int pvm_freecontext(int ctx)
 
 /* ---- PVM_EXPORT ---- */
 
-/* Find @name in @list, which has colons between names. Return: its place, or NULL. */
+/* Find @name in @list, whose names are separated by colons. Return: its position, or NULL. */
 static char *export_find(char *list, const char *name)
 {
 	size_t n = strlen(name);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Output of children. Their daemon sends each piece as a message: the child's tid, then
- * a length and so many bytes, or one of the events below.
+ * Output of children. The daemon of a child sends each piece as a message: the child's tid, then a
+ * length and the bytes, or one of the events below.
  */
 
 #include "libsci/pvm/lib.h"
@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OUTPUT_TAG	0x7ffffffe	/* of messages for pvm_catchout() */
-#define OUTPUT_CTX	0x7fffd		/* a context that no program gets */
+#define OUTPUT_TAG	0x7ffffffe	/* tag of messages for pvm_catchout() */
+#define OUTPUT_CTX	0x7fffd		/* context of these messages */
 
 enum output_event { OUTPUT_EOF = 0, OUTPUT_SPAWN = -1, OUTPUT_NEW = -2 };
 
-/* A child that writes output, and the part of its last line that has arrived. */
+/* A child that writes output, and the received part of its last line. */
 struct child {
 	struct child *next;
 	int tid;

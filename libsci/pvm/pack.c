@@ -18,9 +18,9 @@
 /*
  * struct kind - a data type
  * @size: bytes of an item
- * @words: an item is so many words in XDR, each one of @word bytes; 0: bytes
- * @word: of the machine's format
- * @xword: of XDR
+ * @words: words of an item in XDR; 0: byte array
+ * @word: bytes of a word in the machine's format
+ * @xword: bytes of a word in XDR
  */
 struct kind {
 	unsigned char size;
@@ -115,7 +115,7 @@ static int word_decode(const struct kind *k, const uint8_t *from, uint8_t *to)
 
 /* ---- arrays ---- */
 
-/* Swap adjacent words of four bytes. The compiler makes vector code of this loop. */
+/* Swap the bytes of adjacent words of four bytes. The compiler vectorizes this loop. */
 static void swap_words(uint8_t *to, const uint8_t *from, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -138,7 +138,7 @@ static void swap_doubles(uint8_t *to, const uint8_t *from, size_t n)
 	}
 }
 
-/* Swap adjacent items, if both formats have the same size. Return: whether they have. */
+/* Swap the bytes of all items. Return: false if the two formats have different sizes. */
 static bool swap_all(const struct kind *k, uint8_t *to, const uint8_t *from, size_t n)
 {
 	if (k->word != k->xword)
@@ -211,7 +211,7 @@ static int pack_in_place(struct buf *b, const void *items, size_t size, size_t n
 
 	if (!n)
 		return 0;
-	/* a message that is packed again after a send has its bytes in @data */
+	/* a send has copied the earlier pieces into @data: pieces cannot be added any more */
 	if (b->len)
 		return PvmMismatch;
 	p = realloc(b->pieces, (size_t)(b->npieces + 1) * sizeof(*p));
@@ -327,7 +327,7 @@ int pv_unpack_str(char *s, long max)
 		ret = n < 0 ? PvmBadMsg : PvmNoMem;
 	else
 		ret = pv_unpack(PVM_BYTE, s, n, 1);
-	/* a string without its zero would run on in the program's memory */
+	/* programs rely on the final zero of a string */
 	if (!ret && (!n || s[n - 1]))
 		ret = PvmBadMsg;
 	if (ret)

@@ -7,15 +7,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Return the bytes of an item of type PVM_INT and so on; 0: there is no such type. */
+/* Return the bytes of an item of @type, such as PVM_INT; 0: no such type. */
 int pv_type_size(int type);
 
-/* Pack into, and unpack from, the current buffers. Return: 0 or a PVM error. */
+/* Pack into the send buffer, or unpack from the receive buffer. Return: 0 or a PVM error. */
 int pv_pack(int type, const void *items, int n, int stride);
 int pv_unpack(int type, void *items, int n, int stride);
 int pv_pack_str(const char *s);
 
-/* Unpack a string of at most @max bytes with its zero; -1: of any length. */
+/* Unpack a string of at most @max bytes including its zero; -1: of any length. */
 int pv_unpack_str(char *s, long max);
 
 #endif

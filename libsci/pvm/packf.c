@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Packing by a format: %[count][.stride][h|l|u]...letter with the letters c, d, f, x, s,
- * and %+ for pvm_initsend(). Count and stride are numbers or '*'. Without either,
- * packing takes a value and not an address. Unpacking always takes an address.
+ * Packing by a format: %[count][.stride][h|l|u]...letter with the letters c, d, f, x, s, and %+ for
+ * pvm_initsend(). Count and stride are numbers or '*'. Without count and stride, packing takes a
+ * value, else an address. Unpacking always takes an address.
  */
 
 #include "libsci/pvm/lib.h"
@@ -15,7 +15,7 @@
 
 #include "libsci/pvm/pack.h"
 
-/* va_list is an array on some machines: a pointer to it needs a struct. */
+/* Some ABIs define va_list as an array: a pointer to it needs a struct. */
 struct args {
 	va_list ap;
 };
@@ -28,7 +28,7 @@ struct spec {
 	int stride;
 };
 
-/* Read a number or '*'. Return: whether the format has one here. */
+/* Read a number or '*'. Return: false: the format has neither at this place. */
 static bool spec_number(const char **fmt, struct args *args, int *value)
 {
 	if (**fmt == '*') {
@@ -120,13 +120,13 @@ static int pack_value(const struct spec *s, struct args *args)
 		break;
 	case PVM_CPLX:
 	case PVM_DCPLX:
-		/* C has no complex arguments: the argument is an address */
+		/* complex arguments are passed by address */
 		return pv_pack(type, va_arg(args->ap, void *), 1, 1);
 	default:
 		v.i = va_arg(args->ap, int);
 		break;
 	}
-	/* the value is gone when the call returns */
+	/* in-place data would outlive @v */
 	if (pv_me.sbuf && pv_me.sbuf->enc == PvmDataInPlace)
 		return PvmNotImpl;
 	return pv_pack(type, &v, 1, 1);
@@ -147,7 +147,7 @@ static int pack_spec(const struct spec *s, struct args *args)
 	return pv_pack(spec_type(s), va_arg(args->ap, void *), s->count, s->stride);
 }
 
-/* The count of a string is the size of its buffer. */
+/* Unpack one item of a format. The count of a string is the size of its buffer. */
 static int unpack_spec(const struct spec *s, struct args *args)
 {
 	if (s->letter == '+' || s->count < 0)
@@ -204,7 +204,7 @@ static int pack_message(int mid, bool whole)
 		return PvmNoBuf;
 	if (b == pv_me.sbuf)
 		return PvmBadParam;
-	/* the bytes of @b may be gone when the message is sent */
+	/* the program may free @b before it sends the in-place data */
 	if (pv_me.sbuf->enc == PvmDataInPlace)
 		return PvmNotImpl;
 	if (b->msg && pv_buf_fetch(b))

@@ -3,11 +3,11 @@
 /*
  * DOC: sending
  *
- * The first message to a task asks its daemon where its endpoint is. The daemon
- * answers when the task has enrolled. A send waits up to PATIENCE_US for that, then
- * it leaves a copy of the message in a queue. The queue is sent when the answer comes,
- * in any later call, and pvm_exit() waits for it. A message to a task that has ended
- * is dropped, as in PVM.
+ * Before the first message to a task, the sender asks the task's daemon for the address of
+ * its endpoint. The daemon answers when the task has enrolled. A send waits up to
+ * PATIENCE_US for the answer, then it queues a copy of the message. Any later call sends the
+ * queue after the answer has arrived, and pvm_exit() waits until the queue is sent. A
+ * message to a task that has ended is dropped, as in PVM.
  */
 
 #include "libsci/pvm/lib.h"
@@ -19,13 +19,13 @@
 #include "libsci/pvm/pack.h"
 
 #define PATIENCE_US	1000000
-#define OPEN_MS		1000	/* time to connect to an endpoint that may have closed */
+#define OPEN_MS		1000	/* ms to connect to an endpoint that may have closed */
 #define BINS		256u
-#define IOV_MAX_OWN	64	/* in-place pieces that are sent without a copy */
+#define IOV_MAX_OWN	64	/* limit of in-place pieces sent without a copy */
 
 enum peer_state { PEER_ASKING, PEER_KNOWN, PEER_DEAD };
 
-/* A message that waits for its task to enrol. */
+/* A queued message: its receiver has not enrolled yet. */
 struct queued {
 	struct list link;
 	struct buf *b;
@@ -34,8 +34,8 @@ struct queued {
 };
 
 struct peer {
-	struct peer *next;		/* in the same bin */
-	struct list unsettled;		/* list of peers that ask, or have a queue */
+	struct peer *next;		/* next peer in the bin */
+	struct list unsettled;		/* in the list of peers with a request or a queue */
 	int tid;
 	enum peer_state state;
 	struct sci_peer *sci;
@@ -44,7 +44,7 @@ struct peer {
 };
 
 static struct peer *bins[BINS];
-static struct peer *last;		/* peer that got the last message */
+static struct peer *last;		/* receiver of the last message */
 static struct list unsettled = { &unsettled, &unsettled };
 static int users;			/* calls that hold pointers to peers */
 
@@ -97,7 +97,7 @@ static void peer_die(struct peer *p)
 		peer_free(p);
 }
 
-/* Handle the end of a connection, which libsci reports. */
+/* Handle the end of connection @sci. */
 void pv_peer_gone(struct sci_peer *sci)
 {
 	struct peer *p = sci_peer_data(sci);
@@ -142,7 +142,7 @@ static struct peer *peer_get(int tid)
 	return p;
 }
 
-/* Connect to @p: the daemon has sent its address. */
+/* Connect to @p, whose address the daemon has sent. */
 static void peer_settle(struct peer *p)
 {
 	struct sci_addr addr;
@@ -174,7 +174,7 @@ static uint64_t match_imm(const struct buf *b)
 	       (uint32_t)b->enc;
 }
 
-/* Start to send @b. @req becomes NULL if the send has completed. */
+/* Start to send @b. *@req: NULL if the send has completed. */
 static int message_start(struct sci_peer *to, const struct buf *b, int tag,
 			 struct sci_req **req)
 {
@@ -306,7 +306,7 @@ static int send_self(struct buf *b, int tag)
 	return 0;
 }
 
-/* Copy in-place data that has gaps or too many pieces to be sent without a copy. */
+/* Gather in-place data that has gaps, or too many pieces to be sent without a copy. */
 static int pieces_check(struct buf *b)
 {
 	bool plain = b->npieces <= IOV_MAX_OWN;
@@ -316,7 +316,7 @@ static int pieces_check(struct buf *b)
 	return plain ? 0 : pv_buf_gather(b);
 }
 
-/* Start to send to one task. *@req: the request to wait for, or NULL. */
+/* Start to send @b to one task. *@req: the request to wait for, or NULL. */
 static int send_start(struct buf *b, int tid, int tag, int64_t *deadline,
 		      struct sci_req **req)
 {
@@ -414,8 +414,8 @@ static int tid_compare(const void *a, const void *b)
 }
 
 /*
- * Send to several tasks. A task gets one message, however often @tids has it. The caller gets
- * no message.
+ * Send to several tasks. A task that is in @tids several times gets one message. The calling task
+ * gets no message.
  */
 PVM_API int pvm_mcast(int *tids, int count, int tag)
 {

@@ -24,7 +24,7 @@ static bool seek_done(void *arg)
 	return s->found || s->error;
 }
 
-/* Wait for a message from @tid with @tag. It stays in the inbox. Return: 1, 0 or an error. */
+/* Wait for a message from @tid with @tag, which stays in the inbox. Return: 1, 0 or an error. */
 static int seek_message(struct seek *s, int tid, int tag, int64_t deadline)
 {
 	int ret = pv_task_ready();
@@ -32,7 +32,7 @@ static int seek_message(struct seek *s, int tid, int tag, int64_t deadline)
 	*s = (struct seek){ .tid = tid, .tag = tag };
 	if (ret < 0)
 		return ret;
-	/* daemons and their messages have numbers below -1 */
+	/* tids and tags of daemons are below -1 */
 	if ((tid < -1 || tag < -1) && !pv_opts.resv)
 		return PvmBadParam;
 	ret = pv_wait_for(seek_done, s, deadline);
@@ -41,7 +41,7 @@ static int seek_message(struct seek *s, int tid, int tag, int64_t deadline)
 	return s->found ? 1 : ret == PvmNoData ? 0 : ret;
 }
 
-/* Receive a message, and make it the receive buffer. */
+/* Receive a message into the receive buffer. */
 static int message_receive(const char *call, int tid, int tag, int64_t deadline)
 {
 	struct seek s;
@@ -91,7 +91,7 @@ PVM_API int pvm_probe(int tid, int tag)
 	return pv_report("pvm_probe", ret);
 }
 
-/* Copy the bytes of @b to @to. Bytes that are still with the sender arrive at @to directly. */
+/* Copy the bytes of @b to @to. Receive bytes that the sender still has directly into @to. */
 static int buf_deliver(struct buf *b, void *to, size_t size)
 {
 	struct iovec iov = { to, size < b->len ? size : b->len };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Requests to the daemon, and the frames that the daemon sends by itself. */
+/* Requests to the daemon, and unsolicited frames of the daemon. */
 
 #include "libsci/pvm/lib.h"
 
@@ -32,7 +32,7 @@ static int send_all(const void *data, size_t len)
 	return 0;
 }
 
-/* Send @f and free it; its number is @seq. */
+/* Send @f with sequence number @seq, and free it. */
 static int frame_post(struct frame *f, uint32_t seq)
 {
 	struct frame_head *head = frame_head(f);
@@ -135,12 +135,12 @@ static void message_came(const struct frame_head *head, struct body *b)
 		.len = (int)len, .ctx = ctx, .tag = tag, .wid = wid, .enc = enc,
 		.src = (int)head->src, .dst = pvmmytid,
 	};
-	/* tasks cannot send output in the name of another task */
+	/* only daemons' messages count as output: a task cannot forge another task's output */
 	if (!pv_output_take(m))
 		pv_inbox_add(m);
 }
 
-/* Serve the complete frames among the bytes read. Return: how many; -1: a bad frame. */
+/* Handle the complete frames in pv_me.in. Return: the number of frames; -1: a bad frame. */
 static int frames_take(void)
 {
 	struct frame_head head;

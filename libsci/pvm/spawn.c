@@ -15,7 +15,7 @@ int pvm_gettmask(int who, char *mask);
 
 #define SPAWN_MAX	(1 << 18)
 
-/* Append the variables that tell a task how to trace its calls. */
+/* Append the environment variables of tracing for a spawned task. */
 static void frame_trace_options(struct frame *f)
 {
 	char value[40];
@@ -31,7 +31,7 @@ static void frame_trace_options(struct frame *f)
 	frame_str(f, value);
 }
 
-/* Append PVM_EXPORT, the variables that it names, and the options of a trace. */
+/* Append PVM_EXPORT, the variables in PVM_EXPORT, and the variables of tracing. */
 static void frame_environment(struct frame *f)
 {
 	const char *list = getenv("PVM_EXPORT");
@@ -70,7 +70,7 @@ static void frame_environment(struct frame *f)
 	free(copy);
 }
 
-/* Make the request to one host to start @n tasks. */
+/* Compose a request to one host to start @n tasks. */
 static void spawn_frame(struct frame *f, int host, const char *file, char **argv,
 			int flag, const char *dir, int n)
 {
@@ -111,7 +111,8 @@ static char *where_split(const char *where, const char **dir)
 }
 
 /*
- * Ask the daemon which hosts start how many of @n tasks. @hosts and @counts have room for @n.
+ * Ask the daemon on which hosts to start @n tasks. @hosts and @counts (tasks of each host) have
+ * room for @n elements.
  * Return: the number of hosts, or a PVM error.
  */
 static int hosts_pick(int flag, const char *where, int n, int *hosts, int *counts)
@@ -142,7 +143,7 @@ static int hosts_pick(int flag, const char *where, int n, int *hosts, int *count
 	return ret < 0 ? ret : m;
 }
 
-/* Tell all tasks of one spawn of each other. */
+/* Send the tids of all tasks of one spawn to these tasks. */
 static void siblings_tell(const int *tids, int n)
 {
 	for (int i = 0; i < n; i++) {
@@ -159,7 +160,7 @@ static void siblings_tell(const int *tids, int n)
 	}
 }
 
-/* Put the tids of one host's answer at the front of @tids, and its errors at the back. */
+/* Append the tids in one host's answer to the front of @tids, and its errors to the back. */
 static void tids_take(struct answer *a, int ret, int count, int *tids, int *good,
 		      int *bad)
 {
@@ -229,8 +230,8 @@ static void ask_environment(void)
 }
 
 /*
- * Ask the resource manager to spawn. *@asked: whether it has answered.
- * Return: the number of tasks that run, or a PVM error.
+ * Ask the resource manager to spawn. *@asked: false if the task must ask the daemons instead.
+ * Return: the number of started tasks, or a PVM error.
  */
 static int spawn_ask(const char *file, char **argv, int flag, const char *where, int n,
 		     int *tids, bool *asked)
@@ -295,7 +296,7 @@ PVM_API int pvm_spawn(char *file, char **argv, int flag, char *where, int count,
 	if (!asked)
 		ret = spawn_tasks(file, argv, flag, where, count, tids);
 	if (ret == PvmNoHost) {
-		/* no host fits: each task gets the error */
+		/* no host fits: return the error for each task */
 		for (int i = 0; i < count; i++)
 			tids[i] = PvmNoHost;
 		ret = 0;

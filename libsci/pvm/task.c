@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The calls that join the virtual machine and leave it. */
+/* Join and leave the virtual machine. */
 
 #include "libsci/pvm/lib.h"
 #include "libsci/pvm/trace.h"
@@ -51,9 +51,9 @@ static bool program_is_executable(const char *path)
 }
 
 /*
- * Find the program of the daemon: SCI_PVMD names it, or it is beside this library, or in
- * the bin folder of the same prefix. The library is in lib/sci-pvm or
- * lib/ARCHITECTURE/sci-pvm. Return: a static buffer, or "pvmd3" for a search in PATH.
+ * Find the daemon's program: SCI_PVMD, or a file beside this library, or in the bin directory of
+ * the same prefix. The library is in lib/sci-pvm or lib/ARCHITECTURE/sci-pvm. Return: a static
+ * buffer, or "pvmd3" for a search in PATH.
  */
 static const char *daemon_path(void)
 {
@@ -85,7 +85,7 @@ PVM_API char *pvmgetpvmd(void)
 	return (char *)daemon_path();
 }
 
-/* Start the daemon as a child of the child, so that the program does not have to reap it. */
+/* Start the daemon as a grandchild, so that the program does not have to reap it. */
 static void daemon_exec(char **argv, int report_fd)
 {
 	char fd[16];
@@ -97,7 +97,7 @@ static void daemon_exec(char **argv, int report_fd)
 	null = open("/dev/null", O_RDWR);
 	dup2(null, 0);
 	dup2(null, 1);
-	/* close the program's standard error: a pipe would stay open as long as the daemon runs */
+	/* close the program's stderr: the daemon would keep a pipe open */
 	dup2(null, 2);
 	fcntl(report_fd, F_SETFD, 0);
 	snprintf(fd, sizeof(fd), "%d", report_fd);
@@ -107,8 +107,8 @@ static void daemon_exec(char **argv, int report_fd)
 }
 
 /*
- * Start a daemon and wait until it listens. Return: 0, PvmDupHost: there is one
- * already, or PvmCantStart.
+ * Start a daemon and wait until it listens. Return: 0; PvmDupHost: a daemon is already running;
+ * PvmCantStart.
  */
 static int daemon_start(int argc, char **argv)
 {
@@ -145,7 +145,7 @@ PVM_API int pvm_start_pvmd(int argc, char **argv, int block)
 {
 	int fd = daemon_connect(), ret;
 
-	(void)block;	/* the daemon listens when this returns, in both cases */
+	(void)block;	/* both values wait until the daemon listens */
 	if (argc < 0 || (argc && !argv))
 		return lpvmerr("pvm_start_pvmd", PvmBadParam);
 	if (fd >= 0) {
@@ -169,7 +169,7 @@ static int endpoint_open(void)
 		fprintf(stderr, "libpvm: cannot open an endpoint: %s\n", strerror(-ret));
 		return PvmSysErr;
 	}
-	/* PVM keeps all unexpected messages */
+	/* as in PVM, unexpected messages have no limit */
 	sci_ep_set(ep, SCI_PARAM_UNEXPECTED_MAX, UINT64_MAX);
 	pv_me.ep = ep;
 	return 0;
@@ -197,7 +197,7 @@ static void enrol_read(struct body *b)
 	for (int i = 0; i < OPTS; i++) {
 		int value = body_i32(b);
 
-		/* 0: the parent has set no value, and the value of this task stays */
+		/* 0: the parent has not set this option: keep this task's value */
 		if (value)
 			pv_opts.self[i] = value;
 	}
@@ -215,7 +215,7 @@ int pv_task_enrol(void)
 	struct answer a;
 	int ret = 0;
 
-	/* the child of a fork() cannot use the endpoint */
+	/* a child of fork() cannot use its parent's endpoint */
 	if (pv_me.pid && pv_me.pid != getpid())
 		return PvmSysErr;
 	pv_me.sock = daemon_connect();
@@ -258,7 +258,7 @@ void pv_task_leave(void)
 	pv_me.nsiblings = 0;
 	pv_me.manager = 0;
 	pvmmytid = -1;
-	/* if this process enrols again, it is a new task */
+	/* a process that enrols again is a new task */
 	unsetenv("PVMEPID");
 	pv_trace_state = TRACE_UNKNOWN;
 }

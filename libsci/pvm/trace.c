@@ -3,10 +3,9 @@
 /*
  * DOC: traces
  *
- * A task records its calls if PvmSelfTraceTid names a task, the sink, and its mask has the
- * call. Records go to the sink as messages in the form that PVM 3.4 gives them. They
- * travel through the daemons. So they follow the record with which the daemon says that
- * the task has begun, and the record of its end follows them.
+ * A task records a call if PvmSelfTraceTid names a task, the sink, and the trace mask has the
+ * call. Records are messages to the sink in the format of PVM 3.4. They travel through the
+ * daemons, so that they arrive between the daemons' records of the task's start and end.
  *
  * The tables have the sizes that PVM's programs were compiled with.
  */
@@ -21,7 +20,7 @@
 #include "libsci/pvm/pack.h"
 #include "libsci/pvm/trace.h"
 
-#define MASK_SIZE	36	/* bytes of a mask with its zero */
+#define MASK_SIZE	36	/* bytes of a mask, with its zero */
 
 struct event {
 	char *name;
@@ -38,7 +37,7 @@ struct data_id {
 
 #define E(name)	{ (char *)name, 0, { 0, 0 }, { 0, 0 }, 0 }
 
-/* The names of events, by their numbers. The console reads this table. */
+/* The names of events, indexed by enum trace_kind. PVM's console reads this table. */
 PVM_API struct event pvmtevinfo[] = {
 	E("addhosts"), E("barrier"), E("bcast"), E("bufinfo"), E("config"), E("delete"),
 	E("delhosts"), E("exit"), E("freebuf"), E("getfds"), E("getinst"), E("getopt"),
@@ -65,17 +64,17 @@ PVM_API struct event pvmtevinfo[] = {
 #undef E
 #define D(id)	{ (char *)id, (char *)id }
 
-/* The names of fields in records. */
+/* The names of fields in records, indexed by their numbers. */
 PVM_API struct data_id pvmtevdidlist[] = {
 #include "libsci/pvm/dids.h"
 };
 
-/* Variables of PVM's library that programs may refer to. They are not used. */
+/* Unused variables of PVM's library, which programs may refer to. */
 PVM_API int pvmctrc[17];
 PVM_API int pvmtrc[17];
 PVM_API void *pvmtrccodef;
 
-/* Marks in messages, and types of fields, as pvmtev.h of PVM has them. */
+/* Marks in messages and types of fields, from PVM's pvmtev.h. */
 enum { MARK_BUFFER = -1, MARK_BUFFER_END = -2, MARK_DESC = -5, MARK_DESC_END = -6,
 	MARK_RECORD = -7, MARK_RECORD_END = -8 };
 enum { TYPE_INT = 6, TYPE_LONG = 8, TYPE_STRING = 12, TYPE_ARRAY = 0x80 };
@@ -86,11 +85,11 @@ enum { TYPE_INT = 6, TYPE_LONG = 8, TYPE_STRING = 12, TYPE_ARRAY = 0x80 };
 
 enum trace_state pv_trace_state;
 static char masks[2][MASK_SIZE];
-static struct buf *record;		/* not sent yet */
-static struct buf *program_sbuf;	/* while @record is packed */
-static int group_calls;			/* of libgpvm3, under way */
+static struct buf *record;		/* the record that is not sent yet */
+static struct buf *program_sbuf;	/* the program's send buffer, while @record is packed */
+static int group_calls;			/* nested calls of libgpvm3 */
 
-/* ---- what is traced ---- */
+/* ---- options ---- */
 
 static void mask_set(int who, const char *mask)
 {
@@ -141,7 +140,7 @@ bool pv_traced_now(enum trace_kind kind)
 
 /* ---- records ---- */
 
-/* Make the record the send buffer, in place of the program's message. */
+/* Make the record the send buffer, and save the program's send buffer. */
 static bool record_begin(void)
 {
 	bool fresh = !record;
@@ -191,7 +190,7 @@ static int did_find(const char *word, size_t len)
 	return 0;
 }
 
-/* Pack the name and the type of a field. Only descriptors have them. */
+/* Pack the number and the type of a field, unless the record's kind is @described. */
 static void field_describe(bool described, int did, int type)
 {
 	if (described)
@@ -212,7 +211,7 @@ static void field_pack(bool described, int did, char kind, va_list *ap)
 	case 'l':
 		field_describe(described, did, TYPE_LONG);
 		l = va_arg(*ap, long);
-		/* addresses have more bytes than a long of XDR */
+		/* truncate: an XDR long has 4 bytes, but an address may have 8 */
 		n = (int)l;
 		pv_pack_int(n);
 		break;
@@ -264,7 +263,7 @@ static void fields_add(bool described, const char *fields, ...)
 	va_end(ap);
 }
 
-/* Pack the mark, the number, the name and the fields that all events have. */
+/* Pack the mark, the event number, the name, and the fields that all events have. */
 static void head_pack(bool described, int id, const struct event *e)
 {
 	struct timeval now;
@@ -277,7 +276,7 @@ static void head_pack(bool described, int id, const struct event *e)
 	fields_add(described, "TS TU TID", (int)now.tv_sec, (int)now.tv_usec, pvmmytid);
 }
 
-/* With PvmTraceTime or PvmTraceCount, add to the sums. Return: false with PvmTraceFull. */
+/* Add an event to the sums of PvmTraceTime or PvmTraceCount. Return: false with PvmTraceFull. */
 static bool event_sum(struct event *e, int when)
 {
 	struct timeval now, spent;
@@ -300,7 +299,7 @@ static void event_record(enum trace_kind kind, int when, const char *fields, va_
 	struct event *e = &pvmtevinfo[kind];
 	bool described = e->described & when;
 
-	/* the call itself may have left the machine, or ended the trace */
+	/* the traced call may have left the machine or ended the trace */
 	if (pv_me.sock < 0 || pv_trace_state != TRACE_ON || event_sum(e, when) || !record_begin())
 		return;
 	e->described |= when;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Traces: events that a task sends to a task that collects them. See pvmtev.h of PVM. */
+/* Traces: events that a task sends to a collecting task. See PVM's pvmtev.h. */
 #ifndef LIBSCI_PVM_TRACE_H
 #define LIBSCI_PVM_TRACE_H
 
 #include <stdbool.h>
 
-/* Numbers of events: places in masks and in pvmtevinfo. */
+/* Numbers of events: bits in masks, and indices of pvmtevinfo. */
 enum trace_kind {
 	TEV_ADDHOSTS, TEV_BARRIER, TEV_BCAST, TEV_BUFINFO, TEV_CONFIG, TEV_DELETE,
 	TEV_DELHOSTS, TEV_EXIT, TEV_FREEBUF, TEV_GETFDS, TEV_GETINST, TEV_GETOPT,
@@ -35,7 +35,7 @@ enum trace_kind {
 enum trace_state { TRACE_UNKNOWN, TRACE_OFF, TRACE_ON };
 extern enum trace_state pv_trace_state;
 
-/* Return whether events of @kind are recorded, if any events are. A task that was spawned enrols. */
+/* Return whether this task records events of @kind. A spawned task first enrols. */
 bool pv_traced_now(enum trace_kind kind);
 
 static inline bool pv_traced(enum trace_kind kind)
@@ -44,29 +44,29 @@ static inline bool pv_traced(enum trace_kind kind)
 }
 
 /*
- * Record an event. @fields: words, each the name of a field in pvmtevdidlist. Its value is
- * an argument: an int, /l: a long, /s: a string, /v: an int n and n ints, /S: an int n and
- * n strings.
+ * Record an event. @fields: words, each the name of a field in pvmtevdidlist. The field's value is
+ * an argument: an int; with /l a long, /s a string, /v an int n and n ints, /S an int n and n
+ * strings.
  */
 void pv_trace_entry(enum trace_kind kind, const char *fields, ...);
 void pv_trace_exit(enum trace_kind kind, const char *fields, ...);
 
 /*
- * Begin and end a call of libgpvm3: record its event if it is traced. The calls of libpvm3
- * that it makes leave no events.
+ * Begin and end a call of libgpvm3: record its event if the event is traced. The calls of libpvm3
+ * inside it record no events.
  */
 void pvmgroup_entry(enum trace_kind kind, const char *fields, ...);
 void pvmgroup_exit(enum trace_kind kind, const char *fields, ...);
 
-/* Send the records. */
+/* Send the records to the sink. */
 void pv_trace_flush(void);
 
-/* Read the sink, the mask and the other options again: one of them has changed. */
+/* Update the state of tracing after a change of the sink, the mask or another option. */
 void pv_trace_changed(void);
 
 /*
- * This task has enrolled: take the options that its parent has set for it, or those of the
- * tracer, which @b has.
+ * Set the options of tracing after this task has enrolled, to those of its parent, or to those of
+ * the tracer in @b.
  */
 struct body;
 void pv_trace_begin(struct body *b);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Calls of PVM's names: each records its arguments and its results, if it is traced. */
+/* The traced calls: each records its arguments and results, if it is traced. */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "libsci/pvm/lib.h"
 #include "libsci/pvm/trace.h"
 
-/* Define call @name. In the fields of its end, "ret" is its result. */
+/* Define pvm_@name. In the fields of @end, "ret" is the result. */
 #define CALL(kind, name, params, args, entry, end)		\
 	extern __typeof__(pvm_##name) plain_##name;		\
 	PVM_API int pvm_##name params				\
@@ -29,7 +29,7 @@
 #define NO_FIELDS	("")
 #define RECEIVED(mid)	mid, received_bytes(mid), received_tag(mid), pvmmyctx, received_src(mid)
 
-/* Return the length, the tag or the source of a received message; -1: no message. */
+/* Return the length, the tag or the source of message @mid; -1: no such message. */
 static int received_bytes(int mid)
 {
 	struct buf *b = mid > 0 ? pv_buf_find(mid) : NULL;
@@ -56,7 +56,7 @@ static int sbuf_bytes(void)
 	return pv_me.sbuf ? (int)pv_buf_bytes(pv_me.sbuf) : -1;
 }
 
-/* Return the number that a call has written to @v; -1: it has failed, or @v is NULL. */
+/* Return *@v, which a call has set; -1: the call has failed, or @v is NULL. */
 static int trace_get_value(const int *v, int ret)
 {
 	return v && ret >= 0 ? *v : -1;
@@ -291,7 +291,7 @@ PVM_API int (*pvm_recvf(int (*compare)(int, int, int)))(int, int, int)
 	return old;
 }
 
-/* The machine ends, so nothing is recorded at the end of this call. */
+/* pvm_halt() ends the machine, so record only its entry. */
 extern __typeof__(pvm_halt) plain_halt;
 
 PVM_API int pvm_halt(void)
@@ -302,7 +302,7 @@ PVM_API int pvm_halt(void)
 	return plain_halt();
 }
 
-/* The beginning of this call is the last event of a task. */
+/* The entry of pvm_exit() is the last event of a task. */
 extern __typeof__(pvm_exit) plain_exit;
 
 PVM_API int pvm_exit(void)

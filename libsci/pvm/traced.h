@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * Calls that can be traced. Their code has the names below. trace_calls.c has the calls of
- * PVM's names, which record an event and call that code. So calls that the library itself
- * makes are not recorded.
+ * Calls that can be traced. Each is defined as plain_NAME. trace_calls.c defines pvm_NAME, which
+ * records an event and calls plain_NAME. Calls inside the library use plain_NAME, so that they are
+ * not recorded.
  */
 #ifndef LIBSCI_PVM_TRACED_H
 #define LIBSCI_PVM_TRACED_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Small calls that PVM's own programs use. */
+/* Auxiliary calls that PVM's own programs use. */
 
 #include "libsci/pvm/lib.h"
 
@@ -37,13 +37,13 @@ PVM_API int pvmputenv(char *s)
 	return putenv(s);
 }
 
-/* Parse a number in C's notations. Return: 0 if there is no number. */
+/* Parse a number in C syntax. Return: 0 if @s is NULL or has no number. */
 PVM_API int pvmstrtoi(char *s)
 {
 	return s ? (int)strtoul(s, NULL, 0) : 0;
 }
 
-/* Return the name of a tag that PVM's own programs send, or its number as a string. */
+/* Return the name of a tag of PVM's own programs; other tags: the number as a string. */
 PVM_API char *pvmnametag(int tag, int *known)
 {
 	static const char *const names[] = {
@@ -87,7 +87,7 @@ PVM_API int pvmsettaskname(char *name)
 	return name ? PvmOk : PvmBadParam;
 }
 
-/* PVM's allocator, which no header declares. @what: a name for its reports; not used */
+/* PVM's allocator, which no header declares. @what: a name for reports; not used. */
 PVM_API void *pvm_alloc(unsigned int size, char *what);
 PVM_API void *pvm_realloc(void *p, unsigned int size, char *what);
 PVM_API void pvm_free(void *p);
@@ -109,7 +109,7 @@ PVM_API void pvm_free(void *p)
 	free(p);
 }
 
-/* The console calls this to show PVM's allocator. This library has no allocator of its own. */
+/* Do nothing: PVM's console calls i_dump() to show PVM's allocator, which this library lacks. */
 PVM_API void i_dump(int values);
 
 PVM_API void i_dump(int values)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Waits for messages of tasks and for the daemon at the same time. */
+/* Wait for messages of tasks and for frames of the daemon at the same time. */
 
 #include "libsci/pvm/lib.h"
 
@@ -17,10 +17,10 @@
 #define ROUNDS		64u	/* polls between two readings of the clock */
 #define KEEN_US		4	/* microseconds of polling before a wait yields the CPU */
 #define LOOKS		1024u	/* polls between two reads of the daemon's socket */
-#define TAKEN_US	2	/* microseconds of a yield in which another process ran */
-#define CROWDED		16u	/* yields in vain until the CPU counts as free */
+#define TAKEN_US	2	/* us of a yield that has run another process */
+#define CROWDED		16u	/* yields without a switch until the CPU counts as free */
 #define YIELDS		8u	/* yields of a wait on a crowded CPU before it sleeps */
-#define SLEEPS		16u	/* waits without a yield after such a sleep */
+#define SLEEPS		16u	/* waits that sleep at once after YIELDS yields */
 
 int64_t pv_now_us(void)
 {
@@ -81,7 +81,7 @@ static struct buf *spare_fit(struct buf *b, size_t len)
 	return small;
 }
 
-/* Take in a complete message. Return: 1; 0: no message; -EBUSY: use take_any(). */
+/* Receive a complete message. Return: 1; 0: no message; -EBUSY: the caller must use take_any(). */
 static int take_quick(void)
 {
 	struct buf *b = spare_get();
@@ -102,7 +102,7 @@ static int take_quick(void)
 	return 1;
 }
 
-/* Take in the oldest message in any state. Return: 1 or 0. */
+/* Receive the oldest message in any state. Return: 1; 0: no message. */
 static int take_any(void)
 {
 	struct sci_status st;
@@ -146,7 +146,7 @@ int pv_take_in(void)
 
 /* ---- sleeping ---- */
 
-/* Return the time that poll() may wait, in milliseconds. */
+/* Return the timeout of poll() until @deadline, in milliseconds. */
 static int poll_ms(int64_t deadline)
 {
 	int64_t left;
@@ -158,8 +158,8 @@ static int poll_ms(int64_t deadline)
 }
 
 /*
- * Sleep until a message of a task or of the daemon arrives. Progress may complete what the
- * caller waits for, so call @done before sleeping.
+ * Sleep until a message of a task or of the daemon arrives. First call @done: progress may have
+ * made the condition true.
  */
 static int wait_sleep(bool (*done)(void *arg), void *arg, int64_t deadline)
 {
@@ -176,12 +176,12 @@ static int wait_sleep(bool (*done)(void *arg), void *arg, int64_t deadline)
 }
 
 /*
- * A wait polls, yields the CPU once, then sleeps. It reads the time every ROUNDS polls. If
- * another process has run during the yield, the CPU is crowded: polling keeps the CPU from
- * the process that the wait is for. Then a wait yields after each poll, and sleeps after
- * YIELDS of them. A yield takes one switch to the other process, a sleep also takes the
- * system calls of both sides. Among many tasks that wait, yields are in vain: the next SLEEPS
- * waits sleep at once.
+ * The state of a wait. A wait polls, yields the CPU once, then sleeps. It reads the time every
+ * ROUNDS polls. If another process ran during the yield, the CPU is crowded: polling keeps the CPU
+ * from the awaited process. On a crowded CPU a wait yields after each poll, and sleeps after YIELDS
+ * yields. A yield takes one switch to the other process; a sleep also takes system calls on both
+ * sides. Among many waiting tasks, yields do not reach the awaited process: the next SLEEPS waits
+ * sleep at once.
  */
 struct spin {
 	unsigned int rounds;
@@ -200,7 +200,7 @@ static void spin_yield(int64_t now)
 		crowded--;
 }
 
-/* Return: whether it is time to sleep. */
+/* Poll once. Return: true: sleep now. */
 static bool spin_once(struct spin *s)
 {
 	int64_t now;
@@ -249,7 +249,7 @@ static int wait_until(bool (*done)(void *arg), void *arg, int64_t deadline)
 		if (done(arg))
 			return 0;
 		if (!deadline || (deadline > 0 && pv_now_us() >= deadline)) {
-			/* the last look, which includes the sources that take a system call */
+			/* poll once more, now with the sources that need a system call */
 			while (take_any())
 				;
 			if (pv_request_read() < 0)
@@ -258,12 +258,15 @@ static int wait_until(bool (*done)(void *arg), void *arg, int64_t deadline)
 				pv_peers_push();
 			return done(arg) ? 0 : PvmNoData;
 		}
-		/* fetch long messages: their senders wait, and this task may wait for a sender */
+		/*
+		 * receive long messages: their senders wait, and the awaited task may be one of
+		 * them
+		 */
 		if (!list_empty(&pv_me.late)) {
 			pv_bufs_fetch();
 			continue;
 		}
-		/* read the daemon's socket even if messages of tasks never end */
+		/* read the daemon's socket even if messages of tasks arrive all the time */
 		if (!(++looks % LOOKS) && pv_request_read() < 0)
 			return PvmSysErr;
 		if (n || !spin_once(&s))
@@ -278,10 +281,10 @@ static int wait_until(bool (*done)(void *arg), void *arg, int64_t deadline)
 /* ---- the descriptor for the program's own loop ---- */
 
 /*
- * The program waits for one descriptor, which stands for the endpoint and the daemon's socket.
- * The endpoint's descriptor becomes readable if it has been armed. If it cannot be armed,
- * because a message has arrived, the descriptor must be readable at once: it then waits for
- * the daemon's socket to be writable, which it is.
+ * Arm pv_me.watch, the one descriptor for the endpoint and the daemon's socket. An armed endpoint's
+ * descriptor becomes readable. If the endpoint cannot be armed because a message has arrived,
+ * @watch must be readable at once: it then also watches whether the daemon's socket is writable,
+ * which is always true.
  */
 static void watch_arm(void)
 {

@@ -4,14 +4,14 @@
  * DOC: pvmd3
  *
  * One daemon runs on each host of a virtual machine. It starts tasks, keeps the list of
- * the tasks of its host, and tells the other daemons when a task has ended. The first
+ * the tasks of its host, and reports the end of tasks to the other daemons. The first
  * daemon, the master, keeps the mail box and the groups, and adds hosts. Messages between
- * tasks do not pass through it.
+ * tasks do not pass through daemons.
  *
- * A single thread waits in epoll for: its tasks' sockets, pipes with their output,
- * children that have ended, and the endpoint through which daemons talk. The end of a
- * task's socket is the end of the task. The end of a daemon's connection is the end of
- * that host.
+ * A single thread waits in epoll for the sockets of tasks, pipes with the output of tasks,
+ * children that have ended, and the endpoint that receives the frames of other daemons. The
+ * end of a task's socket is the end of the task. The end of a daemon's connection is the end
+ * of its host.
  */
 #ifndef LIBSCI_PVM_DAEMON_H
 #define LIBSCI_PVM_DAEMON_H
@@ -31,9 +31,9 @@
 #define ARCH_NAME	"LINUX64"
 #define DATA_SIGNATURE	0x408c41
 #define HOST_SPEED	1000
-#define TRACE_MASK_SIZE	36	/* with its zero */
-#define TASK_FORKED	2	/* ti_flag, with PVM's numbers: a child of the daemon */
-#define TASK_CONNECTED	4	/* it has enrolled */
+#define TRACE_MASK_SIZE	36	/* bytes of a mask, with its zero */
+#define TASK_FORKED	2	/* ti_flag, as in PVM: a child of the daemon */
+#define TASK_CONNECTED	4	/* ti_flag, as in PVM: the task has enrolled */
 
 /* A descriptor that epoll watches. */
 struct watch {
@@ -54,37 +54,37 @@ struct add;
 /*
  * DOC: how a host joins
  *
- * A daemon takes no frames of strangers, and the frames of two senders have no order. So the
- * master makes a new host known in three steps. It waits for the answers to each table.
+ * A daemon accepts no frames of unknown hosts, and frames of two senders have no order. So the
+ * master announces a new host in three steps, and waits for the answers to each table.
  *
- * 1. The other hosts get a table with the new host as HOST_SHOWN. They take frames of the new
- *    host, and send it none.
- * 2. The new host gets the table, and may send frames to all.
- * 3. The other hosts get a table with the new host as HOST_JOINED. The request that has added
- *    the host is answered when all have that table.
+ * 1. The other hosts get a table with the new host as HOST_SHOWN. They accept frames of the new
+ * host, but send no frames to it.
+ * 2. The new host gets the table, and may send frames to all hosts.
+ * 3. The other hosts get a table with the new host as HOST_JOINED. The request that has added the
+ * host is answered when all hosts have that table.
  *
  * The first frame of a HOST_SHOWN host proves that the host has its table.
  */
 enum host_state {
-	HOST_STARTING,			/* its daemon has not sent OP_HELLO */
-	HOST_SHOWN,			/* ... has, and does not have the table */
-	HOST_JOINING,			/* the master has sent it the table; no answer yet */
+	HOST_STARTING,			/* the host's daemon has not sent OP_HELLO */
+	HOST_SHOWN,			/* OP_HELLO has arrived; the host has no table */
+	HOST_JOINING,			/* the master has sent the table; no answer yet */
 	HOST_JOINED
 };
 
 /*
  * struct host - a host of the machine
- * @addr: the endpoint of its daemon
- * @sci: connection to its daemon; NULL: not connected yet
+ * @addr: the endpoint of the host's daemon
+ * @sci: connection to the host's daemon; NULL: not connected yet
  * @out: frames that had no room, oldest first
  * @state: see DOC: how a host joins
- * @version: of the table of hosts that it has; the master keeps it
- * @awaited: version that the other hosts must have before the host gets on
+ * @version: version of the table of hosts that the host has; the master keeps it
+ * @awaited: version that hosts must have before this host's next step
  * @deadline: clock_ms() at which a host that has not joined has failed
  * @pid: the daemon or its remote shell; 0: no child of this daemon
- * @secret: proves that its daemon is the right one; "": not known yet
- * @hosted: the hoster starts it, on request @wid
- * @add: the request that waits for it, and @slot its place there
+ * @secret: proves the identity of the host's daemon; "": not known yet
+ * @hosted: the hoster starts the host, on request @wid
+ * @add: the request that adds the host; @slot: index of the host's result in the request
  */
 struct host {
 	int index;
@@ -119,18 +119,18 @@ static inline bool host_up(const struct host *h)
 }
 
 bool peer_known(struct sci_peer *peer);
-/* Note that the host at the other end of @peer has sent a frame. */
+/* Record that the host at the other end of @peer has sent a frame: a HOST_SHOWN host has joined. */
 void host_heard(struct sci_peer *peer);
-/* Serve the frames that have arrived, send waiting frames, and detect hosts that have ended. */
+/* Handle received frames, send queued frames, and detect hosts that have ended. */
 void hosts_progress(void);
-/* Give up hosts that have not joined in time. Return: ms to the next deadline; -1: none. */
+/* Remove hosts that have not joined in time. Return: ms to the next deadline; -1: none. */
 int hosts_expire(void);
 void hosts_add(const struct frame_head *head, struct body *b);
 /* Add hosts for the resource manager: @b is an SM_ADD, and the answer is an SM_ADDACK. */
 void hosts_add_managed(const struct frame_head *head, int ctx, int wid, struct body *b);
-/* Handle the failure of a host that was starting; @h is freed. */
+/* Set the result of @h, a host that was starting, to @error, and free @h. */
 void host_failed(struct host *h, int error);
-/* Handle the proof of identity of @h's daemon, which is at the other end of @from. */
+/* Accept @h as HOST_SHOWN: its daemon, at the other end of @from, has proved its identity. */
 void host_joined(struct host *h, const char *arch, struct sci_peer *from);
 /* Return the time that a host has to join, in milliseconds: SCI_PVM_START_MS. */
 int start_ms(void);
@@ -139,37 +139,37 @@ void host_hello(const struct frame_head *head, struct body *b, struct sci_peer *
 void hosts_table(struct body *b);
 /* Serve OP_HOSTS_KNOWN of host @index. */
 void hosts_known(int index, struct body *b);
-/* Serve OP_LOST: another host has lost this one, which therefore leaves the machine. */
+/* Serve OP_LOST on the master: a host has lost the connection to another host, which must leave. */
 void host_lost(struct body *b);
-/* Handle the end of process @pid. Return: whether it was a daemon or a remote shell. */
+/* Handle the end of process @pid. Return: false: @pid is not a daemon or a remote shell. */
 bool host_starter_ended(pid_t pid);
 /*
- * Let the other hosts end. Hosts that are starting have failed. @hard: kill the processes that
- * start them. Each leads a process group of its own.
+ * Ask the other hosts to end, and fail the hosts that are starting. @hard: kill the processes that
+ * start hosts. Each of these processes leads a process group.
  */
 void hosts_halt(bool hard);
 bool hosts_left(void);
 
 /* ---- link.c ---- */
 
-/* Let other daemons send frames to this one. Return: 0 or -errno. */
+/* Begin to receive frames of other daemons. Return: 0 or -errno. */
 int arrivals_init(void);
-/* Send a frame to the daemon of host @index; the bytes are copied. */
+/* Send a frame to the daemon of host @index. The bytes are copied. */
 void host_send(int index, const struct frame_head *head, const void *body);
-/* Send @f from this daemon to that of host @index; @f is freed. */
+/* Send @f from this daemon to the daemon of host @index, and free @f. */
 void host_tell(int index, struct frame *f);
-/* Send a frame to the daemons of all other hosts; @f is freed. */
+/* Send @f to the daemons of all other hosts, and free @f. */
 void hosts_broadcast(struct frame *f);
 /* Send the frames that had no room, or free them. */
 void host_push(struct host *h);
 void host_frames_free(struct host *h);
-/* Send @f to a daemon that does not know this one; @f is freed. Return: 0 or -errno. */
+/* Send @f to a daemon that does not know this host, and free @f. Return: 0 or -errno. */
 int hello_push(struct sci_peer *peer, struct frame *f);
 bool arrivals_any(void);
 void arrivals_serve(void);
-/* Wait for a frame. @timeout: milliseconds. Return: whether one arrived. */
+/* Wait for a frame. @timeout: milliseconds. Return: false: no frame has arrived. */
 bool arrivals_wait(int timeout);
-/* Forget the frames of @from, whose connection ends. */
+/* Free the received frames of @from, whose connection ends. */
 void arrivals_drop(const struct sci_peer *from);
 void stranger_end(struct sci_peer *peer);
 
@@ -177,24 +177,24 @@ void stranger_end(struct sci_peer *peer);
 
 /*
  * struct task - a process of this host
- * @tid: 0: it has connected and not enrolled
- * @sock: .fd -1: it has been started and has not connected
- * @output: pipe with its standard output and error, or .fd -1
+ * @tid: 0: the process has not enrolled yet, or is not a task any more
+ * @sock: .fd -1: the process has not connected yet, or its connection has ended
+ * @output: pipe with the standard output and error of the process, or .fd -1
  * @siblings: NULL: not known yet
  */
 struct task {
 	struct list link;
 	int tid;
-	int shown_tid;			/* in messages with its output */
+	int shown_tid;			/* tid in messages about this task */
 	int ptid;
 	pid_t pid;
-	int manager;			/* its resource manager; 0: the daemon */
-	int status;			/* of the process, if @reaped */
+	int manager;			/* tid of its resource manager; 0: none */
+	int status;			/* exit status, if @reaped */
 	struct rusage usage;
-	bool left;			/* by pvm_exit() */
-	bool told;			/* its manager and its tracer know of its end */
-	bool child;			/* of the daemon */
-	bool reaped;			/* ... that has ended */
+	bool left;			/* the task has called pvm_exit() */
+	bool told;			/* the end is reported to manager and tracer */
+	bool child;			/* the process is a child of the daemon */
+	bool reaped;			/* the child has ended */
 	bool enrolled;
 	int cookie;			/* PVMEPID of a task that the tasker starts */
 	char *name;
@@ -226,7 +226,7 @@ void task_reaped(pid_t pid, int status, const struct rusage *usage);
 /* ---- spawn.c ---- */
 void spawn_serve(const struct frame_head *head, struct body *b);
 /*
- * Tell the sink of @t's output that the output has ended, or that @t has been spawned or has
+ * Send an event to the sink of @t's output: the output has ended, or @t has been spawned or has
  * enrolled.
  */
 enum { TO_EOF = 0, TO_SPAWN = -1, TO_NEW = -2 };
@@ -239,10 +239,10 @@ void exec_serve(int from, int ctx, int wid, struct body *b);
 
 /* The task of this host that starts tasks for the daemon; 0: there is none. */
 extern int tasker;
-int tasker_set(int tid);	/* or unset, if @tid is the tasker */
-/* Let the host start @t. @env: name, value, ... NULL */
+int tasker_set(int tid);	/* or unset the tasker, if it is @tid */
+/* Let the tasker start @t. @env: name, value, ... NULL */
 void tasker_start(struct task *t, char *const *argv, const char *const *env, int flags);
-/* Handle the end of task @tid. If it was the tasker, the tasks that it has not started end, too. */
+/* Handle the end of task @tid. If it was the tasker, end the tasks that it has not started. */
 void tasker_ended(int tid);
 void tasker_told(struct body *b);
 
@@ -253,13 +253,13 @@ extern int hoster;
 int hoster_set(int tid);
 /* Let the hoster start the @n hosts of @list. */
 void hoster_start(struct host *const *list, int n);
-/* Handle the end of task @tid: the hosts that it was about to start have failed. */
+/* Handle the end of task @tid. If it was the hoster, fail the hosts that it has not started. */
 void hoster_ended(int tid);
 /* Handle an SM_STHOSTACK. @wid: wait id of the request */
 void hoster_told(int wid, struct body *b);
-/* Keep a hello until the hoster has told its secret. Return: false if none is awaited. */
+/* Keep a hello until the hoster sends its secret. Return: false: no hello is awaited. */
 bool hoster_hello(const char *secret, const char *arch, struct sci_peer *from);
-/* Forget the hello of a connection that has ended. */
+/* Free the hello of a connection that has ended. */
 void hoster_peer_gone(struct sci_peer *peer);
 
 /* ---- manager.c ---- */
@@ -270,12 +270,12 @@ extern int manager;
 void manager_serve(const struct frame_head *head);
 /* Serve OP_NEW_MANAGER of the master. */
 void manager_set(int tid);
-/* Tell a host that has joined which task is the manager. */
+/* Send the manager's tid to a host that has joined. */
 void manager_tell(int host);
 void manager_ended(int tid);
-/* Handle the enrolment of @t, which has enrolled by itself. */
+/* Report a new task, which was not spawned, to its manager. */
 void manager_task_new(const struct task *t);
-/* Handle the end of @t, or its exit from the machine. */
+/* Report to the manager of @t that @t has ended or has left the machine. */
 void manager_task_gone(const struct task *t);
 void manager_host_gone(int host);
 /* Serve OP_SM: a message of a task that has registered. */
@@ -284,9 +284,9 @@ void sm_serve(const struct frame_head *head, struct body *b);
 /* ---- tracer.c ---- */
 
 /*
- * struct tracer - the sink of traces and output of tasks that have none
+ * struct tracer - the sink of traces and output of tasks without a sink
  * @tid: 0: there is no tracer
- * @mask, @bytes, @how: of the calls that such tasks trace, as for pvm_reg_tracer()
+ * @mask, @bytes, @how: options of tracing for these tasks, as for pvm_reg_tracer()
  */
 struct tracer {
 	int tid;
@@ -301,23 +301,23 @@ extern struct tracer tracer;
 void tracer_serve(const struct frame_head *head, struct body *b);
 /* Serve OP_NEW_TRACER of the master. */
 void tracer_set(struct body *b);
-/* Tell a host that has joined which task is the tracer. */
+/* Send the tracer to a host that has joined. */
 void tracer_tell(int host);
 void tracer_ended(int tid);
 /*
- * Make the tracer the sink of a new task, if it has none.
+ * Make the tracer the sink of a new task, if the task has none.
  * @tid: OPT_OUT_TID or OPT_TRACE_TID. Return: whether the tracer is the sink now.
  */
 bool tracer_sink(int opt[OPTS], enum task_opt tid);
 
 /* ---- serve.c ---- */
 
-/* Serve a frame that has come from a task of this host (@t), or a daemon (@from). */
+/* Handle a frame of a task of this host (@t) or of a daemon (@from). */
 void serve(struct frame_head *head, struct body *b, struct task *t,
 	   struct sci_peer *from);
-/* Answer the request @head; @f is a reply that was begun, or NULL. */
+/* Answer the request @head. @f: a begun reply, or NULL. */
 void answer(const struct frame_head *head, int status, struct frame *f);
-/* Send a frame to the host or the task that is its destination. */
+/* Send a frame to its destination, which is a host or a task. */
 void frame_route(struct frame_head *head, const void *body);
 void message_send(int tid, int src, int ctx, int tag, const void *data, size_t len);
 void message_send_wid(int tid, int src, int ctx, int tag, int wid, const void *data,
@@ -355,13 +355,13 @@ void groups_tell(int tid, int ctx, int wid);
 /* ---- trace.c ---- */
 
 /*
- * Tell the sink of @t's trace that @t has begun. @flags: those of pvm_spawn(); -1: @t was not
+ * Send the sink of @t's trace a record that @t has begun. @flags: of pvm_spawn(); -1: @t was not
  * spawned.
- * @spawned: also tell it that the parent has spawned @t
+ * @spawned: also send a record that the parent has spawned @t
  */
 void trace_task_new(const struct task *t, int flags, bool spawned);
 void trace_task_ended(const struct task *t);
-/* Serve OP_TRACE: relay records of a task. */
+/* Serve OP_TRACE: relay records of a task to its sink. */
 void trace_serve(const struct frame_head *head, struct body *b);
 
 /* ---- main.c ---- */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Groups of tasks, on the master. An instance is a place in the group's table. */
+/* Groups of tasks, on the master. An instance number is an index of the group's table. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +21,8 @@ struct member_wait {
  * @tids: members by instance; 0: no member
  * @room: number of elements of @tids
  * @size: number of members
- * @frozen: it is static: no task may join, and members keep the list that they have
- * @broken: a member of the static group has left, so that there are no more barriers
+ * @frozen: the group is static: no task may join, and members may keep their copy of @tids
+ * @broken: a member of the static group has left, so that all barriers fail
  * @need: number of tasks that the barrier waits for; 0: no barrier is under way
  * @freeze_need: number of tasks that pvm_freezegroup() waits for
  */
@@ -68,7 +68,7 @@ static struct group *group_new(const char *name)
 	return g;
 }
 
-/* Answer all members that wait for the barrier, or for the freeze. */
+/* Answer all members that wait for the barrier, or with @freeze, for the group to become static. */
 static void waits_end(struct group *g, bool freeze, int status)
 {
 	struct list *l, *next;
@@ -106,7 +106,7 @@ static int member_find_instance(const struct group *g, int tid)
 	return PvmNotInGroup;
 }
 
-/* End the barrier if enough members have arrived. Count -1 stands for all members. */
+/* End the barrier if enough members have arrived. A @need of -1 means all members. */
 static void barrier_check(struct group *g)
 {
 	int need = g->need < 0 ? g->size : g->need;
@@ -177,7 +177,7 @@ static int wait_add(struct group *g, const struct frame_head *head, bool freeze)
 	return 0;
 }
 
-/* Enter the barrier. Return: 0 if the answer comes later. */
+/* Enter the barrier. Return: 0: the request is answered at the end of the barrier; or an error. */
 static int group_barrier(struct group *g, const struct frame_head *head, int count)
 {
 	int ret;
@@ -200,8 +200,8 @@ static int group_barrier(struct group *g, const struct frame_head *head, int cou
 }
 
 /*
- * The group becomes static when @count members have called this; -1: all members that there
- * are. Return: 0 if the answer comes later.
+ * Make the group static when @count members have called pvm_freezegroup(); -1: all members. Return:
+ * 0: the request is answered when the group is static; or an error.
  */
 static int group_freeze(struct group *g, const struct frame_head *head, int count)
 {

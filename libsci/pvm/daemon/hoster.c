@@ -3,11 +3,11 @@
 /*
  * DOC: the hoster
  *
- * A hoster is a task that starts the daemons of other hosts in place of the master. The
- * master sends it a command for each host. The new daemon makes up a secret and prints it
- * with its first line. The hoster sends that line back. So no command line, which other
- * users can read, has the secret. The daemon says hello to the master at the same time.
- * The hello is kept until the line has come.
+ * A hoster is a task that starts the daemons of other hosts in place of the master. The master
+ * sends the hoster a command for each host. The new daemon generates a secret and prints it in its
+ * first line, which the hoster sends to the master. So the secret is in no command line, which
+ * other users could read. At the same time the daemon sends OP_HELLO to the master. The master
+ * keeps this hello until the line has arrived.
  */
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 
 #define HELLOS_MAX	HOST_MAX
 
-/* A daemon that has said hello, and whose secret the hoster has not sent yet. */
+/* A hello of a daemon whose secret the hoster has not sent yet. */
 struct hello {
 	struct list link;
 	struct sci_peer *from;
@@ -30,7 +30,7 @@ struct hello {
 int hoster;
 static struct list hellos = { &hellos, &hellos };
 static unsigned int nhellos;
-static int request;			/* number of the last one; its wait id */
+static int request;			/* number and wait id of the last request */
 
 int hoster_set(int tid)
 {
@@ -62,7 +62,7 @@ static void hello_free(struct hello *h)
 	free(h);
 }
 
-/* Drop all hellos: no secret can match them any more, and their daemons give up by themselves. */
+/* Free all hellos: no secret can match them any more. Their daemons end after a timeout. */
 static void hellos_drop(void)
 {
 	while (!list_empty(&hellos))
@@ -102,10 +102,7 @@ void hoster_ended(int tid)
 	hellos_drop();
 }
 
-/*
- * Join a hello with the host @h, whose secret has arrived: its daemon may have said hello
- * before.
- */
+/* Accept the daemon of @h, whose secret has arrived, if the daemon's hello is here already. */
 static void hello_match(struct host *h)
 {
 	struct list *l, *next;
@@ -121,7 +118,7 @@ static void hello_match(struct host *h)
 	}
 }
 
-/* Record the line of a daemon, or the name of an error. */
+/* Handle the hoster's answer for @h: the line of the daemon, or the name of an error. */
 static void host_told(struct host *h, const char *line)
 {
 	static const struct {
@@ -161,7 +158,7 @@ void hoster_told(int wid, struct body *b)
 		if (!b->bad && host_is_awaited(h) && h->wid == wid)
 			host_told(h, line);
 	}
-	/* hosts that the hoster has left out of its answer */
+	/* fail the hosts that are missing in the hoster's answer */
 	for (int i = 2; i <= (int)HOST_MAX; i++)
 		if (host_is_awaited(hosts[i]) && hosts[i]->wid == wid)
 			host_failed(hosts[i], PvmCantStart);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Hosts: their table, how they join and how they leave. */
+/* The table of hosts: hosts that join, leave or fail. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,16 +13,16 @@
 #include "libsci/pvm/daemon/start.h"
 #include "libsci/pvm/daemon/text.h"
 
-#define JOIN_MS		20000		/* for the master to answer */
-#define HOSTER_MS	300000		/* ... while a hoster starts other hosts */
-#define LOOK_MS		100		/* between looks whether it has gone */
-#define START_MS	60000		/* for a host that is added to join */
+#define JOIN_MS		20000		/* ms for the master to answer */
+#define HOSTER_MS	300000		/* ms for the master to answer, with a hoster */
+#define LOOK_MS		100		/* ms between checks for the master's end */
+#define START_MS	60000		/* default ms for a new host to join */
 
 struct host *hosts[HOST_MAX + 1];
 int own_host;
 struct sci_ep *endpoint;
 static struct sci_peer *master_peer;
-static int table_version;		/* of the last table that the master has made */
+static int table_version;		/* version of the master's latest table */
 
 static bool addr_is_same(const struct sci_addr *a, const struct sci_addr *b)
 {
@@ -55,10 +55,7 @@ static void host_free(struct host *h)
 	host_frames_free(h);
 	if (h->sci && h->sci != master_peer) {
 		sci_disconnect(h->sci);
-		/*
-		 * drop the frames after the disconnect: it makes progress, so frames may arrive
-		 * meanwhile
-		 */
+		/* drop frames after the disconnect, which makes progress and may receive frames */
 		arrivals_drop(h->sci);
 	}
 	free(h->name);
@@ -98,7 +95,7 @@ void host_heard(struct sci_peer *peer)
 
 /* ---- changes ---- */
 
-/* Send the table: the index of @to, the version, and the hosts whose daemons have said hello. */
+/* Send the table: the index of @to, the version, and the hosts whose daemons have sent OP_HELLO. */
 static void table_send(const struct host *to)
 {
 	struct frame f = { 0 };
@@ -123,7 +120,7 @@ static void table_send(const struct host *to)
 	host_tell(to->index, &f);
 }
 
-/* Make a new version of the table, and send it to the hosts that have one. */
+/* Increase the version of the table, and send the table to all hosts that have one. */
 static void table_tell(void)
 {
 	table_version++;
@@ -132,7 +129,7 @@ static void table_tell(void)
 			table_send(hosts[i]);
 }
 
-/* Return whether all hosts but @h have the table that @h waits for. */
+/* Return whether all hosts except @h have version @h->awaited of the table. */
 static bool table_is_known(const struct host *h)
 {
 	for (int i = 2; i <= (int)HOST_MAX; i++)
@@ -152,7 +149,7 @@ static void result_add(struct host *h, int result)
 		add_done(a, h->slot, result);
 }
 
-/* Make a new host a member: it has answered its table. */
+/* Make the new host @h a member: it has answered its table. */
 static void host_enter(struct host *h)
 {
 	int tid = (int)TID_OF_HOST(h->index);
@@ -166,7 +163,7 @@ static void host_enter(struct host *h)
 	notify_hosts_new(&tid, 1);
 }
 
-/* Let the new hosts get on that have waited for answers of the others. */
+/* Continue the joins of new hosts for which all awaited answers have arrived. */
 static void joins_advance(void)
 {
 	for (int i = 2; own_host == 1 && i <= (int)HOST_MAX; i++) {
@@ -304,7 +301,7 @@ static void bye_send(struct host *h)
 	host_tell(h->index, &f);
 }
 
-/* Let a host leave the machine. Its daemon ends by itself; no process waits for it. */
+/* Remove a host from the machine. Its daemon ends by itself, and is not waited for. */
 static void host_dismiss(struct host *h)
 {
 	bye_send(h);
@@ -323,8 +320,8 @@ void host_lost(struct body *b)
 }
 
 /*
- * The connection to the daemon of @h has ended. Tell the master, whose own connection to it may
- * be good: all hosts must know the same hosts.
+ * Handle the end of the connection to the daemon of @h. Report it to the master, whose connection
+ * to @h may be intact: all daemons must have the same table of hosts.
  */
 static void host_disconnected(struct host *h)
 {
@@ -344,7 +341,7 @@ void hosts_progress(void)
 	struct sci_peer *gone;
 
 	sci_progress(endpoint);
-	/* a call in the loop may make progress: first serve what a peer sent before it went */
+	/* handle the frames of a disconnected peer first; calls in the loop may receive more */
 	for (arrivals_serve(); !sci_peer_gone(endpoint, &gone); arrivals_serve()) {
 		struct host *h = NULL;
 
@@ -421,9 +418,9 @@ void host_failed(struct host *h, int error)
 }
 
 /*
- * Return a free index; 0: all are taken. The one of a host that has gone is used again as late
- * as possible: tasks may not know yet that the tasks of that host have ended, and new tasks
- * would get their ids.
+ * Return a free index; 0: all are in use. Reuse the index of a former host as late as possible:
+ * tasks may not know yet that the tasks of that host have ended, and new tasks would get the same
+ * tids.
  */
 static int index_new(void)
 {
@@ -438,8 +435,8 @@ static int index_new(void)
 }
 
 /*
- * Begin to start a host; a hoster starts it later. Return: 0, or a PVM error.
- * @made: the host
+ * Begin to start a host, unless a hoster starts it later. *@made: the host.
+ * Return: 0 or a PVM error.
  */
 static int host_add(const char *name, struct add *a, int slot, struct host **made)
 {
@@ -455,7 +452,7 @@ static int host_add(const char *name, struct add *a, int slot, struct host **mad
 	if (!h)
 		return PvmOutOfRes;
 	h->hosted = hoster;
-	/* a hoster may ask a person for passwords: its hosts have time */
+	/* no deadline with a hoster, which may ask a person for passwords */
 	h->deadline = hoster ? INT64_MAX : clock_ms() + start_ms();
 	ret = hoster ? 0 : host_start(h);
 	if (ret) {
@@ -468,7 +465,7 @@ static int host_add(const char *name, struct add *a, int slot, struct host **mad
 	return 0;
 }
 
-/* Begin to add @n hosts, whose names @read takes out of @b. */
+/* Begin to add @n hosts, whose names @read reads from @b. */
 static void hosts_begin(struct add *a, int n, struct body *b,
 			const char *(*read)(struct body *b))
 {
@@ -552,7 +549,7 @@ void hosts_halt(bool hard)
 
 		if (!h)
 			continue;
-		/* a host that is starting will not join */
+		/* fail a host that is starting */
 		result_add(h, PvmCantStart);
 		if (host_up(h))
 			bye_send(h);
@@ -586,7 +583,7 @@ static int table_wait(int ms)
 	return 0;
 }
 
-/* Print the line for the hoster. It waits for no more of this process. */
+/* Print the line for the hoster, and close its pipe: the hoster expects no further output. */
 static int hoster_line(const char *secret)
 {
 	struct sci_addr own;
@@ -603,7 +600,7 @@ static int hoster_line(const char *secret)
 	return 0;
 }
 
-/* Say hello to the master, and wait until it has sent the table. */
+/* Send OP_HELLO to the master, and wait until it has sent the table. */
 static int master_join(const char *where, bool by_hoster)
 {
 	struct frame f = { 0 };

@@ -4,14 +4,14 @@
  * DOC: frames between daemons
  *
  * A daemon sends a frame to a handler of the other daemon, in pieces of SCI_HANDLER_MAX
- * bytes. The tag of each piece has the length of the frame, and above it the offset of the
- * piece. The handler joins the pieces, and the loop serves the frames.
+ * bytes. The tag of each piece has the offset of the piece in its upper half and the length
+ * of the frame in its lower half. The handler joins the pieces, and the loop handles frames.
  *
- * If the daemon has no memory for a frame, it keeps the head alone and answers PvmNoMem.
+ * If the daemon has no memory for a frame, it keeps only the head and answers PvmNoMem.
  *
- * Any process that the fabric lets in may connect. Until it has proved to be a daemon it is a
- * stranger, and may send a hello. The daemon takes no other message of a stranger: it posts
- * no receive and keeps few unexpected messages, so other messages stay with their sender.
+ * Any process with access to the fabric may connect. Until it has proved to be a daemon, it is
+ * a stranger that may only send OP_HELLO. The daemon receives no other message of a stranger:
+ * it posts no receive and keeps few unexpected messages, so messages stay with their sender.
  */
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include "libsci/pvm/daemon/daemon.h"
 
 #define FRAME_HANDLER	SCI_HANDLER_USER
-#define HELLO_MAX	256u		/* bytes of the frame of a stranger */
+#define HELLO_MAX	256u		/* largest frame of a stranger, in bytes */
 #define OPEN_MS		5000
 
 /* A frame that has not been sent completely. */
@@ -38,7 +38,7 @@ struct arrival {
 	struct sci_peer *from;
 	size_t len;
 	size_t have;
-	bool cut;		/* @data has the head alone */
+	bool cut;		/* @data has only the head */
 	uint8_t data[];
 };
 
@@ -49,7 +49,7 @@ static struct list arrived = { &arrived, &arrived };
 
 /* ---- sending ---- */
 
-/* Send a frame. Return: 0; -EAGAIN: there is no room now; another error: the host has ended. */
+/* Send the rest of a frame. Return: 0; -EAGAIN: no room now; another error: the host has ended. */
 static int frame_push(struct host *h, struct waiting *w)
 {
 	int ret = h->sci ? 0 : sci_peer_open(endpoint, &h->addr, OPEN_MS, &h->sci);
@@ -156,7 +156,7 @@ static struct arrival *arrival_new(struct sci_peer *from, size_t len)
 	return a;
 }
 
-/* Return the frame whose next piece comes from @from; NULL: a new frame. */
+/* Return the incomplete frame of @from; NULL: there is none. */
 static struct arrival *arrival_find(const struct sci_peer *from)
 {
 	for (struct list *l = arriving.next; l != &arriving; l = l->next) {
@@ -193,14 +193,14 @@ static void piece_handle(void *arg, const struct sci_handled *m)
 	a = arrival_find(m->peer);
 	if (!a && !offset)
 		a = arrival_new(m->peer, len);
-	/* the rest of a frame whose first piece found no memory has no arrival */
+	/* drop the rest of a frame for which arrival_new() has failed */
 	if (a && a->len == len && a->have == offset && m->len <= len - offset)
 		piece_add(a, m->data, m->len);
 }
 
 int arrivals_init(void)
 {
-	/* set the lowest limit that the library allows */
+	/* keep as few unexpected messages as the library allows */
 	sci_ep_set(endpoint, SCI_PARAM_UNEXPECTED_MAX, 0);
 	return sci_handler_set(endpoint, FRAME_HANDLER, piece_handle, NULL);
 }
@@ -210,7 +210,7 @@ bool arrivals_any(void)
 	return !list_empty(&arrived);
 }
 
-/* A frame for which there was no memory: a reply becomes an error, a request is refused. */
+/* Handle a frame for which there was no memory: make a reply an error, or refuse a request. */
 static void frame_refuse(const uint8_t *data)
 {
 	struct frame_head head;

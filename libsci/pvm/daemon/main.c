@@ -20,9 +20,9 @@
 #include "libsci/pvm/daemon/daemon.h"
 
 #define EVENTS		64
-#define GRACE_MS	1000	/* time that tasks get to end after SIGTERM */
-#define LINGER_MS	2000	/* time that other hosts get to end */
-#define PATIENCE_MS	10000	/* time that the previous daemon of this host gets to end */
+#define GRACE_MS	1000	/* ms from SIGTERM to SIGKILL for tasks */
+#define LINGER_MS	2000	/* ms until a halting daemon ends in any case */
+#define PATIENCE_MS	10000	/* ms to wait for the end of a previous daemon */
 
 bool halting;
 const char *search_path;
@@ -52,7 +52,7 @@ void say(const char *fmt, ...)
 	fflush(to);
 }
 
-/* Open pvml.UID in PVM_TMP, with mode 0600. -NODE tells nodes of one machine apart. */
+/* Open the log, pvml.UID[.VMID][-NODE] in PVM_TMP, with mode 0600. */
 static void log_open(void)
 {
 	const char *tmp = getenv("PVM_TMP"), *node = getenv("SCI_NODE");
@@ -89,7 +89,7 @@ void watch_mod(struct watch *w, uint32_t events)
 
 void watch_del(struct watch *w)
 {
-	/* a child that has not executed its program yet may hold the file open */
+	/* epoll would keep a descriptor that a child before its exec has open, too */
 	if (w->fd >= 0) {
 		epoll_ctl(epoll_fd, EPOLL_CTL_DEL, w->fd, NULL);
 		close(w->fd);
@@ -128,7 +128,7 @@ static int signals_init(void)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	/* an ignored signal would stay ignored, and signalfd would not see it */
+	/* signalfd does not receive a signal whose inherited action is SIG_IGN */
 	signal(SIGCHLD, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
 	signal(SIGINT, SIG_DFL);
@@ -149,8 +149,8 @@ static void owner_ready(struct watch *w, uint32_t events)
 }
 
 /*
- * Watch the process that SCI_PVM_OWNER names. The machine halts when that process ends.
- * The daemon is no child of it, so a parent-death signal would not come.
+ * Watch the process that SCI_PVM_OWNER names. The machine halts when that process ends. The daemon
+ * is not its child, so a parent-death signal does not work.
  */
 static int owner_watch(void)
 {
@@ -178,7 +178,7 @@ int64_t clock_ms(void)
 
 static void sci_ready(struct watch *w, uint32_t events)
 {
-	/* the loop makes progress before it sleeps */
+	/* daemon_loop() makes progress before it sleeps */
 	(void)w;
 	(void)events;
 }
@@ -194,7 +194,7 @@ void daemon_halt(void)
 	tasks_halt();
 }
 
-/* Return whether the daemon may end. Tasks and remote shells that ignore SIGTERM are killed. */
+/* Return whether the daemon may end. Kill tasks and remote shells that ignore SIGTERM. */
 static bool halt_done(void)
 {
 	if (!tasks_left() && !hosts_left())
@@ -218,7 +218,7 @@ static void daemon_loop(void)
 		timeout = hosts_expire();
 		if (halting)
 			timeout = 50;
-		/* once armed, the descriptor becomes readable for each new message */
+		/* once armed, the endpoint's descriptor becomes readable for each new message */
 		if (sci_ep_arm(endpoint) || arrivals_any())
 			timeout = 0;
 		n = epoll_wait(epoll_fd, e, EVENTS, timeout);
@@ -233,7 +233,7 @@ static void daemon_loop(void)
 
 /* ---- start-up ---- */
 
-/* Tell the process that started this daemon once whether it runs. */
+/* Send the result of the start to the process that has started this daemon. */
 static void report_start(int status)
 {
 	const char *s = getenv("SCI_PVMD_REPORT");
@@ -265,8 +265,8 @@ static int listen_once(void)
 }
 
 /*
- * Listen for tasks of this host.  The daemon of a host that was deleted a moment ago, or was
- * killed, gives the name up soon; so a daemon that a master starts has @patience ms for it.
+ * Listen for tasks of this host. Wait up to @patience ms for the socket's name: a previous daemon
+ * of this host that was deleted or killed a moment ago releases the name soon.
  */
 static int listen_open(int patience)
 {
@@ -305,13 +305,13 @@ int main(int argc, char **argv)
 		if (c == 'n')
 			name = optarg;
 		else if (c == 'S')
-			master = optarg;	/* between daemons */
+			master = optarg;	/* from a master */
 		else if (c == 'H')
 			by_hoster = (master = optarg);
 		else if (c != 'd' && c != 's' && c != 'x')
 			daemon_usage();
 	}
-	/* the shell of a hoster waits for this process: go on as a child */
+	/* the hoster's shell waits for this process, so continue in a child */
 	if (by_hoster) {
 		pid_t child = fork();
 

@@ -3,10 +3,10 @@
 /*
  * DOC: the resource manager
  *
- * A task may register as the resource manager. Tasks that enrol afterwards send it their
- * requests to spawn, to add hosts and so on. It has daemons start tasks and hosts by SM_
- * messages. Daemons tell it when these have ended. When the manager itself ends, its tasks
- * go back to their daemons.
+ * A task may register as the resource manager. Tasks that enrol afterwards send it their requests
+ * to spawn, to add hosts and so on. The manager has tasks and hosts started by SM_ messages to
+ * daemons. Daemons report the end of tasks and hosts to the manager. When the manager ends, its
+ * tasks send their requests to their daemons again.
  */
 
 #include <string.h>
@@ -74,7 +74,7 @@ void manager_ended(int tid)
 	}
 }
 
-/* Tell the manager of a task that has enrolled. PVM uses the form of a reply for this. */
+/* Report a new task to its manager. As in PVM, the message has the form of a reply. */
 void manager_task_new(const struct task *t)
 {
 	struct text x = { 0 };

@@ -38,7 +38,7 @@ static void entry_free(struct entry *e)
 	free(e);
 }
 
-/* Find the entry with @index. @first: the next entry after it will do. */
+/* Find entry @index of @name. @first: find the first entry from @index on. */
 static struct entry *entry_find(const char *name, int index, bool first)
 {
 	for (struct list *l = entries.next; l != &entries; l = l->next) {
@@ -121,7 +121,7 @@ static int index_free(const char *name)
 }
 
 /*
- * Choose the index of a new entry. *@old: the entry that it replaces. Return: the index, or an
+ * Choose the index of a new entry. *@old: the entry to replace, or NULL. Return: the index, or an
  * error.
  */
 static int put_where(const char *name, int flags, int task, struct entry **old)
@@ -215,7 +215,7 @@ static int serve_delete(const struct frame_head *head, struct body *b)
 	return 0;
 }
 
-/* Append a class to @f: the entries from @l on with one name. Return: the entry after them. */
+/* Append a class to @f: the entries from @l on with the same name. Return: the next class. */
 static struct list *class_list(struct list *l, struct frame *f)
 {
 	struct entry *e = container_of(l, struct entry, link);
@@ -261,7 +261,7 @@ static void serve_list(const struct frame_head *head, struct body *b)
 	frame_begin(&f, OP_REPLY, 0);
 	frame_i32(&f, n);
 	if (!classes.failed && f.data) {
-		/* append the body of the one frame to the other */
+		/* append the body of classes to f */
 		const size_t skip = sizeof(struct frame_head);
 		uint8_t *data = realloc(f.data, f.len + classes.len);
 
@@ -276,7 +276,7 @@ static void serve_list(const struct frame_head *head, struct body *b)
 	frame_free(&classes);
 }
 
-/* Delete the entries of all tasks that are not in the list of @b. */
+/* Delete the entries of all tasks that are not in the list in @b. */
 static void serve_reset(struct body *b)
 {
 	struct list *l, *next;

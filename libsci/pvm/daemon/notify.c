@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Notifications: each daemon keeps those that its own tasks have asked for. */
+/* Notifications: each daemon keeps the requests of the tasks of its host. */
 
 #include <stdlib.h>
 
 #include "libsci/pvm/daemon/daemon.h"
 
 /*
- * struct interest - an event that a task has asked for
+ * struct interest - a task's request for notification of an event
  * @what: PvmTaskExit, PvmHostDelete or PvmHostAdd
  * @tid: a task or host; for PvmHostAdd the number of notifications left, -1: no limit
  */
@@ -28,7 +28,7 @@ static void interest_free(struct interest *i)
 	free(i);
 }
 
-/* Send @n numbers to the task that has asked. @count: put their number before them. */
+/* Send @n tids to the task that has requested @i. @count: send @n first. */
 static void interest_tell(const struct interest *i, const int *tids, int n, bool count)
 {
 	uint8_t *body = malloc(((size_t)n + 1) * 4), *at = body;
@@ -99,7 +99,7 @@ void notify_hosts_new(const int *tids, int n)
 	}
 }
 
-/* Return true if the event has happened already. Otherwise ask the host of the task. */
+/* Return true if the event has already happened. Otherwise ask the host of a task that may end. */
 static bool event_has_happened(int what, int tid)
 {
 	int host = (int)TID_HOST(tid);
@@ -130,7 +130,7 @@ static int interest_add(const struct interest *want)
 	return 0;
 }
 
-/* A cancelled request completes at once. */
+/* Cancel requests: send their notifications at once. */
 static void interest_cancel(const struct interest *want)
 {
 	struct list *l, *next;
@@ -167,7 +167,7 @@ void notify_serve(const struct frame_head *head, struct body *b)
 		answer(head, PvmBadParam, NULL);
 		return;
 	}
-	/* the answer comes before the messages */
+	/* send the answer before any notification */
 	answer(head, 0, NULL);
 	if (want.what == PvmHostAdd) {
 		struct list *l, *next;

@@ -19,7 +19,7 @@ struct pending {
 	int host;
 };
 
-/* A request that is answered when task @tid has done something. */
+/* A request that waits until task @tid enrols or gets its siblings. */
 struct waiter {
 	struct list link;
 	struct frame_head head;
@@ -29,7 +29,7 @@ struct waiter {
 static struct list pendings = { &pendings, &pendings };
 static struct list wheres = { &wheres, &wheres };
 static struct list siblings = { &siblings, &siblings };
-static int contexts;			/* highest number given out */
+static int contexts;			/* highest number in use so far */
 static uint8_t *context_used;		/* by number: 1 if in use */
 static int context_room;
 
@@ -157,7 +157,7 @@ static void waiter_add(struct list *to, const struct frame_head *head, int tid)
 	list_add_tail(&w->link, to);
 }
 
-/* Move the requests about @tid, and those that @tid has sent, from @from to @to. */
+/* Move the requests about @tid and the requests of @tid from the list @from to the list @to. */
 static void waiters_take(struct list *from, int tid, struct list *to)
 {
 	struct list *l, *next;
@@ -191,7 +191,7 @@ static void siblings_answer(const struct frame_head *head, const struct task *t)
 	answer(head, 0, &f);
 }
 
-/* Answer the tasks that want to send to @t, which has enrolled. */
+/* Answer the OP_WHERE requests for @t, which has enrolled. */
 void where_serve(struct task *t)
 {
 	struct list mine = { &mine, &mine };
@@ -230,7 +230,7 @@ static void siblings_set(struct task *t, const int *tids, int n)
 	siblings_serve(t);
 }
 
-/* Store the list of the tasks of one spawn, which their parent sends. */
+/* Store the list of the tasks of one spawn, which the parent has sent. */
 static void siblings_told(struct body *b)
 {
 	const void *v;
@@ -248,7 +248,7 @@ static void siblings_told(struct body *b)
 	free(tids);
 }
 
-/* Let the tasks of a dead parent have no siblings: it has not sent their list. */
+/* End the wait for siblings of tasks whose parent has died before it sent the list. */
 static void siblings_orphaned(int ptid)
 {
 	struct list *l, *next;
@@ -261,7 +261,7 @@ static void siblings_orphaned(int ptid)
 	}
 }
 
-/* Handle the end of a task. Each host calls this for tasks of all hosts. */
+/* Handle the end of a task. Each daemon calls task_ended() for the tasks of all hosts. */
 void task_ended(int tid)
 {
 	struct list mine = { &mine, &mine };
@@ -294,7 +294,7 @@ void task_ended(int tid)
 
 /* ---- requests ---- */
 
-/* Return the entry of the task that this daemon has started as process @pid. */
+/* Return the started task whose PVMEPID is @pid: a child of the daemon, or a task of the tasker. */
 static struct task *entry_find_pid(pid_t pid)
 {
 	for (struct list *l = tasks.next; l != &tasks; l = l->next) {
@@ -307,7 +307,7 @@ static struct task *entry_find_pid(pid_t pid)
 	return NULL;
 }
 
-/* Answer OP_ENROL. @traced: the tracer is the sink, so the task needs the tracer's options */
+/* Answer OP_ENROL. @traced: the tracer is the sink, so send the tracer's options. */
 static void enrol_answer(const struct frame_head *head, const struct task *t, bool traced)
 {
 	struct frame f = { 0 };
@@ -343,7 +343,7 @@ static void serve_enrol(const struct frame_head *head, struct body *b, struct ta
 	}
 	s = pid > 0 ? entry_find_pid(pid) : NULL;
 	if (s) {
-		/* the task has an entry already: give it the connection */
+		/* a started task already has an entry: move the connection to this entry */
 		s->sock = t->sock;
 		if (s->cookie)
 			s->pid = t->pid;
@@ -610,7 +610,7 @@ void serve(struct frame_head *head, struct body *b, struct task *t, struct sci_p
 	if (t) {
 		if (head->op != OP_ENROL && !t->tid)
 			return;
-		/* a task may send requests only */
+		/* tasks may send only requests */
 		if (head->op == OP_REPLY || head->op == OP_MSG || head->op >= OP_HELLO)
 			return;
 		head->src = (uint32_t)t->tid;

@@ -17,15 +17,15 @@
 #include "libsci/pvm/daemon/text.h"
 
 #define OUTPUT_SIZE	4096
-#define WORDS_MAX	65536		/* arguments, or variables */
+#define WORDS_MAX	65536		/* limit of arguments, and of variables */
 
-/* A request to start tasks; strings lie in the request. */
+/* A request to start tasks. The strings are in the received frame. */
 struct order {
 	const char *file;
 	const char *dir;
 	int flag;
 	int count;
-	char **argv;			/* [0] is the path, NULL behind the last */
+	char **argv;			/* [0]: the path; NULL at the end */
 	const char **env;		/* name, value, ... NULL */
 	int ptid, ctx;
 	int opt[OPTS];
@@ -33,7 +33,7 @@ struct order {
 	bool out_silent, trace_silent;	/* the sink is the tracer, which gets no event of the spawn */
 };
 
-#define TRACE_VARIABLES	3		/* that order_trace() adds */
+#define TRACE_VARIABLES	3		/* number of variables that order_trace() adds */
 
 /* ---- output ---- */
 
@@ -81,7 +81,7 @@ static void output_ready(struct watch *w, uint32_t events)
 		return;
 	watch_del(w);
 	output_event(t, TO_EOF);
-	/* after the end of the output, the entry is needed only while the process is a task */
+	/* the entry of an ended task was kept only for the end of its output */
 	if (!t->tid)
 		task_end(t);
 }
@@ -95,7 +95,7 @@ static bool file_is_executable(const char *path)
 	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
 }
 
-/* Find @file in the search path. @path: gets its path, PATH_MAX bytes. Return: false: not found. */
+/* Find @file in the search path. @path: PATH_MAX bytes for the result. Return: false: not found. */
 static bool program_find(const char *file, char *path)
 {
 	const char *home = getenv("HOME"), *root = getenv("PVM_ROOT"), *more;
@@ -119,7 +119,7 @@ static bool program_find(const char *file, char *path)
 	return false;
 }
 
-/* Run the program, in the child. */
+/* Run the program. Context: in the child. */
 static __attribute__((noreturn)) void
 program_run(const struct order *o, int out, const char *node)
 {
@@ -131,7 +131,7 @@ program_run(const struct order *o, int out, const char *node)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGHUP, SIG_DFL);
-	/* a daemon that is killed takes its tasks along */
+	/* end the task when the daemon dies */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	setpgid(0, 0);
 	dup2(null, 0);
@@ -164,7 +164,7 @@ static struct task *task_make(const struct order *o)
 	return t;
 }
 
-/* Have the tasker start one task. Return: its tid or a PVM error. */
+/* Let the tasker start one task. Return: its tid or a PVM error. */
 static int task_hand_over(const struct order *o)
 {
 	struct task *t = task_make(o);
@@ -223,7 +223,7 @@ no_task:
 
 /* ---- requests ---- */
 
-/* Allocate room for @n entries of @each words, and @more words. */
+/* Allocate an array of pointers: @n entries of @each pointers, and @more pointers. */
 static void *words_alloc(struct body *b, int n, size_t each, size_t more)
 {
 	if (n < 0 || n > WORDS_MAX) {
@@ -274,7 +274,7 @@ static void env_set(struct order *o, const char *name, const char *value)
 	o->env[i + 1] = value;
 }
 
-/* Tasks without sinks send their traces and output to the tracer. */
+/* Make the tracer the sink of the new tasks' traces and output, if they have no sink. */
 static void order_trace(struct order *o)
 {
 	static char bytes[16], how[16];
@@ -290,7 +290,7 @@ static void order_trace(struct order *o)
 	env_set(o, "PVMTRCOPT", how);
 }
 
-/* Start the tasks. Return: a PVM error, or 0 and @tids, an array to be freed. */
+/* Start the tasks. *@tids: an array that the caller frees. Return: 0 or a PVM error. */
 static int order_run(struct order *o, int **tids)
 {
 	char path[PATH_MAX];
@@ -326,7 +326,7 @@ void spawn_serve(const struct frame_head *head, struct body *b)
 	order_free(&o);
 }
 
-/* Read the variables of SM_EXEC, NAME=VALUE each. Two of them are the context and the folder. */
+/* Read the variables of SM_EXEC, each NAME=VALUE. PVMCTX and PVMSPAWNWD also set @o. */
 static void managed_env(struct order *o, struct body *b, int n)
 {
 	int at = 0;
@@ -340,7 +340,7 @@ static void managed_env(struct order *o, struct body *b, int n)
 			o->ctx = (int)strtol(value + 1, NULL, 0);
 		if (!strncmp(s, "PVMSPAWNWD=", 11))
 			o->dir = value + 1;
-		/* the string lies in a copy of the message */
+		/* the message is a copy, so the string may be modified */
 		*value = 0;
 		o->env[at++] = s;
 		o->env[at++] = value + 1;
@@ -394,7 +394,7 @@ static bool host_fits(const struct host *h, int flag, const char *where, int src
 	return flag & PvmHostCompl ? !fits : fits;
 }
 
-/* Choose hosts for n tasks, round robin, from the host after that of the last request. */
+/* Choose hosts for n tasks round robin, beginning after the last host of the previous request. */
 void pick_serve(const struct frame_head *head, struct body *b)
 {
 	static int last;

@@ -21,7 +21,7 @@ struct add {
 	struct frame_head head;
 	bool managed;			/* the request was SM_ADD, with @ctx and @wid */
 	int ctx, wid;
-	int left;			/* number of hosts without a result, and 1 until all have begun */
+	int left;			/* hosts without a result, plus 1 until all have begun */
 	int n;
 	int results[];
 };
@@ -98,7 +98,7 @@ bool host_name_good(const char *name)
 	return true;
 }
 
-/* Return the number of the virtual node nodeN; 0: @name is another name. */
+/* Return the number of the virtual node "nodeN"; 0: @name is not a virtual node. */
 static unsigned int node_number(const char *name)
 {
 	char *end;
@@ -133,7 +133,7 @@ int secret_make(char secret[33])
 	return 0;
 }
 
-/* Make words for env(1) of the variables that all daemons of a machine share. */
+/* Compose words for env(1) with the variables that all daemons of a machine share. */
 static int words_add_common(const char **argv, char words[][256])
 {
 	static const char *const names[] = {
@@ -144,7 +144,7 @@ static int words_add_common(const char **argv, char words[][256])
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const char *value = getenv(names[i]);
 
-		/* the remote shell parses these words again */
+		/* skip values with special characters: the remote shell parses the words again */
 		if (!value || strpbrk(value, " '\"$`\\;&|<>()*?[]#~\n"))
 			continue;
 		snprintf(words[n], sizeof(words[n]), "%s=%s", names[i], value);
@@ -178,7 +178,7 @@ char *host_command(const struct host *h)
 	int n = 0;
 	ssize_t len;
 
-	/* a virtual node runs the same program on this machine */
+	/* the daemon of a virtual node is this program on this machine */
 	len = node ? readlink("/proc/self/exe", self, sizeof(self) - 1) : -1;
 	if (len > 0)
 		self[len] = 0;

@@ -9,8 +9,8 @@
 #include "libsci/pvm/daemon/daemon.h"
 
 /*
- * Start the daemon of @h, with a secret that it says hello with: on a virtual node of
- * this machine by itself, elsewhere through a remote shell. Return: 0 or a PVM error.
+ * Start the daemon of @h with a new secret for its OP_HELLO: on a virtual node of this machine
+ * directly, elsewhere through a remote shell. Return: 0 or a PVM error.
  */
 int host_start(struct host *h);
 
@@ -20,18 +20,18 @@ char *host_command(const struct host *h);
 /* Return whether @name may be given to a remote shell. */
 bool host_name_good(const char *name);
 
-/* Read the secret from the standard input of a daemon that was started. */
+/* Read this daemon's secret from its standard input. */
 int secret_read(char secret[33]);
-/* Make a secret, in a daemon that a hoster has started. Return: 0 or -errno. */
+/* Generate a secret of 32 hexadecimal digits. Return: 0 or -errno. */
 int secret_make(char secret[33]);
 
 /*
- * A request to add @n hosts; it is answered and freed when all have a result. The answer
- * is a frame, or SM_ADDACK with @ctx and @wid.
+ * Create a request to add @n hosts. It is answered and freed when all hosts have a result. The
+ * answer is a frame, or SM_ADDACK with @ctx and @wid.
  */
 struct add *add_new(const struct frame_head *head, int n);
 struct add *add_new_managed(const struct frame_head *head, int n, int ctx, int wid);
-/* Set the result of host @slot. -1: the start of all hosts has begun. */
+/* Set the result of host @slot. A @slot of -1: the start of all hosts has begun. */
 void add_done(struct add *a, int slot, int result);
 
 #endif

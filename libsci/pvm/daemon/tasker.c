@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * A tasker: a task that starts tasks in place of the daemon, such as a debugger. A task
- * that it has started enrols with the cookie that it finds in PVMEPID.
+ * A tasker is a task that starts tasks in place of the daemon, for example a debugger. A task that
+ * the tasker has started enrols with the cookie in PVMEPID.
  */
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Tasks of this host: their sockets, and their ends. */
+/* Tasks of this host: sockets, frames and ends. */
 
 #include <errno.h>
 #include <signal.h>
@@ -13,10 +13,10 @@
 #include "libsci/pvm/daemon/daemon.h"
 
 #define READ_SIZE	(64u << 10)
-#define OUT_MAX		(256u << 20)	/* bytes that may wait until a task reads them */
+#define OUT_MAX		(256u << 20)	/* limit of bytes queued for a task */
 
 struct list tasks = { &tasks, &tasks };
-static struct list ended = { &ended, &ended };	/* freed when no event of epoll refers to them */
+static struct list ended = { &ended, &ended };	/* freed when no epoll event refers to them */
 static struct watch listener;
 static unsigned int next_local;
 static bool halt_hard;
@@ -32,10 +32,10 @@ struct task *task_find(int tid)
 	return NULL;
 }
 
-/* Return a free task id; 0: all are taken. */
+/* Return a free task id; 0: all are in use. */
 int tid_new(void)
 {
-	/* the last id is TID_GROUPS */
+	/* the highest id is TID_GROUPS */
 	for (unsigned int i = 0; i < TID_LOCAL_MASK - 1; i++) {
 		int tid;
 
@@ -71,7 +71,7 @@ void tasks_free_ended(void)
 	}
 }
 
-/* Tell the manager and the tracer once that a task has ended, when its status is known. */
+/* Report the end of a task to its manager and trace sink, once, when its status is known. */
 static void end_tell(struct task *t)
 {
 	if (!t->shown_tid || t->told || t->tid || (t->child && !t->reaped && !t->left))
@@ -82,8 +82,8 @@ static void end_tell(struct task *t)
 }
 
 /*
- * Remove a task that has left the machine or has ended. A child of the daemon whose process or
- * output goes on stays in the list until that has ended too, without its id.
+ * Remove a task that has left the machine or has ended. A child of the daemon stays in the list,
+ * without a tid, until its process and its output have ended.
  */
 void task_end(struct task *t)
 {
@@ -97,7 +97,7 @@ void task_end(struct task *t)
 			t->shown_tid = tid;
 		task_ended(tid);
 	}
-	/* the daemon has no pipe with the output of other processes than its children */
+	/* report the end of the output now: the daemon has output pipes only of its children */
 	if (tid && !t->child)
 		output_event(t, TO_EOF);
 	end_tell(t);
@@ -119,7 +119,7 @@ void task_reaped(pid_t pid, int status, const struct rusage *usage)
 		t->reaped = true;
 		t->status = status;
 		t->usage = *usage;
-		/* if the socket is open, another process has it: the task goes on */
+		/* an open socket belongs to another process, in which the task continues */
 		if (t->sock.fd < 0)
 			task_end(t);
 	}
@@ -137,8 +137,8 @@ bool tasks_left(void)
 }
 
 /*
- * Ask the tasks to end, then kill the daemon's children. The name of
- * the socket is free at once: this host may be added again while its tasks end.
+ * Ask the tasks to end; the second call kills the daemon's children. Free the name of the socket at
+ * once: this host may be added again while its tasks end.
  */
 void tasks_halt(void)
 {
@@ -192,7 +192,7 @@ void task_send(struct task *t, const struct frame_head *head, const void *body)
 	if (t->sock.fd < 0)
 		return;
 	if (!out_room(t, sizeof(*head) + head->len)) {
-		/* the task could not find the next frame after half a frame */
+		/* disconnect: the task could not find the next frame after half a frame */
 		say("t%x does not read: it is cut off", (unsigned int)t->tid);
 		shutdown(t->sock.fd, SHUT_RDWR);
 		return;
@@ -206,7 +206,7 @@ void task_send(struct task *t, const struct frame_head *head, const void *body)
 
 /* ---- receiving ---- */
 
-/* Serve the complete frames. Return: false if the bytes are no frames. */
+/* Handle the complete frames in @t->in. Return: false: the bytes are not frames. */
 static bool frames_serve(struct task *t)
 {
 	struct frame_head head;

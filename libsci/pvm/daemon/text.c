@@ -49,7 +49,7 @@ void text_send(struct text *x, int tid, int ctx, int tag, int wid)
 	*x = (struct text){ 0 };
 }
 
-/* Take @len bytes off @b. Return NULL if there are fewer. */
+/* Take @len bytes from @b. Return NULL if @b has fewer bytes. */
 static const uint8_t *text_take(struct body *b, size_t len)
 {
 	const uint8_t *at = b->at;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Messages between the daemon and tasks that have registered with it, in XDR. */
+/* Messages in XDR between the daemon and tasks that have registered with the daemon. */
 #ifndef LIBSCI_PVM_TEXT_H
 #define LIBSCI_PVM_TEXT_H
 
@@ -9,7 +9,7 @@
 
 #include "libsci/pvm/frame.h"
 
-/* A message that grows. All zeros is an empty message. The daemon ends if memory is short. */
+/* A message being written. All zeros is an empty message. The daemon ends if memory is short. */
 struct text {
 	uint8_t *data;
 	size_t len;
@@ -21,9 +21,9 @@ void text_str(struct text *x, const char *s, const char *value);
 /* Send @x to task @tid as a message of this daemon, and free it. */
 void text_send(struct text *x, int tid, int ctx, int tag, int wid);
 
-/* Read the next number or string of @b. Past the end, @b->bad is set. */
+/* Read the next number or string of @b. Past the end of @b, @b->bad is set. */
 int text_read_word(struct body *b);
-/* The string lies inside @b. A string without a final zero is bad. */
+/* The string points into @b. A string without a final zero is bad. */
 const char *text_read_str(struct body *b);
 
 #endif

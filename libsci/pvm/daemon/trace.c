@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Records of a trace that the daemon makes: a task has begun, a task has ended. */
+/* Trace records of the daemon: a task has begun, a task has ended. */
 
 #include <sys/time.h>
 
 #include "libsci/pvm/daemon/daemon.h"
 #include "libsci/pvm/daemon/text.h"
 
-/* Numbers of pvmtev.h of PVM. */
+/* Numbers from PVM's pvmtev.h. */
 enum { MARK_IDS = -3, MARK_IDS_END = -4, MARK_DESC = -5, MARK_DESC_END = -6,
 	MARK_RECORD = -7, MARK_RECORD_END = -8 };
 enum { TYPE_INT = 6, TYPE_STRING = 12 };
@@ -22,7 +22,7 @@ static const char *const dids[] = {
 };
 #undef D
 
-static int sink;			/* tid of the task that got the last record */
+static int sink;			/* tid of the last record's receiver */
 static bool described[KINDS];		/* kinds whose descriptor @sink has */
 
 static void sink_set(const struct task *t)

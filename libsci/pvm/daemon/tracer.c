@@ -3,9 +3,9 @@
 /*
  * DOC: the tracer
  *
- * A task may register as the tracer. Tasks that start afterwards, by a spawn or by
- * themselves, send their trace and their output to it, unless their parent has named another
- * sink. The first daemon knows whether there is a tracer, and tells all daemons.
+ * A task may register as the tracer. Tasks that start afterwards, spawned or not, send their trace
+ * and their output to the tracer, unless their parent has named another sink. The first daemon
+ * registers the tracer and reports it to all daemons.
  */
 
 #include "libsci/pvm/daemon/daemon.h"
@@ -82,7 +82,7 @@ void tracer_ended(int tid)
 
 bool tracer_sink(int opt[OPTS], enum task_opt tid)
 {
-	/* a tag of 0 asks for nothing; behind the tid are the context and the tag */
+	/* a tag of 0 requests no records; context and tag follow the tid in opt[] */
 	if (!tracer.tid || opt[tid] || !tracer.opt[tid + 2])
 		return false;
 	for (int i = 0; i < 3; i++)
