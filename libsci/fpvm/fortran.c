@@ -15,7 +15,7 @@
 
 #define API	__attribute__((visibility("default")))
 
-/* Return a C string of a Fortran string, without the blanks at its end; the caller frees it. */
+/* Return a C string of a Fortran string, without the blanks at its end. The caller frees it. */
 static char *c_string(const char *s, size_t len)
 {
 	char *c;
@@ -41,7 +41,7 @@ static void f_string(const char *c, char *s, size_t len)
 	memset(s + n, ' ', len - n);
 }
 
-/* Calls of numbers alone: the result is the last argument. */
+/* Define a call with numbers only. The last argument receives the result. */
 #define CALL0(name, call)	API void name(int *r); API void name(int *r) { *r = call(); }
 #define CALL1(name, call)							\
 	API void name(int *a, int *r);						\
@@ -80,7 +80,7 @@ CALL2(pvmfsend_, pvm_send)
 CALL2(pvmfsendsig_, pvm_sendsig)
 CALL2(pvmfsetopt_, pvm_setopt)
 
-/* Calls of a name, and perhaps a number or two. */
+/* Define a call with a name and up to two numbers. */
 #define NAME0(name, call)							\
 	API void name(const char *s, int *r, size_t len);			\
 	API void name(const char *s, int *r, size_t len)			\
@@ -139,7 +139,7 @@ NAME2(pvmfdelinfo_, pvm_delinfo)
 NAME2(pvmfputinfo_, pvm_putinfo)
 NAME2(pvmfrecvinfo_, pvm_recvinfo)
 
-/* The message is printed with the blanks at its end. */
+/* Print an error message. The text @s keeps the blanks at its end. */
 API void pvmfperror_(const char *s, int *info, size_t len);
 API void pvmfperror_(const char *s, int *info, size_t len)
 {
@@ -223,7 +223,9 @@ API void pvmfsleep_(int *seconds)
 	sleep((unsigned int)*seconds);
 }
 
-/* Get the number of siblings, and the sibling with index @i, from 0. Another index leaves @tid. */
+/*
+ * Get the number of siblings, and sibling @i, from 0, in @tid, which is unchanged if there is none.
+ */
 API void pvmfsiblings_(int *n, int *i, int *tid);
 API void pvmfsiblings_(int *n, int *i, int *tid)
 {
@@ -249,8 +251,8 @@ API void pvmfspawn_(const char *task, int *flag, const char *where, int *n, int 
 /*
  * ---- tables ----
  *
- * Each call returns a host or a task, and 1. The first one follows the last one, and a call with
- * the number -1.
+ * Each call returns the next host or task, and 1 in @info. After the last entry, or if the number
+ * of entries is -1 on entry, the call returns the first entry.
  */
 
 API void pvmfconfig_(int *nhost, int *narch, int *dtid, char *name, char *arch, int *speed,
@@ -299,7 +301,7 @@ API void pvmftasks_(int *where, int *ntask, int *tid, int *ptid, int *dtid, int 
 	next = (next + 1) % count;
 }
 
-/* Get a class of the mail box with each call; -1 in @nclasses begins with the first one. */
+/* Get the next class of the mail box. A @nclasses of -1 on entry gets the first class. */
 API void pvmfgetmboxinfo_(const char *pattern, char *name, int *nclasses, int *nentries,
 			  int *indices, int *owners, int *flags, int *info, size_t plen,
 			  size_t nlen);
@@ -330,7 +332,7 @@ API void pvmfgetmboxinfo_(const char *pattern, char *name, int *nclasses, int *n
 	next = (next + 1) % count;
 }
 
-/* Set a message handler. @unused: an argument of PVM's interface that no library reads */
+/* Set a message handler. @unused: an argument of PVM's interface that no library reads. */
 API void pvmfaddmhf_(int *src, int *tag, int *ctx, int *unused, int (*func)(int), int *info);
 API void pvmfaddmhf_(int *src, int *tag, int *ctx, int *unused, int (*func)(int), int *info)
 {

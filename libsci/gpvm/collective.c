@@ -8,12 +8,12 @@
 #include <string.h>
 
 /*
- * Messages of collective calls have a context of their own, so that receives of the
- * program with any tag do not get them.
+ * Collective calls use their own message context, so that receives of the program with any tag do
+ * not match their messages.
  */
 #define GROUP_CONTEXT	0x7fffc
 
-/* Return the bytes of an item; 0: this library does not have the type. */
+/* Return the bytes of an item of @type; 0: unknown type. */
 static int type_size(int type)
 {
 	static const unsigned char sizes[] = {
@@ -54,7 +54,7 @@ static int type_size(int type)
 	case PVM_FLOAT: EACH(float, op); break;					\
 	case PVM_DOUBLE: EACH(double, op); break
 
-/* Keep the element with the larger, or smaller, absolute value. */
+/* LARGER() and SMALLER() keep the element with the larger or smaller absolute value. */
 #define LARGER(type)	(a[i] = larger_##type(b[i], a[i]) ? b[i] : a[i])
 #define SMALLER(type)	(a[i] = larger_##type(a[i], b[i]) ? b[i] : a[i])
 
@@ -119,10 +119,10 @@ GROUP_API void PvmProduct(int *type, void *x, void *y, int *n, int *info)
 /* ---- calls ---- */
 
 /*
- * struct coll - a call under way
+ * struct coll - a collective call
  * @tids, @n: the members, on the root
- * @me: this task's place among them, on the root
- * @root: tid
+ * @me: index of this task in @tids, on the root; -1: not the root
+ * @root: tid of the root
  */
 struct coll {
 	enum trace_kind kind;
@@ -147,7 +147,7 @@ static int coll_begin(struct coll *c, enum trace_kind kind, char *group, int typ
 		return PvmBadParam;
 	if (!group || !*group)
 		return PvmNullGroup;
-	/* @root is an instance, which differs from the place in @tids if a member has left */
+	/* @root is an instance, which differs from the index in @tids if a member has left */
 	ret = group_tid(group, root);
 	if (ret < 0)
 		return ret;

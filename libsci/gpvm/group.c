@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Groups. The first daemon keeps the members. The calls of this file ask it, and send messages
- * from task to task. They ask for the members of a static group once.
+ * Groups of tasks. The first daemon keeps the members. A call asks the daemon for the members, but
+ * for those of a static group only once. Messages go directly from task to task.
  */
 
 #include "libsci/gpvm/group.h"
@@ -13,7 +13,7 @@
 
 #include "libsci/pvm/frame.h"
 
-/* Time that Debian's tools wait for a group server. */
+/* The timeout of Debian's tools for a group server. This library does not use it. */
 GROUP_API struct timeval *pvmgs_tmout;
 
 /* A static group: its members do not change. */
@@ -35,7 +35,7 @@ static struct fixed *fixed_find(const char *name)
 	return g;
 }
 
-/* Ask the daemon. The event of the call has the group, and the result as field @out. */
+/* Send a request to the daemon, and record the end of the call, with the result as field @out. */
 static int group_ask(enum trace_kind kind, enum group_op op, const char *name, int x,
 		     const char *out)
 {
@@ -98,7 +98,7 @@ GROUP_API int pvm_barrier(char *group, int count)
 	return group_ask(TEV_BARRIER, GROUP_BARRIER, group, count, "CC");
 }
 
-/* Return an error: no task of this library serves groups. */
+/* Return the id of the server of groups, for which the first daemon answers. */
 GROUP_API int gs_getgstid(void);
 
 GROUP_API int gs_getgstid(void)
@@ -166,7 +166,7 @@ GROUP_API int pvm_bcast(char *group, int tag)
 	n = group_tids(group, &tids);
 	ret = n < 0 ? n : tag < 0 ? PvmBadParam : 0;
 	if (!ret && n == 1 && tids[0] == pvm_mytid())
-		ret = PvmNoInst;	/* no other task is there */
+		ret = PvmNoInst;	/* the group has no other member */
 	for (int i = 0; i < n; i++)
 		if (tids[i] == pvm_mytid())
 			tids[i--] = tids[--n];

@@ -12,7 +12,7 @@
 
 #define GROUP_API	__attribute__((visibility("default")))
 
-/* Calls of groups print no errors, unlike those of libpvm3. Return: @code. */
+/* Return @code, and set pvm_errno for an error. Calls of groups print no errors. */
 static inline int group_result(int code)
 {
 	if (code < 0)
@@ -20,7 +20,7 @@ static inline int group_result(int code)
 	return code;
 }
 
-/* Get the members by instance; the caller frees the array. Return: their number. */
+/* Get the members by instance. The caller frees the array. Return: the number of members. */
 int group_tids(const char *group, int **tids);
 
 /* Return the member with this instance, or a PVM error. */

@@ -258,10 +258,7 @@ static int wait_until(bool (*done)(void *arg), void *arg, int64_t deadline)
 				pv_peers_push();
 			return done(arg) ? 0 : PvmNoData;
 		}
-		/*
-		 * receive long messages: their senders wait, and the awaited task may be one of
-		 * them
-		 */
+		/* receive long messages: their senders wait, perhaps also the awaited task */
 		if (!list_empty(&pv_me.late)) {
 			pv_bufs_fetch();
 			continue;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * `sci bench` measures how fast messages are. Each round visits every size once, so a
- * disturbance of the machine affects all sizes alike. The values are medians of the rounds.
+ * `sci bench` measures how fast messages are. Each round measures every size once, so a disturbance
+ * of the machine affects all sizes alike. The values are medians of the rounds.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -73,7 +73,7 @@ static const char *bench_protocol(const struct sci_ep_stats *a,
 	       b->sent_lines > a->sent_lines ? "lines" : "short";
 }
 
-/* Send a few messages to see which protocol they take. */
+/* Find the protocol of a size: send a few messages, and compare the counters of both sides. */
 static int protocol_find(struct bench *b, struct bench_point *p)
 {
 	enum bench_kind kind = bench_mode_kind(b->res.mode);
@@ -132,7 +132,7 @@ static int bench_measure_sizes(struct bench *b)
 
 /* ---- histograms ---- */
 
-/* Return 1, 2 or 5 times a power of ten, at least @least. */
+/* Return the least of 1, 2 or 5 times a power of ten that is at least @least. */
 static uint64_t step_round(double least)
 {
 	uint64_t step = 1;
@@ -231,7 +231,7 @@ static int bench_report(struct bench *b)
 	return tool_finish();
 }
 
-/* Find errors of the arguments and of the environment before the measurement. */
+/* Check the arguments and the environment before the measurement. */
 static int bench_check(const struct bench *b)
 {
 	return (b->tsv && bench_file_check(b->tsv)) ||

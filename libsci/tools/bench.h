@@ -8,7 +8,7 @@
  * line, in a context of their own, so they do not disturb the measurement.
  *
  * A run is a number of messages of one kind and size. The server answers an order
- * to run when it is ready, and again when it is done.
+ * for a run twice: when the server is ready, and at the end of the run.
  */
 #ifndef LIBSCI_TOOLS_BENCH_H
 #define LIBSCI_TOOLS_BENCH_H
@@ -19,7 +19,7 @@
 
 #include "tool.h"
 
-/* id of the endpoint unless --id says otherwise */
+/* default id of the server's endpoint (--id) */
 #define BENCH_ID		0x5c1be9u
 #define BENCH_SIZE_MAX		(1ull << 30)
 #define BENCH_SIZES		64u
@@ -44,28 +44,28 @@ struct bench_link {
 	struct sci_ep *ep;
 	struct sci_peer *peer;
 	struct sci_addr addr;		/* address of the server */
-	pid_t child;			/* 0: none */
-	int cpu[2];			/* CPUs that both are pinned to; -1: not pinned */
+	pid_t child;			/* forked server; 0: none */
+	int cpu[2];			/* pinned CPUs of client and server; -1: not pinned */
 	char *out, *in;			/* buffers, of @room bytes */
 	size_t room;
-	bool exported;			/* they come from sci_buf_alloc() */
+	bool exported;			/* buffers of sci_buf_alloc() */
 };
 
 /*
- * These functions print an error and return TOOL_FAILED. bench_set() also returns
- * other errors: then the link cannot be used any more.
+ * The functions from bench_link_open() to bench_run_each() print an error and return TOOL_FAILED.
+ * After another error of bench_set(), the link cannot be used any more.
  */
 int bench_link_open(struct bench_link *l);
 int bench_link_again(struct bench_link *l);	/* make a new connection */
 void bench_link_close(struct bench_link *l);
 
-/* Serve clients until a signal comes. */
+/* Serve clients until a signal arrives. */
 int bench_serve(struct bench_link *l, bool verbose);
 
 /* Print which call failed, and why. Return: TOOL_FAILED. */
 int bench_error(int err, const char *what);
 
-/* Make room for messages of @size on both sides, as l->zcopy says. */
+/* Allocate buffers for messages of @size on both sides, exported ones with l->zcopy. */
 int bench_room(struct bench_link *l, size_t size);
 
 int bench_set(struct bench_link *l, enum sci_param param, uint64_t value);
@@ -76,11 +76,11 @@ int bench_count(struct bench_link *l, struct sci_ep_stats *stats);
 int bench_run(struct bench_link *l, enum bench_kind kind, size_t size,
 	      uint64_t count, double *seconds);
 
-/* Return how many messages take about @seconds, at least @min. */
+/* Get in @count how many messages take about @seconds, at least @min. */
 int bench_calibrate(struct bench_link *l, enum bench_kind kind, size_t size,
 		    double seconds, uint64_t min, uint64_t *count);
 
-/* Make round trips and store half of each one's time in ns. */
+/* Make @count round trips, and store half of the time of each round trip in @ns. */
 int bench_run_each(struct bench_link *l, size_t size, uint64_t count,
 		   double *ns, bool *tsc);
 
@@ -91,18 +91,18 @@ struct bench_memory {
 	unsigned int peers;
 	double bytes[3];		/* as the library counts it */
 	double resident[3];		/* as the kernel counts it */
-	double descriptors[3];		/* open ones of this process */
+	double descriptors[3];		/* open descriptors of this process */
 	double connect_us;
 };
 
 int bench_memory(struct bench_link *l, struct bench_memory *m);
 
-/* ---- what orders are made of ---- */
+/* ---- orders ---- */
 
 enum bench_op {
 	BENCH_HELLO,
-	BENCH_BYE,			/* a forked server ends */
-	BENCH_ROOM,			/* size */
+	BENCH_BYE,			/* end a forked server */
+	BENCH_ROOM,			/* allocate buffers of size */
 	BENCH_SET,			/* set param to count */
 	BENCH_STATS,
 	BENCH_RUN,			/* run: param is the kind, with size and count */
@@ -128,7 +128,7 @@ struct bench_answer {
 	uint64_t value[2];
 };
 
-/* Send an order. Return: 0 or -errno, the server's included. */
+/* Send an order. Return: 0, or -errno of the client or the server. */
 int bench_ask(struct bench_link *l, struct bench_order o,
 	      struct bench_answer *a);
 int bench_answer(struct bench_link *l, int error, uint64_t a, uint64_t b);
@@ -176,8 +176,8 @@ struct bench_result {
 };
 
 /*
- * The first function returns the lower end of the bin that @ns is in. The second one returns
- * how many samples from @i on are below @end.
+ * bench_bin() returns the lower end of the bin that contains @ns. bench_count_below() returns how
+ * many samples from @i on are below @end.
  */
 uint64_t bench_bin(const struct bench_samples *s, double ns);
 uint64_t bench_count_below(const struct bench_samples *s, uint64_t i,
@@ -198,17 +198,17 @@ const char *bench_rate_unit(enum bench_mode mode);
 void bench_sort(double *v, size_t n);
 double bench_quantile(const double *sorted, size_t n, double q);
 
-/* Write the file @path with what @write prints; "-" is standard output. */
+/* Create the file @path with the output of @write; "-" is standard output. */
 int bench_file(const char *path, void (*write)(FILE *out, const void *arg),
 	       const void *arg);
-/* Find out whether the file could be written. */
+/* Check that the file can be written. */
 int bench_file_check(const char *path);
 
 void bench_print(FILE *out, const struct bench_result *r);
 void bench_write_tsv(FILE *out, const void *result);
 void bench_write_json(FILE *out, const void *result);
 
-/* Draw a picture with gnuplot; its name ends in .svg or .png. */
+/* Draw a picture with gnuplot. Its name must end in .svg or .png. */
 int bench_picture_check(const char *path);
 int bench_picture(const char *path, const struct bench_result *r);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* A clock that costs little: the TSC if it counts time, else the system's. */
+/* A fast clock: the TSC if its rate is constant, else the system's clock. */
 #ifndef LIBSCI_TOOLS_BENCH_CLOCK_H
 #define LIBSCI_TOOLS_BENCH_CLOCK_H
 
@@ -15,7 +15,7 @@ struct bench_clock {
 	double ns_per_tick;
 };
 
-/* Compare the clocks, which takes some time. */
+/* Compare the TSC with the system's clock, which takes some time. */
 struct bench_clock bench_clock(void);
 
 static inline uint64_t bench_ticks(const struct bench_clock *c)

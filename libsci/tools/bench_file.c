@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Files that `sci bench` and `sci tune` write: whole, or not at all. */
+/* Write the files of `sci bench` and `sci tune` completely, or not at all. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,9 +6,7 @@
 #include "bench.h"
 #include "outfile.h"
 
-/*
- * These functions do what those of outfile.h do, for a path. After an error they print a message.
- */
+/* The functions of outfile.h for a path. After an error they print a message. */
 int bench_file_open(struct outfile *o, const char *path);
 int bench_file_commit(struct outfile *o, const char *path);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The two processes of `sci bench` and `sci tune`: how they connect, and their orders. */
+/* The two processes of `sci bench` and `sci tune`: their connection and the orders. */
 #define _GNU_SOURCE
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 #define SERVER_NODE	8u
 #define CONNECT_MS	10000
 #define GOODBYE_NS	2000000000u
-#define HELLO_MS	30000		/* the server may have other clients */
+#define HELLO_MS	30000		/* ms: the server may have other clients */
 
 int bench_error(int err, const char *what)
 {
@@ -230,7 +230,7 @@ static int link_obey(struct bench_link *l, const struct bench_order *o)
 	}
 }
 
-/* Serve one client from its connection to its end. Return how it ended. */
+/* Serve one client until its end. Return: -ESHUTDOWN for BENCH_BYE, or another error. */
 static int serve_client(struct bench_link *l)
 {
 	uint64_t defaults[SCI_PARAMS];
@@ -296,7 +296,7 @@ int bench_serve(struct bench_link *l, bool verbose)
 
 /* ---- a forked server ---- */
 
-/* Pin to the @n-th CPU that may be used, if there are two. Return it, or -1. */
+/* Pin this process to CPU number @n of @all, if @all has two CPUs. Return: the CPU, or -1. */
 static int link_pin(const cpu_set_t *all, int n)
 {
 	cpu_set_t set;
@@ -338,7 +338,7 @@ static noreturn void server_run(struct bench_link *l, int fd, pid_t parent)
 	_exit(sci_ep_close(l->ep) ? TOOL_FAILED : TOOL_OK);
 }
 
-/* Report that the server has ended. The server has printed the reason, if it could. */
+/* Report that the server has ended. A server that no signal has ended has printed the reason. */
 static int link_no_server(struct bench_link *l)
 {
 	int status = 0;
@@ -351,7 +351,7 @@ static int link_no_server(struct bench_link *l)
 	return TOOL_FAILED;
 }
 
-/* Fork the server, before the first call of the library. */
+/* Fork the server. Context: before the first call of the library. */
 static int server_fork(struct bench_link *l)
 {
 	pid_t parent = getpid();
@@ -364,7 +364,7 @@ static int server_fork(struct bench_link *l)
 	setenv("SCI_FABRIC", name, 0);
 	if (sched_getaffinity(0, sizeof(all), &all))
 		CPU_ZERO(&all);
-	cpu = link_pin(&all, 1);		/* the child's */
+	cpu = link_pin(&all, 1);		/* CPU of the child */
 	fflush(NULL);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
 		return tool_error("cannot make a socket: %s", strerror(errno));
@@ -455,7 +455,7 @@ int bench_link_again(struct bench_link *l)
 	return link_connect(l);
 }
 
-/* End the child. It ends by itself if it was asked to, unless an error has prevented that. */
+/* End the child. @asked: the child has been asked to end, so wait before a kill. */
 static void child_end(struct bench_link *l, bool asked)
 {
 	uint64_t end = tool_now_ns() + (asked ? GOODBYE_NS : 0);

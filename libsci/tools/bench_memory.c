@@ -58,7 +58,7 @@ static int serve_where(struct bench_link *l, struct crowd *c, uint64_t i)
 	return bench_answer(l, ret, addr.id, 0);
 }
 
-/* Send one message and receive the same one. */
+/* Receive a message of the client on endpoint @o->count, and send it back. */
 static int serve_echo(struct bench_link *l, struct crowd *c,
 		      const struct bench_order *o)
 {
@@ -74,7 +74,7 @@ static int serve_echo(struct bench_link *l, struct crowd *c,
 	return ret ? ret : sci_send(c->peer[i], l->in, o->size);
 }
 
-/* Wait, and let all endpoints make progress: an endpoint accepts only in calls. */
+/* Wait for an order, and poll all endpoints: an endpoint accepts connections only in calls. */
 static int crowd_await(struct bench_link *l, struct crowd *c,
 		       struct bench_order *o)
 {

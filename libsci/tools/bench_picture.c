@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Pictures: gnuplot reads a script with data from a file, and writes the picture to another one. */
+/*
+ * Draw pictures: gnuplot reads a script with data from one file, and writes the picture to another.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -26,7 +28,7 @@ static const char size_axis[] =
 	"'32 KiB' 32768, '256 KiB' 262144, '2 MiB' 2097152, '16 MiB' 16777216, "
 	"'128 MiB' 134217728, '1 GiB' 1073741824)\n";
 
-/* ---- is it there? ---- */
+/* ---- checks ---- */
 
 static bool program_find(const char *name)
 {
@@ -61,7 +63,7 @@ int bench_picture_check(const char *path)
 	return bench_file_check(path);
 }
 
-/* ---- what is drawn ---- */
+/* ---- the script ---- */
 
 static void picture_terminal(FILE *f, const char *path, unsigned int panels)
 {

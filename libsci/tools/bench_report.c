@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The results of `sci bench`: for people, as TSV, as JSON. */
+/* Print the results of `sci bench`: for people, as TSV or as JSON. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -120,7 +120,7 @@ static void bar_print(FILE *out, uint64_t n, uint64_t most)
 		"##################################################");
 }
 
-/* Print the histogram up to the 99th percentile, and the rest in one line. */
+/* Print the histogram up to the 99th percentile, and all larger samples in one line. */
 static void histogram_print(FILE *out, const struct bench_samples *s)
 {
 	uint64_t begin = bench_bin(s, s->ns[0]);

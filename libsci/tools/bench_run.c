@@ -4,7 +4,7 @@
  * The two ends of a run of messages.
  *
  * As in other benchmarks, each direction has one buffer, which no other thread touches. A
- * stream keeps WINDOW messages on their way. For messages up to BLOCKING_MAX bytes the sender
+ * stream has WINDOW messages in flight. For messages up to BLOCKING_MAX bytes the sender
  * just calls sci_send(), which returns when the message is in the peer's ring.
  */
 #include <errno.h>
@@ -56,7 +56,7 @@ struct window {
 	struct sci_req *req[WINDOW];
 };
 
-/* Start the @i-th message, whose place in the window has to be free. */
+/* Start message @i, after the earlier message in its place of the window has completed. */
 static int window_next(struct window *w, struct bench_link *l, size_t n,
 		       uint64_t i)
 {
@@ -67,7 +67,7 @@ static int window_next(struct window *w, struct bench_link *l, size_t n,
 	return ret ? ret : w->start(l, n, req);
 }
 
-/* End the window after error @ret: messages under way complete soon, or never. */
+/* Wait for the messages in flight; after an error @ret, only for GIVE_UP_MS. */
 static int window_end(struct window *w, int ret)
 {
 	int end = sci_waitall(w->req, WINDOW, ret ? GIVE_UP_MS : -1, NULL);

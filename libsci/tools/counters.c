@@ -83,8 +83,8 @@ static int counter_visible(const struct dirent *d)
 }
 
 /*
- * Read all counters of @a and call @changed for those that changed. Return false if the adapter
- * is gone.
+ * Read all counters of @a and call @changed for those that changed. Return false if @a has been
+ * removed.
  */
 static bool counters_look(struct adapter *a, void (*changed)(const struct adapter *a,
 							     const struct counter *c,
@@ -141,7 +141,7 @@ static bool counter_wanted(unsigned int number, char **args)
 	return *args;
 }
 
-/* Return the first of @args that names none of the adapters, or NULL. */
+/* Return the first of @args that names no adapter, or NULL. */
 static const char *counters_missing(const struct counters *c, char **args)
 {
 	for (; *args; args++) {
@@ -248,7 +248,7 @@ static void change_print(const struct adapter *a, const struct counter *c,
 	       a->number, c->name, (int64_t)(c->value - before), c->value);
 }
 
-/* Look at all adapters, and print which ones have gone. Return how many are left. */
+/* Read the counters of all adapters, and report removed adapters. Return how many remain. */
 static size_t adapters_look(struct counters *c)
 {
 	size_t i, left = 0;
@@ -267,7 +267,7 @@ static size_t adapters_look(struct counters *c)
 	return left;
 }
 
-/* Print changes until a signal comes. */
+/* Print changes until a signal arrives. */
 static int counters_watch(struct counters *c)
 {
 	struct pollfd quit = { .events = POLLIN };

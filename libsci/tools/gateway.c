@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* `sci gateway` relays messages between clusters. This file also has the gateways of a job. */
+/* `sci gateway` relays messages between clusters. This file also starts the gateways of a job. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +48,7 @@ int tool_gateway(const struct tool_command *self, int argc, char **argv)
 	return TOOL_OK;
 }
 
-/* ---- of a job ---- */
+/* ---- gateways of a job ---- */
 
 #define WORDS_MAX	32u
 
@@ -78,7 +78,7 @@ static noreturn void gateway_exec(const struct agent_job *job, char *text, int o
 	_exit(EXIT_NOT_FOUND);
 }
 
-/* Start a gateway, and return when it is open. */
+/* Start a gateway, and return when the gateway is open. */
 static int gateway_start(const struct agent_job *job, char *text,
 			 const struct proc_origin *origin)
 {

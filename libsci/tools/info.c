@@ -12,7 +12,7 @@
 #include "pci.h"
 #include "tool.h"
 
-/* One walk over the facts prints them as text or as JSON. */
+/* The output of `sci info`, as text or as JSON. */
 struct info {
 	struct tool_json json;
 	bool as_json;
@@ -52,7 +52,7 @@ static void library_version(struct info *in)
 	fact_print(in, "library", err == SCI_ERR_OK ? text : "unknown");
 }
 
-/* Read the first line of a file in sysfs, without its newline; "" if there is none. */
+/* Read the first line of a file in sysfs, without its newline; "" if there is no such file. */
 static void line_read(const char *path, char *line, int room)
 {
 	FILE *f = fopen(path, "re");
@@ -79,7 +79,7 @@ static void huge_pages_describe(struct info *in)
 	fact_print(in, "huge_pages", text);
 }
 
-/* Print the variables. @clusters: the fabric has virtual clusters */
+/* Print the environment variables. @clusters: the fabric has virtual clusters. */
 static void environment_print(struct info *in, bool clusters)
 {
 	const char *spec = env_get("SCI_FABRIC", "auto");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* `sci run -n`: options, and where ranks are placed. */
+/* `sci run -n`: options, and the placement of ranks. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static bool host_is_this_machine(const char *name)
 	return !gethostname(self, sizeof(self)) && !strcmp(name, self);
 }
 
-/* Add "NAME" or "NAME:SLOTS". A name that comes again adds slots. */
+/* Add "NAME" or "NAME:SLOTS". A repeated name adds slots. */
 static void host_add(const struct tool_command *self, struct launch *l, char *word)
 {
 	char *colon = strrchr(word, ':');
@@ -83,7 +83,7 @@ static void clusters_make(const struct tool_command *self, struct launch *l, uns
 
 /* ---- placement ---- */
 
-/* Divide the ranks among the hosts: by their slots, in order, or evenly where no host has slots. */
+/* Divide the ranks among the hosts: by slots, in order, or evenly if no host has slots. */
 static int hosts_place(struct launch *l)
 {
 	unsigned int host = 0, used = 0, slots = 0;
@@ -167,7 +167,7 @@ static int cluster_place(struct launch *l)
 
 int launch_place(struct launch *l)
 {
-	unsigned int k[2] = { 0, 0 };	/* rank within its host, and the host */
+	unsigned int k[2] = { 0, 0 };	/* ranks placed on the current host; this host */
 	int node;
 
 	l->places = calloc(l->size, sizeof(*l->places));

@@ -5,10 +5,10 @@
  *
  *	sci run -n		the front: places ranks, serves boot.h, prints
  *	  guard			`sci run --agent`, one on each machine
- *	    agent		starts ranks, passes frames on
+ *	    agent		starts ranks, forwards frames
  *	      rank ...		each the leader of a process group
  *
- * On this machine the front starts the guard itself, on others the remote shell does.
+ * The front starts the guard of this machine; a remote shell starts the guard of another.
  * In both cases standard input and output of the guard, which the agent inherits, carry
  * the frames below and those of boot_wire.h.
  *
@@ -57,26 +57,26 @@ enum agent_type {
 #define AGENT_OUTPUT_WINDOW	(256 << 10)
 #define AGENT_INPUT_WINDOW	(64 << 10)
 #define AGENT_LINE_MAX		(64 << 10)	/* longer lines are cut */
-#define AGENT_GRACE_MS		3000		/* time between SIGTERM and SIGKILL */
+#define AGENT_GRACE_MS		3000		/* ms between SIGTERM and SIGKILL */
 
-/* The ranks of one machine, and the program that they run. */
+/* The ranks of one machine (agent_rank), and the program that they run (agent_job). */
 struct agent_rank {
 	uint32_t rank;
 	uint32_t node;			/* 0: do not set SCI_NODE */
 };
 
 struct agent_job {
-	uint32_t size;			/* of the job */
-	uint32_t nranks;		/* here */
+	uint32_t size;			/* ranks of the job */
+	uint32_t nranks;		/* ranks of this machine */
 	uint32_t bind;			/* bind each rank to a core */
-	uint32_t interactive;		/* pass on output of rank 0 without waiting for lines */
-	uint32_t keep;			/* other ranks live on when one dies */
+	uint32_t interactive;		/* send output of rank 0 at once, not in lines */
+	uint32_t keep;			/* other ranks continue when a rank dies */
 	uint32_t pmix;			/* give the ranks a PMIx server */
 	struct agent_rank *ranks;
-	char *cwd;			/* "": stay */
+	char *cwd;			/* working directory; "": unchanged */
 	char **argv;
 	char **env;			/* NAME=VALUE to set */
-	char **gateways;		/* gateway.c has their form */
+	char **gateways;		/* words of each gateway: see gateway_exec() */
 };
 
 /* Pack and unpack a job; job_free() frees it. job_unpack(): -EPROTO, -ENOMEM. */
@@ -88,7 +88,7 @@ void strings_free(char **s);
 
 /* ---- processes (launch_process.c) ---- */
 
-/* A stream of a rank's output, until its last newline has come. */
+/* An output stream of a rank, with the last line until its newline has arrived. */
 struct proc_output {
 	int fd;				/* -1: ended */
 	size_t len;
@@ -102,10 +102,10 @@ struct proc {
 	struct proc_output output[2];
 	int input;			/* -1: none, or ended */
 	bool input_end;			/* no more bytes follow */
-	struct boot_bytes in;		/* bytes that wait for the rank to read them */
+	struct boot_bytes in;		/* bytes that the rank has not read yet */
 };
 
-/* State in which the command was started, restored in its children. */
+/* State of the process at the start of the command, restored in its children. */
 struct proc_origin {
 	sigset_t mask;
 	struct sigaction pipe;
@@ -120,37 +120,37 @@ void proc_origin_restore(const struct proc_origin *o);
 
 /**
  * proc_start() - start a rank
- * @local: its number on this machine
- * @env: more variables that it gets; NULL: none
+ * @local: number of the rank on this machine
+ * @env: additional variables of the rank; NULL: none
  *
- * Return: 0, or -errno of what failed: also of execve().
+ * Return: 0, or -errno of the failed call, which may be execve().
  */
 int proc_start(struct proc *p, const struct agent_job *job, unsigned int local,
 	       char *const *env, const struct proc_origin *origin);
 void proc_free(struct proc *p);
 
 /*
- * Kill all descendants, repeatedly until there are none, for 5 seconds at most. The
- * caller is a subreaper.
+ * Kill all descendants of this process, repeatedly until there are none, for 5 seconds at most.
+ * Context: this process is a subreaper.
  */
 void descendants_kill(void);
 
 /*
- * Start a PMIx server for the ranks of @job, which are all on this machine.  (launch_pmix.c)
- * @dir: is set to the directory of its files, if it has made one
- * Return: NULL, or what failed.
+ * Start a PMIx server for the ranks of @job, which are all on this machine. (launch_pmix.c)
+ * @dir: receives the directory of the server's files, if the directory was created
+ * Return: NULL, or the text of an error.
  */
 const char *pmix_start(const struct agent_job *job, char dir[PATH_MAX]);
 /* Add the variables by which a rank finds the server to *@env, a vector from malloc(). */
 int pmix_rank_environment(unsigned int rank, char ***env);
 /*
- * All ranks have ended: remove the files that they have registered with the server.  Does
- * nothing if there is no server.
+ * Remove the files that the ranks have registered with the server, if there is a server. Context:
+ * all ranks have ended.
  */
 void pmix_stop(void);
 void pmix_directory_remove(const char *dir);
 
-/* Start the gateways of this machine; they are open on return. (gateway.c) */
+/* Start the gateways of this machine, and return when all are open. (gateway.c) */
 int gateways_start(const struct agent_job *job, const struct proc_origin *origin);
 
 /* Bind this process to the core for rank number @local of a machine. */
@@ -159,7 +159,7 @@ void cpu_bind(unsigned int local);
 /* ---- output (launch_output.c) ---- */
 
 struct outlet {
-	int fd;				/* -1: it cannot be written to any more */
+	int fd;				/* -1: writing has failed */
 	struct boot_bytes bytes;
 	bool tag;
 	bool open;			/* the last line of @rank has no newline yet */
@@ -189,29 +189,29 @@ struct launch_host {
 	pid_t pid;			/* guard or remote shell; 0: has ended */
 	struct boot_stream stream;
 	bool ready, done;
-	/* number of @nodes, the nodes of its adapters; 0: it has no adapter */
+	/* number of @nodes, the node ids of the host's adapters; 0: no adapter */
 	unsigned int nnodes;
 	unsigned int *nodes;
-	unsigned int owed;		/* bytes of output that credit is owed for */
+	unsigned int owed;		/* bytes of received output without credit */
 };
 
 #define NET_PORT_FIRST	16384u		/* ports of --net are below those of clients */
 #define NET_PORTS	8192u
-#define NET_PORTS_MAX	1024u		/* of one machine */
-#define NET_ENDPOINTS	4u		/* of one rank: its team's, and those of front-ends */
+#define NET_PORTS_MAX	1024u		/* limit of ports on one machine */
+#define NET_ENDPOINTS	4u		/* of a rank: for its team and front-ends */
 
 struct launch {
 	struct launch_host *hosts;
 	unsigned int nhosts;
 	unsigned int size;
-	unsigned int nodes;		/* number on each host */
+	unsigned int nodes;		/* nodes of each host */
 	bool slots_given;
 	bool tag, keep, bind, pmix;
 	const char *cluster;		/* NULL: not given */
 	const char *net;		/* SCI_NET of the hosts; NULL: none */
-	unsigned int gateways;		/* of each host, or of all if there is no net */
+	unsigned int gateways;		/* number on each host; without @net, in all */
 	bool clusters;			/* hosts are clusters of this machine */
-	char net_key[65];		/* of the job, in hex */
+	char net_key[65];		/* key of the job, in hex */
 	unsigned int net_port;
 	char **argv;
 	struct boot_place *places;
@@ -222,14 +222,14 @@ struct launch {
 /* Set l->places and l->hosts[].nranks. Return: 0, or -1 after a message. */
 int launch_place(struct launch *l);
 
-/* ---- what the ranks of different hosts reach each other by (launch_net.c) ---- */
+/* ---- addresses between hosts (launch_net.c) ---- */
 
-/* Make the key of the job, and choose where its processes listen. Return: 0, or -1. */
+/* Generate the key of the job, and choose the ports of its processes. Return: 0 or -1. */
 int net_prepare(struct launch *l);
-/* Add variables to @env; *@n of them are there. 0 or -ENOMEM. */
+/* Append variables to @env, which has *@n variables already. Return: 0 or -ENOMEM. */
 int net_environment(const struct launch *l, const struct launch_host *h, char **env,
 		    unsigned int *n);
-#define NET_ENVIRONMENT		4u	/* the longest of these names */
+#define NET_ENVIRONMENT		4u	/* variables that net_environment() adds */
 /* Return the gateways of @h, for struct agent_job; NULL: no memory. */
 char **net_gateways(const struct launch *l, const struct launch_host *h);
 

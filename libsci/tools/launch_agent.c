@@ -31,13 +31,13 @@ struct agent {
 	int signals;			/* signalfd */
 	struct proc_origin origin;
 	size_t window;			/* bytes of output that may be sent */
-	uint64_t kill_at;		/* ns; 0: the job is not to end */
+	uint64_t kill_at;		/* time of SIGKILL in ns; 0: no end is requested */
 	bool done;
 	struct pollfd *polls;
-	char *pmix_dir;			/* PATH_MAX, shared with the guard */
+	char *pmix_dir;			/* PATH_MAX bytes, shared with the guard */
 };
 
-/* Kill all ranks and exit: the connection is gone, or a signal asks this process to end. */
+/* Kill all ranks and exit: the connection has ended, or a signal asks this process to end. */
 static noreturn void agent_quit(int status)
 {
 	descendants_kill();
@@ -169,7 +169,7 @@ static void output_send(struct agent *a, struct proc *p, unsigned int which, siz
 	o->len -= len;
 }
 
-/* Send whole lines; at the end, or if a line is too long, all bytes. */
+/* Send whole lines; send all bytes at the end, of a long line, and of an interactive rank 0. */
 static void output_read(struct agent *a, struct proc *p, unsigned int which)
 {
 	struct proc_output *o = &p->output[which];
@@ -316,7 +316,7 @@ static void front_input(struct agent *a)
 		agent_quit(TOOL_FAILED);
 }
 
-/* Pass frames of a rank to the front, with the rank's number. */
+/* Forward frames of a rank to the front, with the rank's number. */
 static void rank_input(struct agent *a, struct proc *p)
 {
 	const void *payload;
@@ -341,7 +341,7 @@ static void proc_ended(struct agent *a, struct proc *p, int status)
 {
 	p->pid = 0;
 	a->running--;
-	/* frames that the rank sent before its end come first */
+	/* first forward the frames that the rank sent before its end */
 	while (p->boot.in >= 0 && poll(&(struct pollfd){ p->boot.in, POLLIN, 0 }, 1, 0) > 0)
 		rank_input(a, p);
 	input_close(p);
@@ -356,10 +356,7 @@ static struct proc *proc_of_pid(struct agent *a, pid_t pid)
 	return NULL;
 }
 
-/*
- * Reap children.  The process group of a rank that failed is killed before its number is
- * free for others.
- */
+/* Reap children. Kill the process group of a failed rank before its id can be reused. */
 static void agent_reap(struct agent *a)
 {
 	siginfo_t info = { 0 };
@@ -403,7 +400,7 @@ static void agent_check_end(struct agent *a)
 		rank_signal(a, BOOT_ALL, SIGKILL);
 	if (a->running)
 		return;
-	/* processes that ranks left behind hold their output open */
+	/* processes that ranks left behind keep the output pipes open */
 	descendants_kill();
 	if (!agent_drained(a))
 		return;
@@ -482,7 +479,7 @@ static void agent_loop(struct agent *a)
 		agent_check_end(a);
 		if (boot_stream_flush(&a->front))
 			agent_quit(TOOL_FAILED);
-		/* not every remote shell passes the front's end of file on */
+		/* exit now: some remote shells do not forward the front's end of file */
 		if (a->done && !boot_stream_queued(&a->front))
 			agent_quit(TOOL_OK);
 	}
@@ -493,9 +490,9 @@ static void agent_init(struct agent *a)
 	sigset_t set;
 	int null;
 
-	sigprocmask(SIG_BLOCK, NULL, &set);	/* these signals were blocked by the guard */
+	sigprocmask(SIG_BLOCK, NULL, &set);	/* the guard has blocked these signals */
 	a->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	/* move the descriptors of the connection: ranks must not inherit these */
+	/* move the connection from descriptors 0 and 1, which ranks would inherit */
 	a->front.in = fcntl(0, F_DUPFD_CLOEXEC, 3);
 	a->front.out = fcntl(1, F_DUPFD_CLOEXEC, 3);
 	fcntl(a->front.in, F_SETFL, O_NONBLOCK);
@@ -527,8 +524,8 @@ static noreturn void agent_main(pid_t guard, const struct proc_origin *origin, c
 }
 
 /*
- * The guard ends the remaining processes when the agent has died.  Signals are blocked before
- * the agent starts, because a signal must not end it before it has read the signal.
+ * Run the guard, which ends the remaining processes when the agent has died. Block signals before
+ * the agent starts: the agent must read signals, and not be killed by one before.
  */
 int launch_agent(void)
 {
@@ -558,7 +555,7 @@ int launch_agent(void)
 	if (pid < 0)
 		return tool_error("cannot start an agent: %s", strerror(errno));
 	for (int fd = 0; fd < 2; fd++)
-		close(fd);		/* this descriptor is the agent's */
+		close(fd);		/* only the agent uses descriptors 0 and 1 */
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	descendants_kill();

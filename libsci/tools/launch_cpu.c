@@ -20,7 +20,7 @@ static unsigned int cpu_thread(unsigned int cpu)
 	f = fopen(path, "re");
 	if (!f)
 		return 0;
-	/* "0,64" or "0-1" */
+	/* the list has a form such as "0,64" or "0-1" */
 	while (fscanf(f, "%u", &first) == 1) {
 		int c = getc(f);
 
@@ -40,7 +40,7 @@ struct cpu {
 	unsigned int number, thread;
 };
 
-/* Order: the first hyperthread of each core, then the second ones. */
+/* Sort the first hyperthreads of all cores before the second hyperthreads. */
 static int cpu_order(const void *a, const void *b)
 {
 	const struct cpu *x = a, *y = b;

@@ -17,9 +17,9 @@
 #include "launch.h"
 #include "tool.h"
 
-/* limit of bytes that wait to be written; beyond it, agents get no credit */
+/* bytes of unwritten output above which agents get no credit */
 #define OUTPUT_QUEUE_MAX	(1u << 20)
-/* limit for an agent to end after the grace time */
+/* ms for an agent to end after the grace time */
 #define HOST_WAIT_MS		10000
 
 struct front {
@@ -34,7 +34,7 @@ struct front {
 	int status;
 	bool input_open;
 	size_t input_window;
-	/* time in ns at which agents that have not answered count as failed; 0: never */
+	/* time in ns at which agents that have not ended count as failed; 0: never */
 	uint64_t give_up_at;
 };
 
@@ -61,7 +61,7 @@ static void hosts_send(struct front *f, enum agent_type type, uint32_t rank, int
 		host_send(f, &f->l->hosts[i], type, rank, arg, NULL, 0);
 }
 
-/* End the job. The first reason gives the exit status. */
+/* End the job. The first call sets the exit status. */
 static void front_end(struct front *f, int status, int grace_ms)
 {
 	if (!f->status)
@@ -81,7 +81,7 @@ static void host_close(struct launch_host *h)
 	boot_stream_free(&h->stream);
 }
 
-/* Handle the end of the connection to an agent, in good order or early. */
+/* Handle the end of the connection to an agent, whether expected or early. */
 static void host_gone(struct front *f, struct launch_host *h)
 {
 	struct launch *l = f->l;
@@ -110,7 +110,7 @@ static void host_gone(struct front *f, struct launch_host *h)
 
 /* ---- start ---- */
 
-/* Become the guard, or the remote shell that starts it; spaces separate the words of SCI_RSH. */
+/* Execute the guard, or the remote shell that starts it. Spaces separate the words of SCI_RSH. */
 static void host_exec(const struct launch_host *h)
 {
 	const char *rsh = getenv("SCI_RSH"), *agent = getenv("SCI_AGENT");
@@ -270,7 +270,7 @@ static void server_send(void *arg, const struct boot_frame *frame, const void *p
 	}
 }
 
-/* Start the ranks: all agents have answered, so the machines of all ranks are known. */
+/* Start the ranks when all agents are ready: then the machines of all ranks are known. */
 static void front_start(struct front *f)
 {
 	struct launch *l = f->l;
@@ -314,7 +314,7 @@ static void host_ready(struct front *f, struct launch_host *h, const struct boot
 	front_start(f);
 }
 
-/* Print the first reason why the job ends. */
+/* Print the reason why the job ends, if it is the first. */
 __attribute__((format(printf, 3, 4)))
 static void rank_say(const struct front *f, uint32_t rank, const char *fmt, ...)
 {
@@ -430,7 +430,7 @@ static void host_input(struct front *f, struct launch_host *h)
 
 /* ---- standard input ---- */
 
-/* Return whether a read of the terminal would not stop the job, which must be in the foreground. */
+/* Return whether to read standard input: in the background, reads of a terminal stop the job. */
 static bool input_wanted(const struct front *f)
 {
 	return f->input_open && f->input_window &&
@@ -463,14 +463,14 @@ static void signals_open(struct front *f)
 	struct sigaction sa;
 
 	sigemptyset(&f->forwarded);
-	/* signals that are ignored, as nohup(1) and shells arrange it, stay ignored */
+	/* keep ignoring the signals that nohup(1) or a shell has set to SIG_IGN */
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
 		if (!sigaction(list[i], NULL, &sa) && sa.sa_handler != SIG_IGN)
 			sigaddset(&f->forwarded, list[i]);
 	sigaddset(&f->forwarded, SIGTTIN);
 	sigaddset(&f->forwarded, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &f->forwarded, NULL);
-	sigdelset(&f->forwarded, SIGTTIN);	/* reads of the terminal fail instead */
+	sigdelset(&f->forwarded, SIGTTIN);	/* blocked only, so that terminal reads fail */
 	f->signals = signalfd(-1, &f->forwarded, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
@@ -550,7 +550,7 @@ static void front_polls(struct front *f, struct pollfd *p)
 	}
 }
 
-/* Give up on agents that do not end their ranks in time. */
+/* Disconnect agents that have not ended in time. Return: the timeout of poll(), in ms. */
 static int front_timeout(struct front *f)
 {
 	uint64_t now = tool_now_ns();
@@ -597,7 +597,7 @@ static void front_loop(struct front *f, struct pollfd *p)
 	}
 }
 
-/* Wait for guards, which end with their agents; give up on a remote shell that hangs. */
+/* Wait for guards and remote shells, which end with their agents. Kill them after HOST_WAIT_MS. */
 static void hosts_wait(struct front *f)
 {
 	uint64_t until = tool_now_ns() + (uint64_t)HOST_WAIT_MS * 1000000u;
@@ -628,7 +628,7 @@ int launch_front(struct launch *l)
 
 	if (!p)
 		return tool_error("out of memory");
-	/* sockets and pipes of the job must have other numbers */
+	/* open descriptors 0 to 2: sockets and pipes of the job must have higher numbers */
 	for (int fd = 0; fd < 3; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
 			return tool_error("cannot open /dev/null: %s", strerror(errno));

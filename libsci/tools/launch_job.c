@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* This file packs a struct agent_job into the bytes of a frame. */
+/* Pack a struct agent_job into the bytes of a frame, and unpack it. */
 
 #include <errno.h>
 #include <stdlib.h>

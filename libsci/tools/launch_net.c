@@ -45,8 +45,8 @@ static const char *net_host(const struct launch_host *h)
 }
 
 /*
- * Return the number of ports. It suffices if all ranks are on one machine: each endpoint of
- * a rank listens on a port.
+ * Return the number of ports of each host. Each endpoint of a rank listens on a port. The ports
+ * suffice for all ranks on one machine.
  */
 static unsigned int net_ports(const struct launch *l)
 {
@@ -60,13 +60,15 @@ static unsigned int host_number(const struct launch *l, const struct launch_host
 	return (unsigned int)(h - l->hosts);
 }
 
-/* Return the first port of @h. Two hosts may be names of one machine. */
+/*
+ * Return the first port of @h. Hosts have different ports, because two may be names of one machine.
+ */
 static unsigned int net_port(const struct launch *l, const struct launch_host *h)
 {
 	return l->net_port + host_number(l, h) * net_ports(l) % NET_PORTS;
 }
 
-/* Print where @h listens: on @ports ports from number @at on. */
+/* Print the address on which @h listens, with @ports ports from number @at on. */
 static void net_listen_print(const struct launch *l, const struct launch_host *h,
 			     unsigned int at, unsigned int ports, FILE *f)
 {
@@ -84,7 +86,7 @@ static bool node_is_known(const struct launch *l, unsigned int rank)
 	return false;
 }
 
-/* Return the node of gateway @g of @h. It comes after the nodes of all ranks. */
+/* Return the node id of gateway @g of @h. Gateways follow the nodes of all ranks. */
 static unsigned int gateway_node(const struct launch *l, const struct launch_host *h,
 				 unsigned int g)
 {
@@ -98,7 +100,7 @@ static unsigned int gateway_node(const struct launch *l, const struct launch_hos
 	return last + SCI_NODE_STEP * (1 + host_number(l, h) * l->gateways + g);
 }
 
-/* Print the nodes of other hosts behind the gateways of @of; NULL: of their own host. */
+/* Print routes to the nodes of other hosts through the gateways of @of; NULL: of these hosts. */
 static void net_via_print(const struct launch *l, const struct launch_host *h,
 			  const struct launch_host *of, FILE *f)
 {
@@ -182,7 +184,7 @@ char **net_gateways(const struct launch *l, const struct launch_host *h)
 	char **all = calloc(l->gateways + 1, sizeof(*all));
 	size_t len;
 
-	/* one machine: the first "host" has all of them */
+	/* without --net, the first host starts all gateways */
 	for (unsigned int g = 0; all && g < l->gateways && (l->net || h == l->hosts); g++) {
 		FILE *f = open_memstream(&all[g], &len);
 

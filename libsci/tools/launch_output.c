@@ -48,7 +48,7 @@ size_t outlets_queued(const struct outlets *o)
 static void outlet_put(struct outlet *o, const char *data, size_t len)
 {
 	if (o->fd >= 0 && boot_bytes_reserve(&o->bytes, len)) {
-		o->fd = -1;		/* without memory: as if the reader had gone */
+		o->fd = -1;		/* no memory: drop all output */
 		o->bytes.from = o->bytes.to = 0;
 	}
 	if (o->fd < 0)
@@ -65,7 +65,7 @@ void outlet_add(struct outlet *o, unsigned int rank, const char *data, size_t le
 	if (!len)
 		return;
 	if (!o->tag) {
-		/* the end of a rank's output, without a newline */
+		/* end the incomplete last line of another rank */
 		if (o->open && o->rank != rank)
 			outlet_put(o, "\n", 1);
 		outlet_put(o, data, len);
@@ -96,7 +96,7 @@ void outlet_write(struct outlet *o)
 	n = write(o->fd, o->bytes.data + o->bytes.from, len < WRITE_SIZE ? len : WRITE_SIZE);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n < 0) {			/* the reader has gone */
+	if (n < 0) {			/* the reader has closed the pipe */
 		o->fd = -1;
 		o->bytes.from = o->bytes.to = 0;
 		return;

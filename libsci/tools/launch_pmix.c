@@ -3,9 +3,9 @@
 /*
  * `sci run --pmix`: the server side of libpmix, for ranks that are MPI programs
  *
- * All ranks are on one machine, so libpmix answers them itself.  It keeps its files in a
- * directory.  The agent and the guard both remove it, because one of them may be killed.  Its
- * thread answers the ranks; the agent calls it only before it starts them.
+ * All ranks are on one machine, so libpmix itself answers the ranks. Its files are in a directory,
+ * which both the agent and the guard remove, because one of these processes may be killed. A thread
+ * of libpmix answers the ranks; the agent calls libpmix only before it starts the ranks.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -48,7 +48,7 @@ static struct {
 } pmix;
 
 static pmix_nspace_t nspace;
-static const char *directory = "";	/* of the server's files */
+static const char *directory = "";	/* directory of the server's files */
 
 static const char *pmix_load(void)
 {
@@ -73,7 +73,7 @@ static const char *pmix_load(void)
 	return lib ? NULL : dlerror();
 }
 
-/* Complete a fence: all ranks are on this machine and have called. Give them the data of all. */
+/* Complete a fence with the data of all ranks, which are on this machine and have all joined. */
 static pmix_status_t pmix_serve_fence(const pmix_proc_t procs[], size_t nprocs,
 				      const pmix_info_t info[], size_t ninfo, char *data,
 				      size_t len, pmix_modex_cbfunc_t done, void *arg)
@@ -86,7 +86,7 @@ static pmix_status_t pmix_serve_fence(const pmix_proc_t procs[], size_t nprocs,
 	return PMIX_SUCCESS;
 }
 
-/* Register files to remove after a rank's end: libpmix does that itself if this function exists. */
+/* Return an error: libpmix itself registers files to remove, but only if this function exists. */
 static pmix_status_t pmix_serve_job_control(const pmix_proc_t *from, const pmix_proc_t to[],
 					    size_t nto, const pmix_info_t info[], size_t ninfo,
 					    pmix_info_cbfunc_t done, void *arg)
@@ -145,7 +145,7 @@ static void rank_infos(pmix_info_t **at, pmix_data_array_t *array, pmix_info_t *
 	(*at)++;
 }
 
-/* Return "raw:0,1,2", or NULL.  "raw:" says that the rest is a list and no pattern. */
+/* Return "raw:0,1,2", or NULL. "raw:" marks a list, which libpmix would read as a pattern. */
 static char *rank_list(const struct agent_job *job)
 {
 	char *list = NULL;
@@ -159,7 +159,7 @@ static char *rank_list(const struct agent_job *job)
 	return f && !fclose(f) ? list : NULL;
 }
 
-/* Tell libpmix what the ranks ask for, and which ranks there are. */
+/* Register the ranks of the job with libpmix, and the values that ranks query. */
 static pmix_status_t job_add(const struct agent_job *job, char *dir)
 {
 	unsigned int n = job->nranks;
@@ -184,7 +184,7 @@ static pmix_status_t job_add(const struct agent_job *job, char *dir)
 		info_number(&at, PMIX_JOB_NUM_APPS, PMIX_UINT32, 1);
 		for (unsigned int i = 0; i < n; i++)
 			rank_infos(&at, &arrays[i], info + RANK_INFOS * i, job, i, dir);
-		/* without a callback the call waits */
+		/* without a callback, add_job() waits */
 		ret = pmix.add_job(nspace, (int)n, job_info, (size_t)(at - job_info), NULL,
 				   NULL);
 	}
@@ -214,8 +214,8 @@ const char *pmix_start(const struct agent_job *job, char dir[PATH_MAX])
 		return strerror(errno);
 	}
 	/*
-	 * Open MPI 4 looks for a PMIx server only where it knows the launcher; this is the
-	 * variable of a launcher that is nothing but a PMIx server (jsrun).
+	 * Open MPI 4 looks for a PMIx server only if it knows the launcher. This variable belongs
+	 * to jsrun, a launcher that is only a PMIx server.
 	 */
 	setenv("JSM_JSRUN_PORT", "0", 0);
 	info_string(&at, PMIX_SERVER_TMPDIR, dir);

@@ -46,7 +46,7 @@ void proc_origin_restore(const struct proc_origin *o)
 
 /* ---- start ---- */
 
-/* Pairs of descriptors: [0] of this process, [1] of the child. */
+/* Pairs of descriptors: [0] in this process, [1] in the child. */
 struct proc_fds {
 	int in[2], out[2], err[2], boot[2], failed[2];
 };
@@ -207,7 +207,7 @@ int proc_start(struct proc *p, const struct agent_job *job, unsigned int local,
 		proc_fds_close(&f);
 		return ret;
 	}
-	setpgid(p->pid, p->pid);	/* parent and child both call it: either may be first */
+	setpgid(p->pid, p->pid);	/* the child also calls setpgid() */
 	close(f.failed[1]);
 	f.failed[1] = -1;
 	ret = proc_exec_result(f.failed[0]);
@@ -262,8 +262,7 @@ void descendants_kill(void)
 	pid_t pid;
 
 	/*
-	 * children of killed processes become children of this one, and are killed in the next
-	 * round
+	 * children of killed processes become children of this process: kill them in the next round
 	 */
 	for (;;) {
 		children_kill();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * `sci model` runs another program, which is installed in the folder of this one. The
- * model replaces parts of the library, so it cannot be in this program.
+ * `sci model` runs another program, from the directory of `sci`. The model replaces parts of the
+ * library, so `sci` cannot contain it.
  */
 #include <errno.h>
 #include <string.h>

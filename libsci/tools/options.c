@@ -144,7 +144,7 @@ static void option_set(const struct tool_command *self,
 		tool_usage(self, "--%s wants seconds, not '%s'", o->name, arg);
 }
 
-/* Translate a table of options to getopt's two. */
+/* Translate a table of options to the two tables of getopt_long(). */
 static size_t getopt_tables(const struct tool_option *o, bool mixed,
 			    char *letters, struct option *longs)
 {
@@ -208,7 +208,7 @@ int tool_parse(const struct tool_command *self, int argc, char **argv,
 				break;
 		option_set(self, &options[i], optarg);
 	}
-	/* arguments before "--" join those after it, right-aligned */
+	/* move the arguments before "--" to those after "--" */
 	for (i = args; i > 0; i--)
 		argv[optind - 1 - (args - i)] = argv[i];
 	return optind - args;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * If the file system has O_TMPFILE, the file has no name until it is complete, so that even
- * SIGKILL leaves no file. Otherwise, and to replace a file, it has a temporary name, which a
- * signal handler removes.
+ * If the file system has O_TMPFILE, a file has no name until it is complete, so that even SIGKILL
+ * leaves no file. Otherwise, and to replace a file, the file has a temporary name, which a signal
+ * handler removes.
  */
 #define _GNU_SOURCE
 
@@ -23,7 +23,7 @@
 
 /* The temporary name that a signal handler removes; there is one per process. */
 static struct {
-	volatile sig_atomic_t dir;	/* -1: there is none */
+	volatile sig_atomic_t dir;	/* -1: no temporary name */
 	char name[40];
 } temporary = { .dir = -1 };
 
@@ -55,7 +55,7 @@ static void signals_catch(void)
 			sigaction(signals[i], &sa, NULL);
 }
 
-/* Call @make with new names until one is free. */
+/* Call @make with new names until a name is free. */
 static int temporary_make(struct outfile *o, int (*make)(struct outfile *o))
 {
 	unsigned int i, r;
@@ -189,7 +189,7 @@ static int outfile_give_name(struct outfile *o)
 		}
 		if (errno == EEXIST)
 			return -EEXIST;
-		/* a file system without hard links: rely on the earlier target_check() */
+		/* no hard links in this file system: rely on the earlier target_check() */
 	}
 	if (renameat(o->dir, temporary.name, o->dir, o->name))
 		return -errno;
@@ -209,7 +209,7 @@ int outfile_commit(struct outfile *o, mode_t mode)
 	if (fchmod(o->fd, mode & 0777 & ~mask))
 		return -errno;
 	ret = outfile_give_name(o);
-	/* network file systems report errors late: then the file must not get its name */
+	/* network file systems report errors late: remove a file whose close() fails */
 	if (!ret && close(o->fd)) {
 		ret = -errno;
 		unlinkat(o->dir, o->name, 0);

@@ -14,20 +14,21 @@ struct outfile {
 	int dir;
 	char name[NAME_MAX + 1];	/* "": standard output */
 	bool replace;
-	bool named;			/* it has a temporary name */
+	bool named;			/* the file has a temporary name */
 };
 
 /*
- * These functions return 0 or -errno; -EEXIST: the file is there already, or cannot be replaced.
- * @dir: directory; @name: name without a slash, NULL: standard output; @replace: replace
- * a regular file at the end.
+ * The functions of an outfile return 0 or -errno. -EEXIST: the file exists already, or cannot be
+ * replaced.
+ * @dir: directory; @name: name without a slash, NULL: standard output; @replace: replace a regular
+ * file at the end.
  */
 int outfile_open(struct outfile *o, const char *dir, const char *name,
 		 bool replace);
 
 /*
- * Reserve space, if the file system can: -ENOSPC, -EFBIG and other errors then come now, and
- * not at the end.
+ * Reserve space, if the file system can. The function then reports -ENOSPC, -EFBIG and other
+ * errors, which outfile_commit() would report otherwise.
  */
 int outfile_reserve(struct outfile *o, uint64_t size);
 int outfile_write(struct outfile *o, const void *data, size_t len);

@@ -16,7 +16,7 @@
 #define ANY		0xffff		/* stands for all device ids */
 #define MSIX_CONTROL	2		/* offset of the control word in the capability */
 
-/* Devices that speak SCI. The first entry that fits names a device. */
+/* Known adapters. The first entry that matches a device names it. */
 static const struct {
 	uint16_t vendor, device;
 	const char *name;
@@ -73,7 +73,7 @@ static void driver_find(struct tool_pci_device *d)
 		 base ? base + 1 : target);
 }
 
-/* Find the driver's device of class sci: its folder is in the card's. */
+/* Find the device of class sci, whose directory is in the directory of the PCI device. */
 static void adapter_find(struct tool_pci_device *d)
 {
 	const struct dirent *e;
@@ -104,7 +104,7 @@ static void bars_describe(const struct pci_dev *p, struct tool_pci_device *d)
 	}
 }
 
-/* Read MSI-X. Only root sees all of a device's configuration; others read zeros. */
+/* Read MSI-X. Users other than root read zeros from most of the configuration space. */
 static void msix_describe(struct pci_dev *p, struct tool_pci_device *d)
 {
 	const struct pci_cap *cap = pci_find_cap(p, PCI_CAP_ID_MSIX,

@@ -10,7 +10,7 @@
 #define TOOL_PCI_BARS	6
 
 struct tool_pci_bar {
-	uint64_t size;			/* 0: there is none */
+	uint64_t size;			/* 0: no such BAR */
 	bool prefetchable;
 	bool wide;			/* a 64-bit BAR, which takes two registers */
 };
@@ -32,7 +32,7 @@ struct tool_pci_device {
 /*
  * tool_pci_scan() - call @fn for each adapter
  *
- * A machine without a PCI bus (containers, some architectures) has none.
+ * A machine without a PCI bus (containers, some architectures) has no adapters.
  */
 void tool_pci_scan(void (*fn)(void *arg, const struct tool_pci_device *d),
 		   void *arg);

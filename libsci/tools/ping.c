@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * `sci ping` tests whether a node answers.  If `sci ping --serve` runs on the node, it
- * also measures how long a store to the node and the answering store take.
+ * `sci ping` tests whether a node answers. If `sci ping --serve` runs on the node, `sci ping` also
+ * measures round trips of a store to the node and the answering store.
  */
 #define _GNU_SOURCE
 
@@ -14,11 +14,11 @@
 
 #include "session.h"
 
-#define PING_ID		0x5c1b1b6u	/* id of the endpoint unless --id says otherwise */
+#define PING_ID		0x5c1b1b6u	/* default id of the segment (--id) */
 #define SIZE_LIMIT	(1u << 20)
 #define COUNT_LIMIT	10000000u
-#define ANSWER_MS	1000u		/* a ping without an answer for this time is lost */
-#define CONNECT_MS	5000u		/* the server may have other clients */
+#define ANSWER_MS	1000u		/* ms after which an unanswered ping is lost */
+#define CONNECT_MS	5000u		/* ms; the server may have other clients */
 #define WARM_UP		100u
 /* slower pings mean that server and client share a CPU */
 #define SHARED_NS	10000u
@@ -39,7 +39,7 @@ struct ping {
 
 /* ---- the server ---- */
 
-/* Send each ping back until the client goes. */
+/* Answer each ping until the client disconnects. */
 static void pings_answer(struct ping *p, size_t size)
 {
 	uint64_t done = 0, seen;
@@ -86,7 +86,7 @@ static int ping_serve(struct ping *p)
 
 /* ---- the client ---- */
 
-/* Make one round trip. Return -ETIMEDOUT if it was lost. */
+/* Make one round trip. Return -ETIMEDOUT if the ping was lost. */
 static int ping_once(struct ping *p, uint64_t n)
 {
 	uint64_t end = tool_now_ns() + p->timeout * 1000000ull;
@@ -193,7 +193,7 @@ static void ping_print_text(const struct ping *p)
 		       p->us[p->received - 1]);
 }
 
-/* Return whether there is a server to measure with. Without one the probe is the answer. */
+/* Return whether a server runs on the node. Without a server, only the probe of the node counts. */
 static bool server_is_running(struct ping *p)
 {
 	sci_remote_segment_t r;

@@ -18,7 +18,7 @@
 #include "kmod/pool/pool.h"
 #include "tool.h"
 
-#define PROBE_SIZE	(1u << 20)	/* bytes that are read to see whether a file is in use */
+#define PROBE_SIZE	(1u << 20)	/* bytes to read for a check whether a file is in use */
 #define SIZE_MIN	(64u << 10)
 
 /**
@@ -51,7 +51,7 @@ static uint64_t device_size(dev_t dev)
 	return size;
 }
 
-/* Get the size. @create: bytes of a new file; 0: the file exists already */
+/* Get the size of a pool. @create: bytes of a new file; 0: the file must exist. */
 static int pool_file_size(struct pool_file *f, uint64_t create)
 {
 	struct stat st;
@@ -61,7 +61,7 @@ static int pool_file_size(struct pool_file *f, uint64_t create)
 		return tool_error("cannot examine %s: %s", f->path, strerror(errno));
 	f->size = S_ISCHR(st.st_mode) ? device_size(st.st_rdev) : (uint64_t)st.st_size;
 	if (S_ISREG(st.st_mode) && !f->size && create) {
-		/* reserve the memory now: later, a lack of memory would be a signal */
+		/* reserve the memory now: later, a lack of memory would raise SIGBUS */
 		err = posix_fallocate(f->fd, 0, (off_t)create);
 		if (err)
 			return tool_error("cannot give %s %" PRIu64 " bytes: %s", f->path,
@@ -114,7 +114,7 @@ static bool pool_is_blank(const struct pool_file *f)
 	return true;
 }
 
-/* Return the node id of a node that lives in @p, or 0. */
+/* Return the node id of a live node of @p; 0: none. */
 static unsigned int pool_living_node(const struct pool *p)
 {
 	struct timespec half = {

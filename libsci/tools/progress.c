@@ -31,7 +31,7 @@ void progress_begin(struct progress *p, const char *name, uint64_t total)
 	p->terminal = isatty(STDERR_FILENO);
 }
 
-/* " 51.2 MiB  812 MiB/s  ETA 0:03" */
+/* Write numbers such as " 51.2 MiB  812 MiB/s  ETA 0:03" to @text. */
 static int progress_numbers(const struct progress *p, uint64_t done, uint64_t now,
 			    char *text, size_t room)
 {

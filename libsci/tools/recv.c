@@ -43,8 +43,7 @@ static int recv_file_error(struct receiver *x, int err, const char *what)
 }
 
 /*
- * Check the name that the sender gave, and remove directories. Return false if it is no file
- * name.
+ * Check the name from the sender, and remove its directories. Return false if it is no file name.
  */
 static bool name_is_safe(struct transfer_hello *h)
 {
@@ -172,7 +171,7 @@ static int blocks_receive(struct receiver *x)
 			return TOOL_FAILED;
 		x->blocks++;
 		ret = session_progress(&x->s, x->blocks);
-		/* the sender has ended: data that it sent before may still arrive */
+		/* after the sender's end, first store all data that has arrived */
 		if (ret && session_seen(&x->s) == x->blocks)
 			return tool_error("the sender on node %u %s: received %llu bytes, kept nothing",
 					  x->s.node, session_strerror(ret),
@@ -225,7 +224,7 @@ static int target_set(struct receiver *x, const struct tool_command *self,
 {
 	const char *slash;
 
-	x->name = "";			/* the sender's name is used */
+	x->name = "";			/* use the name from the sender */
 	if (path && dir)
 		tool_usage(self, "either -o or -d");
 	if (path && !strcmp(path, "-")) {

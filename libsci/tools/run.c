@@ -69,8 +69,8 @@ static int namespace_enter(const char *name)
 
 /*
  * Enter a namespace in which the host has the name @name. A child tries this first, because a
- * failure half-way cannot be undone: in a user namespace without a map, this process is user
- * nobody. If the system forbids it, the program keeps the machine's name.
+ * partial failure cannot be undone: in a user namespace without a map, this process is user nobody.
+ * If the system forbids namespaces, the program keeps the machine's name.
  */
 static void host_name_take(const char *name)
 {
@@ -105,7 +105,7 @@ static void environment_set(unsigned int node, const char *cluster)
 	setenv("SCI_FABRIC", value, 1);
 }
 
-/* Run @argv as a program of a node; does not return if it succeeds. */
+/* Execute @argv as a program of a node. Return only after an error. */
 static int node_run(unsigned int node, const struct run_options *o, char **argv)
 {
 	char host[16];
@@ -121,7 +121,7 @@ static int node_run(unsigned int node, const struct run_options *o, char **argv)
 	return err == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
 
-/* Find the library beside this command, as in a build folder, or in the folder of libraries. */
+/* Find libsci-threads beside this command, as in a build directory, or in the library directory. */
 static void threads_library(char path[PATH_MAX])
 {
 	static const char *const places[] = { "", "../lib/", "../lib64/" };
@@ -137,10 +137,10 @@ static void threads_library(char path[PATH_MAX])
 			     places[i], name) < PATH_MAX && !access(path, R_OK))
 			return;
 	}
-	strcpy(path, name);		/* the dynamic linker looks for it */
+	strcpy(path, name);		/* let the dynamic linker search */
 }
 
-/* Become @argv as threads on several virtual nodes: libsci_threads(7). */
+/* Execute @argv with threads on several virtual nodes: libsci_threads(7). */
 static int threads_run(uint64_t nodes, char **argv)
 {
 	const char *other = getenv("LD_PRELOAD");

@@ -18,7 +18,7 @@ struct run_options {
 	bool tag, keep, pmix, agent, threads;
 };
 
-/* Run a job. Return: its exit status. launch.h has the parts. */
+/* Run a job; see launch.h. Return: the exit status of the job. */
 int tool_launch(const struct tool_command *self, const struct run_options *o, char **argv);
 
 #endif

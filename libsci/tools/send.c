@@ -14,8 +14,8 @@
 #include "transfer.h"
 
 #define CONNECT_MS	30000u
-#define SILENCE_MS	30000u		/* a receiver that is silent for this time hangs */
-/* limit of a read of a pipe, before the next look at the peer */
+#define SILENCE_MS	30000u		/* ms after which a silent receiver has failed */
+/* ms of a wait for a pipe between two checks of the receiver */
 #define INPUT_SLICE_MS	100
 
 struct sender {
@@ -42,7 +42,7 @@ static int send_refused(const struct sender *x, enum session_status status)
 			  session_refusal(status));
 }
 
-/* Wait until the receiver has stored @blocks blocks. Return TOOL_FAILED if it never will. */
+/* Wait until the receiver has stored @blocks blocks. Return TOOL_FAILED if it has failed. */
 static int blocks_wait_stored(struct sender *x, uint64_t blocks)
 {
 	enum session_status status;
@@ -125,7 +125,7 @@ static int slot_send(struct sender *x, const struct transfer_slot *slot)
 	if (!ret)
 		ret = session_progress(&x->s, x->blocks + 1);
 	if (ret) {
-		/* report the receiver's reason: it says more than the end of the connection */
+		/* report the receiver's reason rather than the end of the connection */
 		if (session_seen_status(&x->s) > SESSION_DONE)
 			return send_refused(x, session_seen_status(&x->s));
 		return send_lost(x, ret);

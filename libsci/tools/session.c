@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Words and blocks between two processes that are connected. */
+/* Exchange words and blocks with a connected process. */
 #define _GNU_SOURCE
 
 #include <errno.h>
@@ -13,13 +13,13 @@
 /* A wait spins for SPIN_NS, then also yields the CPU for YIELD_NS, then sleeps. */
 #define SPIN_NS		50000u
 #define YIELD_NS	200000u		/* a wake-up may cost 100 us */
-#define SLICE_MS	100u		/* interval of looks whether the peer died */
-#define LINK_MS		30000u		/* limit for a link to be down */
-#define CHUNK_MIN	64u		/* a packet */
+#define SLICE_MS	100u		/* ms between checks whether the peer has died */
+#define LINK_MS		30000u		/* ms that a link may be down */
+#define CHUNK_MIN	64u		/* bytes of a packet */
 #define CHUNK_MAX	((size_t)256 << 10)
 #define MAX_TRIES	10000u		/* limit for one chunk */
 
-/* Take events of the peer's segment. Return true once it is gone. */
+/* Read the events of the peer's segment. Return true if the peer has disconnected. */
 static bool peer_gone(struct session *s, unsigned int timeout)
 {
 	sci_segment_cb_reason_t reason;
@@ -61,7 +61,7 @@ bool session_gone(struct session *s)
 	return peer_gone(s, 0);
 }
 
-/* Check whether all stores since the last call arrived. Return -EAGAIN if they did not. */
+/* Check that all stores since the last call have arrived. Return -EAGAIN if stores were lost. */
 static int session_settle(struct session *s, unsigned int *tries)
 {
 	sci_error_t err;
@@ -82,7 +82,7 @@ static int session_settle(struct session *s, unsigned int *tries)
 	return -ECONNRESET;
 }
 
-/* Store a word into the peer's ctl. Storing it twice does no harm. */
+/* Store a word into the peer's ctl, and repeat the store until the word has arrived. */
 static int word_put(struct session *s, uint64_t *word, uint64_t value)
 {
 	unsigned int tries = 0;
@@ -131,8 +131,8 @@ int session_write(struct session *s, size_t off, const void *src, size_t len)
 
 /*
  * Wake the peer if it sleeps. This side stores a word and then reads `sleeps`. The peer raises
- * `sleeps` and then reads the word. Both execute a barrier in between, so at least one of them
- * sees the other's store.
+ * `sleeps` and then reads the word. Each side executes a barrier between its store and its load, so
+ * at least one side reads the other side's store.
  */
 static void sleeper_wake(struct session *s)
 {
@@ -161,7 +161,7 @@ int session_status(struct session *s, enum session_status status)
 	uint64_t word = (uint64_t)s->lintr_no << 32 | status;
 	int ret = word_put(s, &s->theirs->status, word);
 
-	/* the client does not say that it sleeps before it has seen GO */
+	/* send the interrupt always: before GO the client does not raise `sleeps` */
 	if (!ret)
 		SCITriggerInterrupt(s->rintr, 0, NULL);
 	return ret;
@@ -184,7 +184,7 @@ static bool session_has_news(struct session *s, uint64_t seen)
 	       session_seen_status(s) > SESSION_GO;
 }
 
-/* Return how long to spin. On a single CPU the other side runs only when this one doesn't. */
+/* Return the ns to spin. On a single CPU the peer runs only while this process does not. */
 static uint64_t spin_ns(void)
 {
 	static int cpus;
@@ -230,7 +230,7 @@ int session_wait(struct session *s, uint64_t seen, unsigned int timeout)
 		if (ret)
 			return ret;
 		SCIWaitForInterrupt(s->lintr, SLICE_MS, 0, NULL);
-		/* look again at the end: data that the peer wrote before it died counts */
+		/* first check for news: data that the peer wrote before its death counts */
 		ret = peer_gone(s, 0) ? -ECONNRESET : 0;
 		if (session_has_news(s, seen))
 			return 0;

@@ -5,16 +5,16 @@
  *
  * A server (`sci recv`, `sci ping --serve`) exports a segment and waits for a
  * data interrupt; both have the number --id.  A client (`sci send`, `sci
- * ping`) connects to both, exports a small segment of its own and introduces
- * itself with struct session_hello.  The server connects to the client's
- * segment and says SESSION_GO there. From then on each side writes only to the other's segment
- * and reads only its own, so no word has two writers.
+ * ping`) connects to both, exports a small segment and sends struct session_hello.
+ * The server connects to the client's segment and stores SESSION_GO there. From then on each
+ * side writes only to the other side's segment and reads only its own, so no word has two
+ * writers.
  *
  * Both segments begin with struct session_ctl. `progress` counts the steps of the peer so far.
- * A process that waits for it polls for a while, then raises the peer's `sleeps` and waits for
- * an interrupt. The peer sends the interrupt if it finds `sleeps` raised after its next step.
+ * A process that waits for progress polls for a while, then raises the peer's `sleeps` and waits
+ * for an interrupt. The peer sends the interrupt if `sleeps` is raised after the peer's next step.
  *
- * The peer may write to these words at any time: take one copy of a word, then check it.
+ * The peer may write to these words at any time: take one copy of a word, then check the copy.
  */
 #ifndef LIBSCI_TOOLS_SESSION_H
 #define LIBSCI_TOOLS_SESSION_H
@@ -36,7 +36,7 @@ enum session_status {
 	SESSION_NEW	= 0,
 	SESSION_GO	= 1,		/* the server is ready */
 	SESSION_DONE	= 2,		/* all data has arrived */
-	SESSION_EXISTS	= 3,		/* from here on: reasons why the server gave up */
+	SESSION_EXISTS	= 3,		/* from 3 on: why the server has failed */
 	SESSION_NAME	= 4,
 	SESSION_NOSPC	= 5,
 	SESSION_IO	= 6,
@@ -58,7 +58,7 @@ static_assert(offsetof(struct session_ctl, status) == 192, "both sides agree");
 
 struct session {
 	uint32_t id;
-	unsigned int node;		/* number of the peer's interrupt */
+	unsigned int node;		/* node id of the peer */
 
 	sci_desc_t sd;
 	sci_local_segment_t lseg;
@@ -75,37 +75,38 @@ struct session {
 	size_t their_size;
 	sci_remote_interrupt_t rintr;
 
-	uint64_t slept;			/* value for theirs->sleeps */
+	uint64_t slept;			/* last value of theirs->sleeps */
 	uint64_t answered;		/* value of mine->sleeps that was answered */
-	size_t chunk;			/* bytes between two checks */
+	size_t chunk;			/* bytes between two checks for lost packets */
 	uint64_t resent;		/* number of chunks sent again */
 	bool gone;
 };
 
 /*
- * These functions print an error (tool_error()) and return TOOL_FAILED. Call session_close() in
- * any case.
+ * The functions from session_listen() to session_connect() print an error (tool_error()) and return
+ * TOOL_FAILED. Call session_close() in any case.
  */
 
 /* Export @size bytes as segment @id, with an interrupt for hellos. @s is all zero. */
 int session_listen(struct session *s, uint32_t id, size_t size);
 
-/* Wait for a client. *@len is the room for its bytes in @hello, then their number. */
+/* Wait for a client. *@len: room in @hello; receives the number of the client's bytes. */
 int session_accept(struct session *s, enum session_kind kind, void *hello,
 		   size_t *len, unsigned int timeout);
 
-/* Connect; try again until @timeout ms have passed. @s is all zero. */
+/* Connect, and retry until @timeout ms have passed. @s is all zero. */
 int session_connect(struct session *s, unsigned int node, uint32_t id,
 		    enum session_kind kind, const void *hello, size_t len,
 		    size_t own_size, unsigned int timeout);
 
-/* End this client's session, in a server, so that the next client can connect. */
+/* End the session of a server's client, so that the next client can connect. */
 void session_hangup(struct session *s);
 void session_close(struct session *s);
 
 /*
- * These functions return 0 or -errno: -ECONNRESET: the peer is gone; -ENETDOWN: the link
- * is down and stays so; -EIO: packets are lost all the time; -ETIMEDOUT.
+ * The functions from session_write() to session_wait() return 0 or -errno. -ECONNRESET: the peer
+ * has ended or disconnected; -ENETDOWN: the link stays down; -EIO: all attempts have lost packets;
+ * -ETIMEDOUT.
  */
 
 /* Copy to offset @off of the peer's segment. Return when all bytes have arrived. */
@@ -116,10 +117,10 @@ int session_progress(struct session *s, uint64_t progress);
 
 int session_status(struct session *s, enum session_status status);
 
-/* Wait until our progress differs from @seen, or the status from GO. */
+/* Wait until this side's progress is not @seen, or its status is later than GO. */
 int session_wait(struct session *s, uint64_t seen, unsigned int timeout);
 
-/* Return whether the peer has gone, without waiting. */
+/* Return whether the peer has disconnected. Do not wait. */
 bool session_gone(struct session *s);
 
 uint64_t session_seen(struct session *s);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The introduction of two processes: hello, nonce and GO. */
+/* Connect two processes: hello, nonce and GO. */
 #define _GNU_SOURCE
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 #define RETRY_MS	20		/* ms between two attempts to connect */
 #define SLICE_MS	100u
 
-/* The introduction of a client. */
+/* The first message of a client to the server. */
 struct session_hello {
 	uint32_t magic;
 	uint32_t kind;			/* enum session_kind */
@@ -169,9 +169,9 @@ static bool hello_is_valid(const struct session_hello *h, unsigned int len,
 }
 
 /*
- * Compare the nonce. This reads remote memory, once per client: only the owner of the
- * segment that the hello names knows its nonce. Without the check a client could make
- * the server write to another program's memory.
+ * Compare the nonce in the hello with the nonce in the segment that the hello names, which only the
+ * segment's owner knows. This reads remote memory, once per client. Without the check a client
+ * could make the server write to another program's memory.
  */
 static bool nonce_is_right(struct session *s, uint64_t nonce)
 {
@@ -254,8 +254,8 @@ static sci_error_t hello_send(struct session *s, const void *data, size_t len,
 }
 
 /*
- * Take the server's GO. If the server has sent something after GO, it may have ended, and its
- * last message counts.
+ * Connect to the server's interrupt after its GO. If the server has stored a later status, it may
+ * have ended: then the status counts, and a failure to connect is no error.
  */
 static sci_error_t go_take(struct session *s, uint64_t word)
 {
@@ -268,7 +268,7 @@ static sci_error_t go_take(struct session *s, uint64_t word)
 	return err;
 }
 
-/* Wait until the server says GO: it may be busy with another client. */
+/* Wait for the server's GO: the server may be busy with another client. */
 static sci_error_t session_wait_go(struct session *s, uint64_t end)
 {
 	uint64_t word;
@@ -291,7 +291,7 @@ static sci_error_t session_try_connect(struct session *s, unsigned int node,
 {
 	sci_error_t err;
 
-	/* a server of an earlier attempt may have said GO, then died */
+	/* a server of an earlier attempt may have stored GO and died */
 	sci_store_release(&s->mine->status, SESSION_NEW);
 	err = session_map_peer(s, node, s->id);
 	if (err != SCI_ERR_OK)

@@ -52,21 +52,21 @@ enum tool_option_kind {
 
 struct tool_option {
 	const char *name;
-	char letter;			/* 0: it has only a long name */
+	char letter;			/* 0: the option has only a long name */
 	enum tool_option_kind kind;
 	void *value;
 	uint64_t min, max;		/* limits of TOOL_NUMBER and TOOL_SIZE */
-	const char *arg;		/* name of its argument in the help */
+	const char *arg;		/* name of the option's argument in the help */
 	const char *help;
 };
 
 /**
  * tool_parse() - read a command's options, which end with a zero entry
- * @argv: its own name first, as in main()
+ * @argv: begins with the command's name, as in main()
  * @mixed: options may also follow arguments
  *
- * The function adds -h and --help. It ends the process if an option is wrong or asks for help.
- * It moves the arguments to the end of @argv. Return: the index of the first argument.
+ * The function adds -h and --help. It ends the process if an option is wrong or asks for help. It
+ * moves the arguments to the end of @argv. Return: the index of the first argument.
  */
 int tool_parse(const struct tool_command *self, int argc, char **argv,
 	       const struct tool_option *options, bool mixed);
@@ -75,12 +75,12 @@ int tool_parse(const struct tool_command *self, int argc, char **argv,
 __attribute__((format(printf, 2, 3)))
 noreturn void tool_usage(const struct tool_command *self, const char *fmt, ...);
 
-/* Parse a number that is all of @s. Return false if it is no number, or outside of [min, max]. */
+/* Parse a number that is all of @s. Return false if @s is no number, or outside of [@min, @max]. */
 bool tool_parse_number(const char *s, uint64_t min, uint64_t max,
 		       uint64_t *out);
 bool tool_parse_size(const char *s, uint64_t min, uint64_t max, uint64_t *out);
 
-/* Parse "8" or "node8". Return false if it is no node id. */
+/* Parse "8" or "node8". Return false if @s is no node id. */
 bool tool_parse_node(const char *s, unsigned int *node);
 
 /* ---- messages ---- */
@@ -88,10 +88,7 @@ bool tool_parse_node(const char *s, unsigned int *node);
 /* Print "sci: ..." on standard error. Return: TOOL_FAILED. */
 __attribute__((format(printf, 1, 2))) int tool_error(const char *fmt, ...);
 
-/*
- * Print a message, followed by the library's text for the error, or by errno's with
- * SCI_ERR_SYSTEM.
- */
+/* Print a message and the library's text for @err. For SCI_ERR_SYSTEM, print the text for errno. */
 __attribute__((format(printf, 2, 3)))
 int tool_sci_error(sci_error_t err, const char *fmt, ...);
 
@@ -108,7 +105,7 @@ char *tool_size_str(char buf[TOOL_SIZE_STR], double bytes);
 /* Copy a foreign name and replace its control characters by '?', for a terminal. */
 char *tool_printable(char *dst, size_t room, const char *s);
 
-/* Flush and close standard output. Return: TOOL_OK, or print a message. */
+/* Flush and close standard output. Return: TOOL_OK, or TOOL_FAILED after a message. */
 int tool_finish(void);
 
 uint64_t tool_now_ns(void);
@@ -118,7 +115,7 @@ uint64_t tool_now_ns(void);
 /* Call SCIInitialize() and SCIOpen(). On failure print a message and return TOOL_FAILED. */
 int tool_join(sci_desc_t *sd);
 
-/* Resolve a number, "nodeN" or a name that the library knows. Return: 0, or print a message. */
+/* Resolve a number, "nodeN" or a name that the library knows. Return: TOOL_OK or TOOL_FAILED. */
 int tool_resolve_node(const char *s, unsigned int *node);
 
 /* ---- JSON ---- */
@@ -126,7 +123,7 @@ int tool_resolve_node(const char *s, unsigned int *node);
 struct tool_json {
 	FILE *out;
 	unsigned int depth;
-	bool first;			/* the first value of this level is still to come */
+	bool first;			/* the next value is the first of its level */
 };
 
 /* @key is NULL for an element of an array. */

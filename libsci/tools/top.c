@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * `sci top`: what the processes of each node do. A process belongs to a node
+ * `sci top` shows what the processes of each node do. A process belongs to a node in two cases:
  *
- *  - if it has joined the fabric shm: it holds the socket sci.CLUSTER.n.NODE.UNIQUE
- *    (libsci/fabric/shm/shm.h), which /proc/net/unix lists by its inode;
- *  - if it is a node of a program with libsci-threads: its service thread has the name
- *    sci-node-NODE (libsci/threads/world.c).
+ * - The process has joined the fabric shm: it holds the socket sci.CLUSTER.n.NODE.UNIQUE
+ *   (libsci/fabric/shm/shm.h), which /proc/net/unix lists by its inode.
+ * - The process is a node of a program with libsci-threads: its service thread has the name
+ *   sci-node-NODE (libsci/threads/world.c).
  */
 
 #include <dirent.h>
@@ -26,7 +26,7 @@
 #define CLUSTER_ROOM	33
 #define COMMAND_ROOM	32
 
-/* A socket whose name says that its owner is a process of the node. */
+/* A socket of the fabric shm. Its name has the node of the process that owns it. */
 struct presence {
 	uint64_t inode;
 	unsigned int node;
@@ -35,17 +35,17 @@ struct presence {
 
 struct process {
 	pid_t pid;
-	uint64_t start;			/* with @pid: which process, even if a number returns */
+	uint64_t start;			/* identifies the process, with @pid */
 	unsigned int node;
-	char cluster[CLUSTER_ROOM];	/* "-": of no cluster */
+	char cluster[CLUSTER_ROOM];	/* "-": none */
 	char command[COMMAND_ROOM];
 	uint64_t threads;
-	uint64_t mapped;		/* bytes of shared memory that it has touched */
-	uint64_t ticks;			/* CPU time since its start, in clock ticks */
-	uint64_t faults;		/* page faults since its start */
+	uint64_t mapped;		/* touched bytes of shared memory */
+	uint64_t ticks;			/* CPU time since the start, in clock ticks */
+	uint64_t faults;		/* page faults since the start */
 };
 
-/* All processes of nodes, at one time. */
+/* A snapshot of the processes of all nodes. */
 struct look {
 	uint64_t ns;
 	struct process *processes;
@@ -55,7 +55,7 @@ struct look {
 struct top {
 	bool as_json;
 	unsigned int interval;		/* ms */
-	uint64_t count;			/* tables; 0: until a signal comes */
+	uint64_t count;			/* number of tables; 0: no limit */
 	struct look before, now;
 };
 
@@ -68,7 +68,7 @@ static int presences_compare(const void *a, const void *b)
 	return x->inode < y->inode ? -1 : x->inode > y->inode;
 }
 
-/* Return the presences of this machine, sorted; NULL: out of memory. */
+/* Return the sockets of the fabric shm, sorted by inode; NULL: out of memory. */
 static struct presence *presences_read(size_t *n)
 {
 	FILE *f = fopen("/proc/net/unix", "re");
@@ -103,7 +103,7 @@ static struct presence *presences_read(size_t *n)
 	return all;
 }
 
-/* Find the node of a process by the sockets that it has open. */
+/* Find the node of a process by the sockets that the process has open. */
 static bool joined_fabric(struct process *p, DIR *dir, const struct presence *all, size_t n)
 {
 	char target[64];
@@ -153,7 +153,7 @@ static bool process_has_service_thread(struct process *p)
 	return found;
 }
 
-/* Find the node of a process. Only its user and root may see its descriptors. */
+/* Find the node of a process. Only the process's user and root can read its descriptors. */
 static bool process_find(struct process *p, const struct presence *all, size_t n)
 {
 	char path[64];
@@ -272,7 +272,7 @@ static double process_age(const struct process *p)
 	       (double)p->start / (double)sysconf(_SC_CLK_TCK);
 }
 
-/* The rates of a process between the two looks, or since its start if it is new. */
+/* Compute the rates of a process between the two snapshots, or since the start of a new process. */
 static void process_rates(const struct top *t, const struct process *p, double *cpu,
 			  double *faults)
 {
@@ -288,7 +288,7 @@ static void process_rates(const struct top *t, const struct process *p, double *
 			s = (double)(t->now.ns - t->before.ns) * 1e-9;
 		}
 	}
-	/* the start is known to a tick */
+	/* the start has the precision of a clock tick */
 	s = s > 0.01 ? s : 0.01;
 	*cpu = 100 * (double)(p->ticks - ticks) / (double)sysconf(_SC_CLK_TCK) / s;
 	*faults = (double)(p->faults - before) / s;
@@ -341,7 +341,7 @@ static void top_print_json(const struct top *t)
 
 /* ---- the command ---- */
 
-/* Wait for the next look. Return false if a signal ends the command. */
+/* Wait until the next snapshot is due. Return false if a signal ends the command. */
 static bool top_wait(const struct top *t, int quit)
 {
 	struct pollfd p = { .fd = quit, .events = POLLIN };

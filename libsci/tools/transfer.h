@@ -5,10 +5,10 @@
  *
  * The receiver's segment has a ring of slots behind the session's words, and a block of data
  * for each slot. The sender fills block n % SLOTS, then its slot, then raises the receiver's
- * progress to n + 1. The receiver raises the sender's progress when it has stored a block, and
- * the sender runs at most SLOTS ahead of that. The last slot has no data: it has the SHA-256 of
- * the whole file. The receiver compares, gives the file its name and answers SESSION_DONE, or
- * the reason of a failure.
+ * progress to n + 1. The receiver raises the sender's progress when it has stored a block. The
+ * sender is at most SLOTS blocks ahead of its progress. The last slot has no data, but the
+ * SHA-256 of the whole file. The receiver compares the SHA-256, gives the file its name and
+ * answers SESSION_DONE, or answers with the reason of a failure.
  */
 #ifndef LIBSCI_TOOLS_TRANSFER_H
 #define LIBSCI_TOOLS_TRANSFER_H
@@ -21,7 +21,7 @@
 
 #include "session.h"
 
-/* id of the segment unless --id says otherwise */
+/* default id of the segment (--id) */
 #define TRANSFER_ID		0x5c1f11eu
 #define TRANSFER_BLOCK		((size_t)256 << 10)
 #define TRANSFER_SLOTS		32u
@@ -37,7 +37,7 @@ struct transfer_slot {
 	uint32_t len;
 	uint32_t flags;			/* 0 or TRANSFER_LAST */
 	uint64_t total;			/* with TRANSFER_LAST: bytes of the whole transfer */
-	uint8_t digest[SHA256_DIGEST_SIZE];	/* LAST */
+	uint8_t digest[SHA256_DIGEST_SIZE];	/* with TRANSFER_LAST */
 	uint8_t pad[16];
 };
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * `sci tune` finds parameters of the message layer for this machine. It chooses one parameter
- * after the other, each with the values chosen before. A search finds the best value. A second
- * measurement beside the present value decides. A threshold between two protocols comes from
- * the times of both at every size: the sum of the saved times is largest at the crossover.
+ * `sci tune` finds parameters of the message layer for this machine. It chooses one parameter after
+ * the other, each with the values that are already chosen. A search finds the best value. A second
+ * measurement compares this value with the present value. A threshold between two protocols comes
+ * from the times of both protocols at every size: the sum of the saved times is largest at the
+ * crossover.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,9 +21,9 @@
 
 #define KIB		((size_t)1024)
 #define MIB		(1024 * KIB)
-/* a value must need less than this part of the time to replace the default */
+/* a value replaces the default only if it takes less than this part of the time */
 #define ENOUGH		0.97
-#define RING_PARTS	4u		/* a block is at most this part of a ring */
+#define RING_PARTS	4u		/* a ring has room for at least this many blocks */
 
 enum axis_kind { AXIS_UP_TO, AXIS_FROM, AXIS_VALUE };
 
@@ -34,7 +35,7 @@ struct axis {
 	size_t size_from, size_to, step;	/* sizes of messages to measure with */
 };
 
-/* size_from 0: just above the eager limit */
+/* size_from 0: just above the eager limit; size_to 0: the eager limit */
 static const struct axis axes[] = {
 	{ .param = SCI_PARAM_LINES_MAX, .kind = AXIS_UP_TO,
 	  .size_from = 64, .size_to = 2 * KIB, .step = 2 },
@@ -81,7 +82,7 @@ static const char *value_print(char buf[VALUE_STR], uint64_t v)
 	return buf;
 }
 
-/* Print to standard output now, and later into the file. */
+/* Print to standard output now, and later into the file's comments. */
 __attribute__((format(printf, 2, 3)))
 static void tune_say(struct command *c, const char *fmt, ...)
 {
@@ -113,7 +114,7 @@ static size_t size_above_eager(const struct command *c)
 	return n;
 }
 
-/* Return a setup with @param changed, and the parameters that depend on it. */
+/* Return the chosen setup with @param changed, and with the parameters that depend on @param. */
 static struct setup setup_change(const struct command *c, enum sci_param param,
 				 uint64_t value)
 {
@@ -137,8 +138,8 @@ static void axis_make_works(struct command *c, const struct axis *a)
 }
 
 /*
- * Measure both protocols at every size. The works are in pairs, one pair for each size.
- * The threshold follows from @gain, the sum over the sizes of one protocol.
+ * Measure both protocols at every size. Each size has a pair of works. @gain is the sum over the
+ * sizes of one protocol; its minimum is at the threshold.
  */
 static int threshold_search(struct command *c, const struct axis *a,
 			    uint64_t *best)
@@ -156,7 +157,7 @@ static int threshold_search(struct command *c, const struct axis *a,
 	double gain = 0, most = 0;
 	unsigned int i, w;
 
-	if (up_to)	/* the same rings for both */
+	if (up_to)	/* both setups get the same ring */
 		s[1].value[SCI_PARAM_EAGER_RING] =
 			s[0].value[SCI_PARAM_EAGER_RING];
 	if (tune_compare(t, s, 2))
@@ -205,7 +206,7 @@ static int value_search(struct command *c, const struct axis *a,
 	return TOOL_OK;
 }
 
-/* For a threshold keep only the works whose protocol differs between values @x and @y. */
+/* Keep only the works of a threshold whose protocol differs between values @x and @y. */
 static void works_drop(struct command *c, const struct axis *a, uint64_t x,
 		       uint64_t y)
 {
@@ -230,7 +231,7 @@ static void axis_keep(struct command *c, const struct axis *a, const char *why)
 		 value_print(buf, c->t.chosen.value[a->param]), why);
 }
 
-/* Measure @best beside the present setup once more. */
+/* Measure @best and the present setup again, and choose @best if it takes less time. */
 static int tune_confirm(struct command *c, const struct axis *a, uint64_t best)
 {
 	uint64_t was = c->t.chosen.value[a->param];
@@ -364,7 +365,7 @@ static void table_write(FILE *out, const void *arg)
 				value_print(buf, c->t.chosen.value[i]));
 }
 
-/* Forget the environment, so that defaults are the library's own. */
+/* Unset the parameters in the environment, so that the defaults are those of the library. */
 static void environment_forget(void)
 {
 	char name[64];

@@ -4,9 +4,9 @@
  * DOC: comparing parameters
  *
  * A setup has a value for every parameter. Runs of messages compare setups by their time. Each
- * round visits every setup once, over a new connection each time. The result is the median,
- * over all rounds, of the ratio of two setups in the same round. So a change of the machine's
- * speed, or a disturbed round, decides nothing.
+ * round measures every setup once, each over a new connection. The result is the median, over
+ * all rounds, of the ratio of two setups' times in the same round. So the result does not depend
+ * on changes of the machine's speed, or on a disturbed round.
  */
 #ifndef LIBSCI_TOOLS_TUNE_H
 #define LIBSCI_TOOLS_TUNE_H
@@ -23,33 +23,33 @@ struct setup {
 struct work {
 	enum bench_kind kind;
 	size_t size;
-	uint64_t count;			/* number of messages; 0: to be determined */
+	uint64_t count;			/* number of messages; 0: not calibrated yet */
 };
 
 struct tune {
 	struct bench_link link;
 	unsigned int rounds;
-	double seconds;			/* of a run */
+	double seconds;			/* duration of a run */
 	struct setup chosen;
-	size_t room;			/* bytes of the largest work */
+	size_t room;			/* bytes of the largest message */
 
-	/* the last call of tune_compare() has set these members */
+	/* tune_works() and tune_compare() set the members below */
 	unsigned int n_works, n_setups;
 	struct work work[TUNE_WORKS];
 	double *log_t;			/* indexed by round, setup, work */
 };
 
-/* Make the works: ping-pongs and streams of @from, @from * @step ... @to bytes. */
+/* Set the works: ping-pongs and streams of @from, @from * @step ... @to bytes. */
 void tune_works(struct tune *t, size_t from, size_t to, size_t step);
 
-/* Compare setups. Return: 0, or print a message and return TOOL_FAILED. */
+/* Compare @n setups. Return: 0, or TOOL_FAILED after a message. */
 int tune_compare(struct tune *t, const struct setup *setups, unsigned int n);
 
 /* Return the median over the rounds of log(time of setup @a / time of @b) for work @w. */
 double tune_work_ratio(const struct tune *t, unsigned int a, unsigned int b,
 		       unsigned int w);
 
-/* The ratio of all works together: median and upper quartile. */
+/* The ratio of two setups' times for all works together: median and upper quartile. */
 struct tune_ratio {
 	double median, upper;
 };

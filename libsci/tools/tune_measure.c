@@ -34,7 +34,7 @@ void tune_works(struct tune *t, size_t from, size_t to, size_t step)
 	}
 }
 
-/* Make a new connection with these parameters on both sides. */
+/* Make a new connection with the parameters of @s on both sides. */
 static int measure_enter(struct tune *t, const struct setup *s)
 {
 	int i;
