@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Structs of the interface that may grow. Their first member is their size, a size_t. */
+/* Public structs that may grow in later versions. Their first member is their size, a size_t. */
 #ifndef LIBSCI_ATTR_H
 #define LIBSCI_ATTR_H
 
@@ -11,10 +11,10 @@
 /**
  * attr_copy() - copy a struct of the caller
  * @to: our struct of @size bytes, which are 0
- * @from: the caller's; a newer program may pass a longer one, an older one a shorter one
+ * @from: the caller's struct: longer in newer programs, shorter in older ones
  * @least: size of the first version of the struct
  *
- * Return: 0; -EINVAL: it is shorter than @least; -E2BIG: bytes beyond our struct are not 0.
+ * Return: 0; -EINVAL: @from is shorter than @least; -E2BIG: bytes beyond our struct are not 0.
  */
 static inline int attr_copy(void *to, size_t size, const void *from, size_t least)
 {

@@ -8,18 +8,18 @@
  *
  * - words shared between threads and processes through cacheable memory: the
  *   C11 memory model, sci_load_acquire() paired with sci_store_release();
- * - words of a line, each of which gives memory back to the peer:
- *   sci_release_barrier() before them, sci_load_acquire() of each at the peer;
+ * - several words of one cache line, each of which returns a buffer to the peer:
+ *   sci_release_barrier() before the words, sci_load_acquire() of each at the peer;
  * - stores that the C11 model does not know, to write-combining maps of an
  *   adapter and non-temporal ones: sci_store_barrier();
- * - the store-then-load pattern of "announce that I sleep, then look once
- *   more": sci_full_barrier() on both sides.
+ * - the store-then-load pattern "announce the sleep, then check for work again":
+ *   sci_full_barrier() in the thread that sleeps and in the thread that posts work.
  *
  * The macros take a pointer to a plain (not _Atomic) integer or pointer
  * object, naturally aligned, of at most the size of a pointer or 8 bytes,
  * volatile or not: structures that two processes or the kernel share can so
  * be described with fixed-width types. Every access that another process or the
- * kernel may race with goes through one of them.  Objects that only the threads of
+ * kernel may race with uses one of these macros.  Objects that only the threads of
  * one process share may be _Atomic instead, with the operations of <stdatomic.h>.
  */
 #ifndef LIBSCI_BARRIER_H
@@ -57,7 +57,7 @@
 static inline void sci_release_barrier(void)
 {
 #if defined(__x86_64__)
-	/* this CPU keeps a store behind earlier loads and stores */
+	/* x86-64 keeps a store behind earlier loads and stores */
 	__asm__ __volatile__("" ::: "memory");
 #elif defined(__aarch64__)
 	__asm__ __volatile__("dmb ish" ::: "memory");
@@ -69,12 +69,13 @@ static inline void sci_release_barrier(void)
 /**
  * sci_acquire_barrier() - keep every load so far before every later access
  *
- * Use it before a second load of a word, which tells whether the data was still there.
+ * A reader loads a word, then data, and then the word again, to see whether the data was still
+ * valid. This barrier comes before the second load of the word.
  */
 static inline void sci_acquire_barrier(void)
 {
 #if defined(__x86_64__)
-	/* this CPU keeps loads in order */
+	/* x86-64 keeps loads in order */
 	__asm__ __volatile__("" ::: "memory");
 #elif defined(__aarch64__)
 	__asm__ __volatile__("dmb ishld" ::: "memory");
@@ -85,7 +86,7 @@ static inline void sci_acquire_barrier(void)
 
 /*
  * Read-modify-write of words with several writers, such as reference counts and claims
- * of a slot. It acquires and releases: the new holder must see the stores of the last one.
+ * of a slot. Each acquires and releases: the new holder must see the previous holder's stores.
  */
 #define sci_exchange(p, v)	__atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL)
 #define sci_fetch_add(p, v)	__atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL)
@@ -159,7 +160,7 @@ static inline void sci_full_barrier(void)
 }
 
 /*
- * Keep the compiler from moving accesses, such as those of vectors, that the CPU itself keeps
+ * Keep the compiler from reordering accesses, such as vector stores, that the CPU itself keeps
  * in order.
  */
 static inline void sci_compiler_barrier(void)
@@ -203,8 +204,8 @@ static inline size_t sci_cache_line(void)
  * @p:   first byte, any alignment
  * @len: bytes
  *
- * The write-back has completed on return. On architectures without such an instruction the call
- * does nothing, because their caches are coherent.
+ * The write-back has completed on return. On architectures other than x86-64 and AArch64, whose
+ * caches libsci takes to be coherent, the call is only a full barrier.
  */
 static inline void sci_cache_flush(const volatile void *p, size_t len)
 {
@@ -224,8 +225,8 @@ static inline void sci_cache_flush(const volatile void *p, size_t len)
 }
 
 /*
- * A prefetch for a store that follows soon; it orders nothing. GCC offers the
- * instruction only for CPUs newer than those it compiles for; older CPUs ignore it.
+ * Prefetch a cache line for a store that follows soon, without any ordering. By default GCC does
+ * not use prefetchw, which is newer than the x86-64 baseline; older CPUs ignore the instruction.
  */
 #if defined(__x86_64__)
 #define sci_prefetch_write(p)	__asm__ volatile("prefetchw %0" : : "m"(*(p)))

@@ -11,8 +11,8 @@ static _Thread_local unsigned int holds;
 static _Thread_local int state;		/* the program's cancel state, while holds > 0 */
 
 /*
- * A signal handler may call the library between any two instructions here. It leaves
- * @holds as it was, and changes @state only while @holds is 0.
+ * A signal handler may call the library between any two instructions of these functions. It
+ * restores @holds, and changes @state only while @holds is 0.
  */
 void sci_cancel_hold(void)
 {

@@ -44,7 +44,7 @@ int sci_epoll_cancelable(int epfd, struct epoll_event *events, int max, int ms);
 /**
  * sci_cond_wait_cancelable() - sci_cond_wait() that is a cancellation point
  *
- * Unlocks @lock, and wakes another waiter, when the thread is cancelled.
+ * When the thread is cancelled, the function wakes another waiter and unlocks @lock.
  */
 int sci_cond_wait_cancelable(pthread_cond_t *cond, pthread_mutex_t *lock,
 			     uint32_t ms, const struct timespec *deadline);

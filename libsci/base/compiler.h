@@ -7,8 +7,8 @@
  * other code when the message has come: its own, and MPI's.  By then libsci's code has
  * left the nearest caches and predictors, so that a call can cost more than the
  * function that it calls.  A ping-pong in a tight loop does not show this.  Therefore
- * the fast path of a message is in as few functions as possible, and these functions
- * lie together in memory.
+ * the fast path of a message is in as few functions as possible, and the compiler
+ * puts these functions next to each other.
  */
 #ifndef LIBSCI_COMPILER_H
 #define LIBSCI_COMPILER_H

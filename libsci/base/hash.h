@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * A hash table whose links live in its elements, by a key of 64 bits.
+ * A hash table with keys of 64 bits. The links are members of the elements.
  *
- * Several elements may have one key: the one added last is found first.  The table
- * grows with its elements and never shrinks.  It takes no lock.  A table that is all
- * zeroes is empty.
+ * Several elements may have the same key: hash_find() returns the element added last.
+ * The table grows with its elements and never shrinks.  Its functions take no lock.  A
+ * table that is all zeroes is empty.
  */
 #ifndef LIBSCI_HASH_H
 #define LIBSCI_HASH_H
@@ -29,8 +29,8 @@ struct hash {
 /**
  * hash_add() - add an element
  *
- * Return: 0; -ENOMEM: there is no table yet, and no memory for one.  A table that
- * cannot grow becomes slower, which is no error.
+ * Return: 0; -ENOMEM: the table has no slots yet, and there is no memory for them.  A
+ * table that cannot grow becomes slower, which is no error.
  */
 int hash_add(struct hash *h, struct hash_node *node, uint64_t key);
 

@@ -27,7 +27,7 @@ uint64_t sci_now_ns(void);
 int sci_raise_fd_limit(void);
 
 /**
- * sci_fd_room() - raise the limit if @n more descriptors would not fit
+ * sci_fd_room() - raise the descriptor limit if @n more descriptors would exceed it
  *
  * Use it before a call that cannot be repeated. Context: the lock that fork() takes is held,
  * because a child would inherit the descriptor that this call opens for a moment.
@@ -43,8 +43,8 @@ void sci_fd_room(unsigned int n);
 int sci_env_bad(const char *var, const char *value, const char *want);
 
 /*
- * Read a number from @min to @max from the environment. If it is not set, @value does not
- * change. Return: 0; -EINVAL, with a message that names @want: the value is invalid.
+ * Read a number from @min to @max from the variable @var. If @var is not set, @value does not
+ * change. Return: 0; -EINVAL, after a message with @want: the value is invalid.
  */
 int sci_env_number(const char *var, unsigned int *value, int base,
 		   unsigned int min, unsigned int max, const char *want);
@@ -53,12 +53,12 @@ int sci_env_number(const char *var, unsigned int *value, int base,
 
 size_t sci_page_size(void);
 
-/* Open a file of the kernel, also when all descriptors are in use. */
+/* Open a file of /proc or /sys for reading. If no descriptor is free, raise the soft limit. */
 FILE *sci_open_kernel_file(const char *path);
 
 /*
- * Return: 0 if all of [@addr, @addr + @len) is private, anonymous, writable and no stack,
- * for the second function if all of it is readable and writable; else -EFAULT.
+ * Return: 0 if all of [@addr, @addr + @len) is private, anonymous, writable and no stack
+ * (sci_check_mapped(): if all of it is readable and writable); else -EFAULT.
  */
 int sci_check_anonymous(uintptr_t addr, size_t len);
 int sci_check_mapped(uintptr_t addr, size_t len);
@@ -67,8 +67,8 @@ int sci_check_mapped(uintptr_t addr, size_t len);
 
 /**
  * sci_wake_init() - take part in the wake barriers of other processes
- * @takes_part: is set to whether the process takes part: the kernel (or a filter in front of
- *	it) and SCI_MEMBARRIER allow it
+ * @takes_part: set to true if SCI_MEMBARRIER and the kernel (or its seccomp filter) allow the
+ *	process to take part
  *
  * The call is for one address space: the child of a fork() has to call again.
  *

@@ -64,8 +64,8 @@ static inline struct timespec sci_deadline(uint32_t ms)
 }
 
 /*
- * Wait until the deadline; UINT32_MAX ms wait for ever. Return 0 or ETIMEDOUT; wake-ups may be
- * spurious.
+ * Wait until @deadline, or without limit if @ms is UINT32_MAX. Return 0 or ETIMEDOUT; wake-ups may
+ * be spurious.
  */
 static inline int sci_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock,
 				uint32_t ms, const struct timespec *deadline)

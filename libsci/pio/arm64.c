@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The engine of aarch64, all of whose CPUs have the vector unit. */
+/* The store engine of AArch64. All AArch64 CPUs have the NEON vector unit. */
 #if defined(__aarch64__)
 
 #include "engine.h"

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * Template of an engine with vectors of one width, included once for each:
+ * Template of an engine with vectors of one width. Engines include this file, after they define:
  *
  * W           bytes of a vector: 8, 16, 32, 64
- * V           its type
- * TARGET      function attributes that allow it
+ * V           type of a vector
+ * TARGET      function attributes that enable the vector instructions
  * NAME(x)     x with the engine's prefix
  * STREAM(d,s) store the 64 bytes at s to the aligned line d, non-temporal;
  *             undefined if there is no such store
  */
 
 /*
- * Copy short blocks and the ends of long ones: n vectors from the start and n that end
- * at the end. All loads come first, since they would wait for stores 4 KiB away.
+ * Copy a block as n vectors from its start and n vectors up to its end, which may overlap. All
+ * loads come first, since a load would wait for an earlier store at a distance of 4 KiB.
  */
 #define ENDS(T, n)							\
 do {									\
@@ -54,8 +54,8 @@ void NAME(lines)(volatile void *dst, const volatile void *src, size_t lines)
 
 #ifdef STREAM
 /*
- * The first and last bytes up to a line boundary go through the cache. The barriers at both ends
- * order the copy like plain stores.
+ * Copy a block with non-temporal stores. The bytes before the first line boundary and after the
+ * last are ordinary stores. The barriers order the non-temporal stores like plain stores.
  */
 static TARGET __attribute__((noinline))
 void NAME(stream)(char *d, const char *s, size_t len)
@@ -72,7 +72,7 @@ void NAME(stream)(char *d, const char *s, size_t len)
 }
 #endif
 
-/* Copy 16 vectors or more: unaligned stores at both ends, aligned ones between. */
+/* Copy more than 16 vectors: unaligned stores at both ends, aligned stores between. */
 static inline TARGET __attribute__((always_inline))
 void NAME(copy_loop)(char *d, const char *s, size_t len)
 {
@@ -91,10 +91,10 @@ void NAME(copy_loop)(char *d, const char *s, size_t len)
 }
 
 /*
- * Copy a block of which ENDS() can reach every byte; return false for a longer one. The
- * shortest sizes are out of line, because most writes to segments are a line or longer. Up to
- * 64 bytes the vectors stay narrow, because vzeroupper would cost more. The longest class moves
- * four vectors at a time, which measures better than eight.
+ * Copy a block of at most 16 vectors; return false for a longer block. The shortest
+ * sizes are out of line, because most writes to segments are a line or longer. Up to 64 bytes the
+ * vectors are at most 16 bytes wide, because vzeroupper would cost more. The longest class
+ * moves four vectors at a time, which measures better than eight.
  */
 static inline TARGET __attribute__((always_inline))
 bool NAME(copy_ends)(char *d, const char *s, size_t len)

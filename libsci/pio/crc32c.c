@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* CRC-32C (Castagnoli), by the CPU's instruction or by table. */
+/* CRC-32C (Castagnoli), by the SSE4.2 instruction or by a table. */
 
 #include "libsci/pio/pio.h"
 

@@ -2,7 +2,7 @@
 /* Copyright (C) 2026 The libsci authors */
 /*
  * Code that the engines share. An access that the compiler must neither split, merge nor move
- * is volatile. That also keeps the compiler from turning a loop into a call of memcpy().
+ * is volatile. A volatile access also keeps the compiler from turning a loop into memcpy().
  */
 #ifndef LIBSCI_PIO_ENGINE_H
 #define LIBSCI_PIO_ENGINE_H
@@ -11,14 +11,14 @@
 
 #include "pio.h"
 
-/* Vectors at any address, of any effective type. */
+/* Vector types that may have any alignment and may alias objects of any type. */
 #define SCI_PIO_VECTOR(n) __attribute__((vector_size(n), may_alias, aligned(1)))
 typedef uint64_t sci_v8 __attribute__((may_alias, aligned(1)));
 typedef uint64_t sci_v16 SCI_PIO_VECTOR(16);
 typedef uint64_t sci_v32 SCI_PIO_VECTOR(32);
 typedef uint64_t sci_v64 SCI_PIO_VECTOR(64);
 
-/* gcc -O2 unrolls short loops only if told to; clang -O2 does by itself. */
+/* gcc -O2 unrolls short loops only with this pragma; clang -O2 needs no pragma. */
 #if defined(__clang__)
 #define SCI_PIO_UNROLL
 #else
@@ -33,12 +33,12 @@ extern const struct sci_pio_engine sci_pio_avx;
 extern const struct sci_pio_engine sci_pio_avx512;
 extern const struct sci_pio_engine sci_pio_movdir64b;
 
-/* Limit of sci_pio_stream_min(), read with sci_load_relaxed(). */
+/* The value of sci_pio_stream_min(). Read it with sci_load_relaxed(). */
 extern size_t sci_pio_stream_limit;
 
 /*
- * Each architecture defines these: the size of the last-level cache, or 0 if it is unknown; and
- * the copy function to use without an override, which has its own limit for streaming.
+ * Each architecture defines two functions. sci_pio_cache_size() returns the bytes of the last-level
+ * cache; 0: unknown. sci_pio_auto_copy() returns the copy function to use without SCI_PIO.
  */
 size_t sci_pio_cache_size(void);
 sci_pio_copy_fn *sci_pio_auto_copy(void);

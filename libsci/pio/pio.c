@@ -15,7 +15,7 @@ typedef uint16_t sci_u16 __attribute__((may_alias));
 typedef uint32_t sci_u32 __attribute__((may_alias));
 typedef uint64_t sci_u64 __attribute__((may_alias));
 
-/* Make one aligned access to the map. Private memory is reached with memcpy(). */
+/* Make one aligned access of type T to the map. Access private memory with memcpy(). */
 #define PUT(T)								\
 do {									\
 	T v_;								\

@@ -3,18 +3,18 @@
 /*
  * DOC: programmed I/O
  *
- * This file stores bytes into a mapped segment. A PCI-SCI adapter gathers consecutive stores in
- * 64-byte stream buffers. It sends a full buffer as one packet, and a partly filled buffer as
+ * These functions store bytes into a mapped segment. A PCI-SCI adapter gathers consecutive stores
+ * in 64-byte stream buffers. It sends a full buffer as one packet, and a partly filled buffer as
  * several small packets. So the width and the order of stores decide how many packets the link
  * carries (sci-hardware: write stream buffers; DECK paper: 87.72 Mbyte/s with MMX stores
  * against 49.94 with memcpy). Cacheable memory needs few instructions for short blocks, and
- * non-temporal stores for blocks that do not fit the last cache. An engine, chosen once for the
- * CPU, does both.
+ * non-temporal stores for blocks larger than the last-level cache. An engine, chosen once for
+ * the CPU, serves both kinds of memory.
  *
- * The functions do not fail, block, allocate memory or make system calls. Any thread and signal handler may call them at any
- * time, except sci_pio_init(). Before sci_pio_init() a portable engine is in use. They touch no
- * byte outside of the given ranges, which must not overlap. With a length of 0 both pointers
- * may be NULL.
+ * The functions do not fail, block, allocate memory or make system calls. Any thread and signal
+ * handler may call them at any time, except sci_pio_init(). Before sci_pio_init() a portable
+ * engine is in use. The functions access no byte outside of the given ranges, which must not
+ * overlap. With a length of 0 both pointers may be NULL.
  */
 #ifndef LIBSCI_PIO_PIO_H
 #define LIBSCI_PIO_PIO_H
@@ -47,8 +47,8 @@ typedef void sci_pio_lines_fn(volatile void *dst, const volatile void *src,
 
 /**
  * struct sci_pio_engine - functions that copy with stores of one width
- * @name:      as in SCI_PIO
- * @width:     bytes of its widest store; SCI_PIO_LINE is a multiple
+ * @name:      the value of SCI_PIO that selects the engine
+ * @width:     bytes of its widest store; a divisor of SCI_PIO_LINE
  * @supported: returns whether this CPU has the instructions
  * @put_lines: stores whole lines to an aligned @dst, each byte once, in ascending order, by
  *	stores of @width
@@ -65,8 +65,8 @@ struct sci_pio_engine {
 };
 
 /*
- * The engine and the copy function in use. Read them with sci_load_relaxed(); any mix of
- * old and new ones works.
+ * The engine and the copy function in use. Read them with sci_load_relaxed(). While
+ * sci_pio_init() changes them, any mix of the old and the new values works.
  */
 extern const struct sci_pio_engine *sci_pio_current
 	__attribute__((visibility("hidden")));
@@ -78,8 +78,8 @@ extern sci_pio_copy_fn *sci_pio_current_copy
  * @override: name of an engine (the value of SCI_PIO); NULL or empty: the
  *            best that the CPU has, with memcpy() where that measures better
  *
- * Threads that store meanwhile use the old or the new engine. May be called
- * again.
+ * Threads that store meanwhile use the old or the new engine. The function may
+ * be called again.
  *
  * Return: 0; -EINVAL if there is no engine @override, -EOPNOTSUPP if this CPU
  * lacks it. The best engine is then in use, and the caller may warn.
@@ -104,16 +104,16 @@ unsigned int sci_pio_width(void);
  * sci_pio_engine() - enumerate the engines of this architecture
  * @i: from 0, the best engine first, the portable one last
  *
- * Return: the engine, which the CPU may lack (ask its supported()); NULL past
- * the last.
+ * Return: the engine, which the CPU may not support (call its supported()); NULL: @i is
+ * beyond the last engine.
  */
 const struct sci_pio_engine *sci_pio_engine(unsigned int i);
 
 /**
- * sci_pio_stream_min() - get the length from which on blocks bypass the cache
+ * sci_pio_stream_min() - get the length of the shortest block that bypasses the cache
  *
- * sci_pio_init() sets it to half of the last-level cache: source and destination together then
- * fill the cache.
+ * sci_pio_init() sets the length to half of the last-level cache: source and destination together
+ * then fill the cache.
  *
  * Return: bytes; SIZE_MAX if no engine has non-temporal stores.
  */
@@ -125,9 +125,9 @@ size_t sci_pio_stream_min(void);
  * @len:  bytes from there on, not 0
  *
  * A whole line that starts at @addr is one access of SCI_PIO_LINE bytes. Otherwise the width is
- * the largest power of two up to 8 that is naturally aligned and fits (sci-hardware: a
- * gathering buffer leaves at once when full, early when the next store is not consecutive).
- * The function has no state, so tests can follow a transfer.
+ * the largest power of two up to 8 that is naturally aligned and fits (sci-hardware: the adapter
+ * sends a stream buffer when it is full, and earlier when the next store is not consecutive).
+ * The function has no state, so tests can predict every access of a transfer.
  *
  * Return: bytes, at most @len.
  */
@@ -142,7 +142,7 @@ static inline size_t sci_pio_step(uintptr_t addr, size_t len)
 	return n;
 }
 
-/* Out-of-line halves of sci_pio_write(), sci_pio_read() and sci_pio_line(). */
+/* Out-of-line parts of sci_pio_write(), sci_pio_read() and sci_pio_line(). */
 void sci_pio_put(volatile void *dst, const void *src, size_t len);
 void sci_pio_get(void *dst, const volatile void *src, size_t len);
 void sci_pio_line_cached(volatile void *dst, const void *src);
@@ -197,8 +197,8 @@ static inline void sci_pio_read(void *dst, const volatile void *src,
  * For SCI_PIO_MAP_LINES the engine uses its widest stores, so that the line is one packet and
  * arrives whole (sci-hardware). For SCI_PIO_MAP_CACHED the last 8 bytes are a release store: a
  * thread that acquires them sees the rest of the line and all earlier stores. No instruction
- * set promises this for one wide vector store, which is not faster for a poller on another core
- * either.
+ * set promises this for one wide vector store, and such a store is not faster for a poller on
+ * another core.
  */
 static inline void sci_pio_line(volatile void *dst, const void *src,
 				enum sci_pio_map map)
@@ -212,8 +212,8 @@ static inline void sci_pio_line(volatile void *dst, const void *src,
 /**
  * sci_pio_barrier() - drain the CPU's store buffers
  *
- * Call it after a run of writes to SCI_PIO_MAP_LINES: they have then left the CPU before any
- * later store. The adapter's own flush and error check come after it.
+ * Call it after a run of writes to SCI_PIO_MAP_LINES: the writes leave the CPU before any later
+ * store. The adapter's own flush and error check come after this barrier.
  */
 static inline void sci_pio_barrier(void)
 {

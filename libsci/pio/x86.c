@@ -44,7 +44,7 @@ do {									\
 	_mm512_stream_si512((__m512i *)(d), _mm512_loadu_si512(s))
 #include "copy.h"
 
-/* Written in assembly, since compilers turn MMX intrinsics into SSE2 on x86-64. */
+/* This function is in assembly, since compilers turn MMX intrinsics into SSE2 on x86-64. */
 static void mmx_lines(volatile void *dst, const volatile void *src,
 		      size_t lines)
 {
@@ -101,12 +101,12 @@ static void movdir64b_copy(void *dst, const void *src, size_t len)
 }
 
 /*
- * From this length on memcpy() may use "rep movsb", which does not read lines that it overwrites
- * completely. But some CPUs are up to thirty times slower at it if the destination lies a few
- * bytes behind the source modulo 4 KiB.
+ * From REP_MIN bytes on memcpy() may use "rep movsb", which does not read lines that it overwrites
+ * completely. But some CPUs execute "rep movsb" up to thirty times slower if the destination is a
+ * few bytes (less than REP_BEHIND) after the source, modulo 4 KiB.
  */
 #define REP_MIN		2048
-#define REP_MAX		(1u << 20)	/* memcpy() stops using it here */
+#define REP_MAX		(1u << 20)	/* memcpy() uses no "rep movsb" from here on */
 #define REP_BEHIND	128u
 
 static inline bool memcpy_is_best(const char *d, const char *s, size_t len)
@@ -161,7 +161,7 @@ static bool avx_supported(void)
 
 static bool sse2_supported(void)
 {
-	return true;	/* every x86-64 CPU has it */
+	return true;	/* every x86-64 CPU has SSE2 */
 }
 
 static bool mmx_supported(void)
@@ -175,8 +175,8 @@ sci_pio_copy_fn *sci_pio_auto_copy(void)
 }
 
 /*
- * Ask the CPU, since libc's answer is wrong in some virtual machines. Intel describes
- * its caches in leaf 4, AMD in 0x8000001d, in the same format.
+ * Use CPUID, since libc reports a wrong cache size in some virtual machines. Intel CPUs describe
+ * their caches in leaf 4, AMD CPUs in leaf 0x8000001d, in the same format.
  */
 size_t sci_pio_cache_size(void)
 {
