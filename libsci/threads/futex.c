@@ -2,7 +2,7 @@
 // Copyright (C) 2026 The libsci authors
 /*
  * Private futexes of libraries: locks of streams, OpenMP, std::atomic. The kernel keeps the
- * private futexes of each process apart. So a filter turns such a system call of a library into
+ * private futexes of each process apart. So a seccomp filter turns such a system call into
  * SIGSYS, and the handler makes the same call without FUTEX_PRIVATE_FLAG. This happens only
  * when a thread has to sleep, or to wake another one.
  *
@@ -39,7 +39,7 @@
 #define ARGUMENT(uc, i)	((uc)->uc_mcontext.regs[i])
 #endif
 
-/* The addresses of libraries. Libraries far from the others are left out. */
+/* Addresses of libraries' code. A library whose upper 32 address bits differ is left out. */
 struct span {
 	uintptr_t from, to;
 };
@@ -77,7 +77,7 @@ static void futex_trap(int sig, siginfo_t *info, void *context)
 		/* the first node has died, or the user has sent the signal */
 		if (world_orphaned(info->si_pid))
 			return;
-		/* the kernel's structure; all zeroes is the default action */
+		/* the kernel's struct sigaction: all zeroes mean the default action */
 		syscall(SYS_rt_sigaction, sig, (unsigned long[4]){ 0 }, NULL, 8);
 		syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), sig);
 		return;
@@ -97,7 +97,7 @@ static void futex_trap(int sig, siginfo_t *info, void *context)
 #define PIECE_CODE	6u
 #define CODE_MAX	(23u + PIECES_MAX * PIECE_CODE)
 
-/* Trap a call whose futex lies in a shared piece of memory outside of the global range. */
+/* Add code that traps a call whose futex is in a shared piece outside of the global range. */
 static size_t code_add_piece(struct sock_filter *code, uintptr_t from, uintptr_t to)
 {
 	/* if the piece is on both sides of a multiple of 4 GiB, trap only the part before it */
@@ -122,7 +122,7 @@ static size_t code_make(struct sock_filter *code)
 	size_t n;
 
 	dl_iterate_phdr(span_add, &s);
-	/* the last two numbers of a jump: how many instructions to skip, if true and if false */
+	/* the last two arguments of BPF_JUMP(): instructions to skip if true, and if false */
 	const struct sock_filter begin[] = {
 		LOAD(FIELD(nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_futex, 0, 9),
@@ -136,7 +136,7 @@ static size_t code_make(struct sock_filter *code)
 		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, (uint32_t)s.from, 0, 1),
 		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, (uint32_t)s.to, 0, 1),
 		RET(ALLOW),
-		/* trap: in the global range, but not in a thread's descriptor */
+		/* trap futexes in the global range, but not those in a thread's descriptor */
 		LOAD(FIELD(args[0]) + 4),
 		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, HIGH(GLOBAL_BASE), 0, 8),
 		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, HIGH(GLOBAL_END), 7, 0),

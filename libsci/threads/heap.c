@@ -5,13 +5,13 @@
 
 #include "heap.h"
 
-#define DISCARD_UNITS	512u		/* blocks from 32 MiB on return their pages */
+#define DISCARD_UNITS	512u		/* free the pages of blocks of 32 MiB and more */
 #define SLAB_HEADER	64u
 
 struct heap_slab {
 	struct heap_slab *next, *prev;	/* in the arena's list; NULL prev: first */
 	void *free;			/* freed blocks, linked through their first word */
-	uint32_t size;			/* of a block */
+	uint32_t size;			/* of a block, in bytes */
 	_Atomic uint32_t fresh;		/* no block from here on was ever used */
 	uint32_t total, used;
 	uint16_t class, arena;
@@ -142,7 +142,7 @@ static bool heap_grow(struct heap *h, uint8_t node, uint32_t len)
 	return true;
 }
 
-/* Take a free run of @len units. @arena: the run is for its node. */
+/* Take a free run of @len units for the node of @arena. Return its first unit; 0: none. */
 static uint32_t run_get(struct heap *h, unsigned int arena, uint32_t len, enum heap_kind kind,
 			bool *zero)
 {
@@ -228,7 +228,7 @@ static bool block_free(struct heap *h, void *p, uint32_t u)
 		return false;
 	}
 	len = h->units[u].len;
-	h->units[u].len = 0;		/* neither free nor a block, while its pages are discarded */
+	h->units[u].len = 0;		/* no free run and no block while pages are freed */
 	lock_give(&h->lock);
 	zero = len >= DISCARD_UNITS;
 	if (zero)
@@ -250,7 +250,7 @@ bool heap_resize(struct heap *h, void *p, size_t size)
 	lock_take(&h->lock);
 	len = h->units[u].len;
 	if (want < len) {
-		/* inside of a block, units may look like ends of free runs */
+		/* run_put() reads the unit before the run, whose kind may be an old HEAP_FREE */
 		h->units[u + want - 1].kind = HEAP_BLOCK;
 		run_put(h, u + want, len - want, false, node);
 	} else if (want > len && u + len == h->top) {
@@ -351,7 +351,7 @@ static void *slab_take(struct heap_arena *a, struct heap_slab *s)
 	return p;
 }
 
-/* Take a block of a slab with free ones, or of a new slab. */
+/* Take a block from a slab that has a free block, or from a new slab. */
 static void *slabs_take(struct heap *h, struct heap_arena *a, unsigned int class)
 {
 	struct heap_slab *s = a->slabs[class];
@@ -361,7 +361,7 @@ static void *slabs_take(struct heap *h, struct heap_arena *a, unsigned int class
 	return s ? slab_take(a, s) : NULL;
 }
 
-/* Return true if a block begins at @p. This takes no lock. */
+/* Return true if a block of the slab begins at @p, used or free. The function takes no lock. */
 static bool slab_has(const struct heap_slab *s, const void *p)
 {
 	size_t at = (size_t)((const char *)p - (const char *)s);
@@ -426,7 +426,7 @@ static void *cache_pop(struct heap_cache *c, unsigned int class)
 	return p;
 }
 
-/* Fill an empty class to the half. Return false if no memory is left. */
+/* Fill an empty class of a cache to half of its limit. Return false if no memory is left. */
 static bool cache_fill(struct heap *h, struct heap_cache *c, unsigned int class)
 {
 	struct heap_arena *a = &h->arenas[c->arena];
@@ -478,8 +478,8 @@ void heap_init(struct heap *h, char *base, size_t len, struct heap_unit *units,
 }
 
 /*
- * Return the size of a slab's blocks for an alignment: blocks of a power of two lie at its
- * multiples.
+ * Round @size up so that a slab's blocks of this size have the alignment: blocks whose size is a
+ * power of two are aligned to it.
  */
 static size_t size_aligned(size_t size, size_t align)
 {
@@ -534,7 +534,7 @@ bool heap_cache_free(struct heap *h, struct heap_cache *c, void *p)
 	if (h->units[u].kind != HEAP_SLAB || s->arena != c->arena ||
 	    s->class >= HEAP_CACHE_CLASSES)
 		return heap_free(h, p);
-	/* the block at the head of the list has been freed already */
+	/* the first block of the cache's list is free already: reject a double free */
 	if (!slab_has(s, p) || p == c->first[s->class])
 		return false;
 	if (c->n[s->class] == HEAP_CACHE_BLOCKS)

@@ -4,19 +4,19 @@
  * DOC: the heap
  *
  * The heap is one range of addresses, divided into units of 64 KiB. A run of units is free, or one
- * large block, or a slab: blocks of one size. The table of units lies apart from the
+ * large block, or a slab: blocks of one size. The table of units is separate from the
  * blocks. Each slab belongs to an arena, and a thread allocates from one arena, so that
- * nodes seldom share a page. Any thread may free a block: it goes back to its slab.
+ * nodes seldom share a page. Any thread may free a block: the block returns to its slab.
  *
  * The arena's lock protects the lists of its slabs. A thread has a cache of free blocks of its
  * arena, at most 132 KiB, so most calls take no lock. The slab counts a block in a cache as
  * used. Blocks of other arenas do not enter the cache, so a thread does not get memory of
  * another node.
  *
- * While @grow is set, each node has runs of its own. The heap asks for more of them before
- * it takes memory that belongs to no node.
+ * While @grow is set, each node has its own free runs. If a node has none, the heap calls @grow
+ * before it takes a run of node 0 or memory that was never used.
  *
- * All of it is in memory that the nodes share, and its locks work between processes.
+ * The heap is in memory that all nodes share, and its locks work between processes.
  */
 #ifndef LIBSCI_THREADS_HEAP_H
 #define LIBSCI_THREADS_HEAP_H
@@ -29,20 +29,20 @@
 
 #define HEAP_UNIT	((size_t)64 << 10)
 #define HEAP_CLASSES	84u
-#define HEAP_SMALL	((size_t)32 << 10)	/* larger blocks are runs */
+#define HEAP_SMALL	((size_t)32 << 10)	/* a larger block is a run of units */
 #define HEAP_NODES	64u
 #define HEAP_NODE_ARENAS	4u
-#define HEAP_ARENAS	(HEAP_NODES * HEAP_NODE_ARENAS)	/* node 0 has the first ones */
+#define HEAP_ARENAS	(HEAP_NODES * HEAP_NODE_ARENAS)	/* node 0 has arenas 0 to 3 */
 #define HEAP_BINS	32u
-#define HEAP_CACHED	((size_t)512)	/* caches have blocks up to this size */
+#define HEAP_CACHED	((size_t)512)	/* largest block in a cache, in bytes */
 #define HEAP_CACHE_CLASSES	32u
-#define HEAP_CACHE_BLOCKS	16u	/* at most, for each size */
+#define HEAP_CACHE_BLOCKS	16u	/* limit for each size */
 
 struct heap_slab;
 
 struct heap_arena {
 	struct lock lock;
-	struct heap_slab *slabs[HEAP_CLASSES];	/* with a free block */
+	struct heap_slab *slabs[HEAP_CLASSES];	/* slabs that have a free block */
 } __attribute__((aligned(64)));
 
 enum heap_kind {
@@ -54,12 +54,12 @@ enum heap_kind {
 /* The first unit of a run describes it. The last unit of a free run has @len, too. */
 struct heap_unit {
 	uint32_t len;				/* units */
-	uint32_t next, prev;			/* in a bin; 0: none */
+	uint32_t next, prev;			/* neighbours in a bin; 0: none */
 	uint8_t kind;
-	uint8_t back;				/* unit of a slab: distance to its first unit */
+	uint8_t back;				/* in a slab: distance to its first unit */
 	uint8_t zero : 1;			/* a free run: all bytes are 0 */
 	uint8_t marked : 1;
-	uint8_t node;				/* that the run belongs to */
+	uint8_t node;				/* the node of the run */
 };
 
 struct heap {
@@ -67,22 +67,22 @@ struct heap {
 	char *base;
 	uint32_t nunits;
 	uint32_t top;				/* units from here to @limit were never used */
-	uint32_t limit;				/* @grow alone gives units from here on */
+	uint32_t limit;				/* units from here on come from @grow only */
 	uint32_t bins[HEAP_NODES][HEAP_BINS];	/* free runs of 2^i units and more */
-	void (*discard)(void *p, size_t len);	/* give pages back, so that they read as zeroes */
+	void (*discard)(void *p, size_t len);	/* free pages: they then read as 0 */
 	/*
-	 * NULL, or get @len bytes of zeroes for the calling thread's node: whole units
-	 * beyond @limit. NULL: there are none. Called with the heap's lock.
+	 * Get @len bytes of zeroes, in units beyond @limit, for the node of the calling thread.
+	 * Return NULL if there is no memory. Context: @lock is held. May be NULL: not used.
 	 */
 	void *(*grow)(size_t len);
-	size_t growth;			/* @len is a multiple of it */
+	size_t growth;			/* bytes; the @len of @grow is a multiple */
 	struct heap_unit *units;		/* unit 0 is not used */
 	struct heap_arena arenas[HEAP_ARENAS];
 };
 
 /*
- * Set up a heap in zeroed memory. @units: room for one per unit of @len, zeroed; @base is
- * aligned to HEAP_UNIT, and zeroed.
+ * Set up a heap in zeroed memory. @units is a zeroed array with an element for each unit of @len
+ * bytes. @base is aligned to HEAP_UNIT, and its memory is zeroed.
  */
 void heap_init(struct heap *h, char *base, size_t len, struct heap_unit *units,
 	       void (*discard)(void *p, size_t len));
@@ -96,24 +96,24 @@ struct heap_cache {
 
 /**
  * heap_alloc() - allocate a block
- * @arena: taken modulo HEAP_ARENAS
- * @align: a power of two; at least 16 is given
+ * @arena: number of an arena, modulo HEAP_ARENAS
+ * @align: a power of two; less than 16 means 16
  * @zero: clear the block
  *
- * Return: NULL: no memory is left.
+ * Return: the block; NULL: no memory is left.
  */
 void *heap_alloc(struct heap *h, unsigned int arena, size_t size, size_t align, bool zero);
-/* Free a block. Return false if @p is no block: it is another allocator's, or free already. */
+/* Free the block at @p, an address in the heap. Return false if no block begins at @p. */
 bool heap_free(struct heap *h, void *p);
-/* Allocate and free with the cache of the calling thread. */
+/* Allocate and free blocks with @c, the cache of the calling thread. */
 void *heap_cache_alloc(struct heap *h, struct heap_cache *c, size_t size, size_t align,
 		       bool zero);
 bool heap_cache_free(struct heap *h, struct heap_cache *c, void *p);
 /* Return all blocks in the cache to their slabs. */
 void heap_cache_flush(struct heap *h, struct heap_cache *c);
-/* Return the bytes that the block has room for; 0: @p is no block. */
+/* Return the number of bytes that the block at @p can hold; 0: @p is not in a block. */
 size_t heap_size(const struct heap *h, const void *p);
-/* Grow or shrink a large block in its place. Return false if there is no room. */
+/* Grow or shrink a large block without moving it. Return false if that is not possible. */
 bool heap_resize(struct heap *h, void *p, size_t size);
 
 /* Mark a large block for the caller. The mark lasts until the block is freed. */

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * DOC: the pages of the heap, on nodes
+ * DOC: home nodes of the heap's pages
  *
  * With SCI_THREADS_MEMORY the heap grows by ranges of the SCI Virtual Memory (sci/vm.h). The
  * nodes are a team. Each range is eager: all nodes map it before malloc() returns. So
- * no later access faults, and system calls work on the memory. The policy says where pages
- * live:
+ * no later access faults, and system calls work on the memory. The variable sets the home of
+ * new pages:
  *
  *	local	on the node of the thread that allocates
  *	round	on all nodes in turn
- *	a node	on this node
+ *	a node	on the node with this ID
  *
- * Memory from before the first thread is not part of this: the static variables, the heap
- * until then, and the stacks are one shared memory.
+ * Static variables, stacks, and heap blocks from before the first thread have no home: they are
+ * ordinary shared memory.
  *
- * The library loads libsci only for this.
+ * The library loads libsci only if the variable is set to one of these values.
  */
 
 #include <dlfcn.h>
@@ -30,7 +30,7 @@
 
 #include "threads.h"
 
-#define HOME_PAGE	((size_t)1 << 20)	/* a mapping for each of them: not too small */
+#define HOME_PAGE	((size_t)1 << 20)	/* large, since each page is a mapping */
 #define VM_PART		(GLOBAL_HEAP_LEN / 2)
 #define VM_BASE		(GLOBAL_HEAP + VM_PART)
 
@@ -42,7 +42,7 @@ static struct {
 	__typeof__(&sci_vm_open) open;
 	__typeof__(&sci_vm_alloc) alloc;
 	__typeof__(&sci_vm_home) home;
-	struct sci_team_launcher *launcher;	/* a copy in all nodes but node 0 */
+	struct sci_team_launcher *launcher;	/* nodes other than 0 have a copy */
 	struct sci_team *team;
 	struct sci_vm *vm;		/* of this process */
 } home;
@@ -64,7 +64,7 @@ static int launcher_start(void)
 
 /* ---- the libraries ---- */
 
-/* Open a library of libsci's: beside this one, or where the dynamic linker finds it. */
+/* Open a library from the directory of this library, or else where the dynamic linker finds it. */
 static void *library_open(const char *name)
 {
 	char path[PATH_MAX], self[PATH_MAX];
@@ -114,7 +114,7 @@ static void pages_count(char *p, size_t len)
 	}
 }
 
-/* Get memory for the heap: the function "more" of struct heap. Context: a thread of the program. */
+/* Get memory for the heap: the function @grow of struct heap. Context: a thread of the program. */
 static void *home_grow(size_t len)
 {
 	struct sci_vm_range r = {
@@ -168,10 +168,10 @@ static int home_open_here(void)
 	ret = home.team_open(&home.team, &team);
 	if (ret)
 		return ret;
-	/* nothing has used this part of the heap yet */
+	/* this part of the heap is not used yet: its units are beyond @limit */
 	REAL(munmap)(VM_BASE, VM_PART);
 	ret = home.open(&home.vm, home.team, &vm);
-	/* threads of the program may run on any node after this: each has stored home.vm */
+	/* after the barrier every node has stored home.vm, and may run threads of the program */
 	return ret ? ret : home.barrier(home.team);
 }
 

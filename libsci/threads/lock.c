@@ -8,8 +8,8 @@
 #define SPINS	100
 
 /*
- * Wait for a lock. Its owner may be in another process, and has it for a few hundred
- * instructions.
+ * Take a lock that another thread holds. The holder may be in another process, and holds the lock
+ * for a few hundred instructions.
  */
 void lock_slow(struct lock *l)
 {

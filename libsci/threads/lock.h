@@ -12,7 +12,7 @@
 
 typedef _Atomic uint32_t futex_t;
 
-/* Sleep while *@f is @value, or for less. This is no cancellation point, and it changes errno. */
+/* If *@f is @value, sleep until a wake-up, or for less. It is no cancellation point; sets errno. */
 static inline void futex_wait(futex_t *f, uint32_t value)
 {
 	syscall(SYS_futex, f, FUTEX_WAIT, value, NULL, NULL, 0);
@@ -23,7 +23,7 @@ static inline void futex_wake(futex_t *f, int n)
 	syscall(SYS_futex, f, FUTEX_WAKE, n, NULL, NULL, 0);
 }
 
-/* A lock: 0: free; 1: taken; 2: taken, and a thread may sleep. */
+/* A lock. @word is 0: free; 1: taken; 2: taken, and a thread may sleep until it is free. */
 struct lock {
 	futex_t word;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The memory of the program: private until the process spans, then shared at the same addresses. */
+/* Memory of the program: private until the other nodes start, then shared at the same addresses. */
 
 #include <elf.h>
 #include <errno.h>
@@ -21,7 +21,7 @@ struct piece {
 
 static struct {
 	int fd;
-	off_t end;			/* offset in the file of memory behind the global range */
+	off_t end;			/* file offset of the next piece that is not global */
 	struct piece pieces[PIECES_MAX];
 	unsigned int n;
 	bool full;
@@ -35,15 +35,15 @@ static struct {
 /* ---- objects ---- */
 
 /*
- * Libraries whose data stays private, by file name or its beginning: the kernel or the dynamic
- * linker keeps state of one process in it.
+ * Libraries whose data stays private, by the beginning of the file name: the kernel or the dynamic
+ * linker keeps state of one process in their data.
  */
 static const char *const private_objects[] = {
 	"ld-linux", "ld.so", "libc.so", "libpthread", "libdl.", "librt.", "libgcc_s", "libsci",
 	"libnuma", "libpmix", "libasan", "libtsan", "libubsan", "linux-vdso",
 };
 
-/* Return whether @name is in the environment's list of names, as in "libfoo.so:libbar". */
+/* Return true if @name begins with a name of @list, such as "libfoo.so:libbar". */
 static bool object_listed(const char *name, const char *list)
 {
 	while (list && *list) {
@@ -86,7 +86,7 @@ static void piece_add(char *from, char *to, int prot)
 		memory.pieces[memory.n++] = (struct piece){ from, to, prot };
 }
 
-/* Find writable segments of an object, without the part that the linker made read-only. */
+/* Add the writable segments of a library to the pieces, without its RELRO part. */
 static int object_add(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	char *relro = NULL, *relro_end = NULL;
@@ -187,7 +187,7 @@ void memory_discard(void *p, size_t len)
 
 /* ---- from private to shared ---- */
 
-/* Note a used part of the global range, with its protection. */
+/* Add the mappings in a used part of the global range to the pieces, with their protection. */
 static void global_add(char *from, char *to)
 {
 	unsigned long a, b;
@@ -208,7 +208,7 @@ static void global_add(char *from, char *to)
 		fclose(f);
 }
 
-/* Copy to the file; pages of zeroes stay holes. */
+/* Copy memory to the file at offset @at. Pages of zeroes stay holes of the file. */
 static bool bytes_copy(const char *from, size_t len, off_t at)
 {
 	static const char zeroes[4096];
@@ -240,7 +240,7 @@ static bool piece_share(const struct piece *p, off_t at)
 	return true;
 }
 
-/* Map the unused rest of a piece, without a copy. */
+/* Map an unused part of the global range to the file, without a copy. */
 static bool rest_share(char *from, char *to)
 {
 	return from >= to ||
@@ -269,8 +269,8 @@ static bool pieces_share(void)
 }
 
 /*
- * Make all memory of the program shared, global memory in the order of addresses. After the first
- * piece the step cannot be undone. Context: no other thread of the program runs.
+ * Make all memory of the program shared. Global memory has the order of its addresses in the file.
+ * Sharing a piece cannot be undone. Context: no other thread of the program runs.
  */
 bool memory_share(void)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Calls between nodes. Code and arguments have the same addresses everywhere. */
+/* Calls between nodes. Code and arguments have the same addresses on all nodes. */
 
 #include <errno.h>
 #include <limits.h>

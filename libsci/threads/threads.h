@@ -7,20 +7,21 @@
  * is in the global range: main() runs on a stack there, malloc() allocates there, and the
  * initial thread of the process waits. With the first thread the process *spans*:
  *
- *  1. The initial thread makes all memory of the program shared, at the addresses that it
- *     has: the global range, and .data and .bss of the program and of its libraries.
+ *  1. The initial thread makes all memory of the program shared, without changing its
+ *     addresses: the global range, and .data and .bss of the program and of its libraries.
  *     Memory of libc, of the dynamic linker and of libsci stays private.
- *  2. It clones a process for each further node. They share descriptors, the working
- *     directory and the memory above. Each has its own copy of libc's memory.
- *  3. Each process serves calls of the others (node.c): it creates threads, signals them
- *     and so on.
+ *  2. The initial thread clones a process for each further node. The processes share
+ *     descriptors, the working directory and the memory of step 1. Each process has its
+ *     own copy of libc's memory.
+ *  3. A service thread in each process runs calls of the other nodes (node.c), which
+ *     create threads, signal them and so on.
  *
  * A thread has its stack, its struct pthread and its thread-local variables in the global
- * range, so that its pthread_t is unique, and its process's libc works on them as always.
+ * range. So its pthread_t is unique, and the libc of its process uses them as usual.
  * Mutexes and the like are libc's own, made process-shared at their first use.
  *
  *	libsci/threads/		memory, heap and the homes of its pages, nodes
- *	    interpose/		the functions that stand in for those of libc
+ *	    interpose/		functions that replace those of libc
  */
 #ifndef LIBSCI_THREADS_THREADS_H
 #define LIBSCI_THREADS_THREADS_H
@@ -39,12 +40,12 @@
 #define EXPORT		__attribute__((visibility("default")))
 
 #define NODES_MAX	64u
-#define THREADS_MAX	16384u			/* slots of stacks */
+#define THREADS_MAX	16384u			/* number of slots for stacks */
 #define SLOT_SIZE	((size_t)16 << 20)
-#define PIECES_MAX	256u			/* of shared memory */
+#define PIECES_MAX	256u			/* pieces of shared memory */
 #define KEYS_MAX	1024u			/* PTHREAD_KEYS_MAX */
 
-/* The global range. No supported system puts anything there by itself. */
+/* The global range of addresses. No supported system maps memory there by itself. */
 #define GLOBAL_BASE	((char *)0x200000000000)
 #define GLOBAL_UNITS	(GLOBAL_BASE + ((size_t)1 << 30))
 #define GLOBAL_STACKS	(GLOBAL_BASE + ((size_t)1 << 36))
@@ -60,7 +61,7 @@ static inline bool is_global(const void *p)
 
 /* ---- calls between nodes (node.c) ---- */
 
-/* A call lies in global memory, for example on the stack of the calling thread. */
+/* A call of a node. It is in global memory, for example on the stack of the calling thread. */
 struct call {
 	struct call *next;
 	void (*fn)(void *arg);
@@ -69,19 +70,19 @@ struct call {
 };
 
 struct node {
-	pid_t pid;			/* 0: does not run */
+	pid_t pid;			/* 0: the node does not run */
 	futex_t calls;			/* counts calls that were queued */
 	struct lock lock;
 	struct call *first, **last;
 	_Atomic uint32_t live;		/* number of threads of the program */
 	_Atomic uint32_t created;
-	_Atomic uint64_t cpu_ns;	/* of threads that have ended */
-	_Atomic uint64_t heap_bytes;	/* of the heap's pages that live here */
+	_Atomic uint64_t cpu_ns;	/* CPU time of threads that have ended */
+	_Atomic uint64_t heap_bytes;	/* bytes of heap pages whose home is this node */
 };
 
-/* Run @fn(@arg) in the service thread of a node, and wait for its end. */
+/* Run @fn(@arg) in the service thread of a node, and wait until @fn returns. */
 void node_call(unsigned int node, void (*fn)(void *arg), void *arg);
-/* Run @fn(@arg) on all nodes, first on the caller's node, and wait for its end. */
+/* Run @fn(@arg) on one node after the other, first on the caller's node. */
 void node_call_all(void (*fn)(void *arg), void *arg);
 /* Run @fn(@arg) on a node without waiting. @c belongs to the caller again when @fn begins. */
 void node_post(unsigned int node, struct call *c, void (*fn)(void *arg), void *arg);
@@ -97,21 +98,21 @@ enum thread_state {			/* bits */
 struct thread {
 	struct thread *next;		/* in the list of free records, or in @foreign */
 	pthread_t native;
-	const pthread_attr_t *attr;	/* while it is created */
+	const pthread_attr_t *attr;	/* valid while the thread is created */
 	void *(*fn)(void *arg);
 	void *arg;
 	void *result;
 	sigset_t mask;
-	unsigned int node, slot, slots;	/* 0 slots: the program gave the stack */
-	char *stack;			/* lowest byte; NULL: the program gave it */
-	size_t guard;			/* bytes below it without access, in its process */
+	unsigned int node, slot, slots;	/* 0 @slots: the program provides the stack */
+	char *stack;			/* lowest byte; NULL: the program provides the stack */
+	size_t guard;			/* bytes of the guard below @stack */
 	_Atomic uint32_t state;
 	sem_t ended;
-	struct thread *_Atomic joiner;	/* waits for it */
+	struct thread *_Atomic joiner;	/* the thread that waits in pthread_join() */
 	struct call call;
 	int err;
-	struct heap_cache cache;	/* while it runs, for itself alone */
-	bool grows;			/* it runs libsci for the heap, in home.c */
+	struct heap_cache cache;	/* only the thread itself uses this, while it runs */
+	bool grows;			/* the thread is in libsci, called by home_grow() */
 };
 
 /* ---- the world: what the nodes share ---- */
@@ -128,27 +129,27 @@ enum place {
 };
 
 enum memory {
-	MEMORY_SHARED,			/* one memory for all */
-	MEMORY_HOME,			/* new pages of the heap live on one node */
-	MEMORY_ROUND			/* ... on all nodes in turn */
+	MEMORY_SHARED,			/* the heap is ordinary shared memory */
+	MEMORY_HOME,			/* home of new heap pages: one node */
+	MEMORY_ROUND			/* homes of new heap pages: all nodes in turn */
 };
 
 struct world {
 	unsigned int nodes;		/* number of nodes that the user asked for */
 	pid_t leader, parent;
 	_Atomic bool spans;		/* the other nodes run */
-	bool failed;			/* the other nodes cannot start: all threads stay here */
+	bool failed;			/* all threads run on node 0 */
 	_Atomic bool ending;
 	enum place place;
 	unsigned int nlist;
-	uint8_t list[256];		/* nodes in turn */
+	uint8_t list[256];		/* PLACE_LIST: the nodes of new threads, in turn */
 	_Atomic unsigned int turn;
 	enum memory memory;
-	int memory_home;		/* the node; -1: of the thread that allocates */
+	int memory_home;		/* for MEMORY_HOME; -1: node of the calling thread */
 	bool report;
 	struct node node[NODES_MAX];
 	_Atomic uint32_t live;		/* threads of the program, on all nodes */
-	struct lock lock;		/* for slots and records */
+	struct lock lock;		/* protects slots and thread records */
 	struct thread *free;
 	struct thread *foreign;		/* threads whose stack the program provides */
 	struct thread *slots[THREADS_MAX];
@@ -167,7 +168,7 @@ extern _Thread_local struct thread *self_thread;
 /*
  * world_active() - return true if the program runs on several nodes
  *
- * The first call that finds an environment decides by SCI_THREADS_NODES.
+ * The first call after libc has set environ reads SCI_THREADS_NODES.
  */
 bool world_active(void);
 
@@ -177,21 +178,21 @@ static inline bool world_spans(void)
 }
 
 /*
- * Called in the initial thread, while @main waits: make memory shared and start the other nodes.
- * Return false after a message if that is not possible. Else call @done when the nodes run, from
- * this thread or from another one.
+ * Make memory shared and start the other nodes. Return false after a message if that is not
+ * possible. Otherwise call @done when the nodes run, from this thread or from another one.
+ * Context: the initial thread, while thread @main waits.
  */
 bool world_span(pthread_t main, void (*done)(void));
 /* Wait for the death of another node. Context: the initial thread of the first node. */
 noreturn void world_watch(void);
 /*
- * If the first node has died, print that and end this node, which is another one. Only one node
- * prints the message. @sender: the process that has sent SIGSYS, or 0. Safe in a signal
+ * If the first node has died, print a message and end this process, which is another node. Only
+ * one node prints the message. @sender: the process that has sent SIGSYS, or 0. Safe in a signal
  * handler.
- * Return: false: the first node lives; true: another handler is ending this node.
+ * Return: false: the first node lives; true: another handler is ending this process.
  */
 bool world_orphaned(pid_t sender);
-/* Return the number by which users know a node: 4, 8, 12, ... */
+/* Return the ID of a node that users see: 4, 8, 12, ... */
 unsigned int node_id(unsigned int node);
 /* Print a line that begins with "sci: " on standard error. */
 __attribute__((format(printf, 1, 2))) void world_say(const char *fmt, ...);
@@ -200,28 +201,28 @@ void world_end(void);
 
 /* memory.c */
 bool memory_init(void);
-bool memory_share(void);		/* false: it has printed a reason */
+bool memory_share(void);		/* false: failed, after a message */
 void memory_discard(void *p, size_t len);
-/* Get piece @i of the shared memory. Return false if there are fewer. After memory_share(). */
+/* Get piece @i of the memory that memory_share() has shared. Return false if it does not exist. */
 bool memory_piece(unsigned int i, const char **from, const char **to);
 /* Find the code of libsci again, after the program has opened libraries. */
 void memory_find_libsci(void);
-/* Return true if the address lies in the code of libsci, which is not the program's. */
+/* Return true if the address is in the code of libsci, whose memory stays private. */
 bool memory_is_libsci(const void *code);
 
 /*
- * Start the homes of the heap's pages. Context: the initial thread of node 0. Return: false: the
- * heap's pages live on no node.
+ * Load libsci, and make node 0 the launcher of a team of all nodes. Context: the initial thread
+ * of node 0. Return: false: the heap stays ordinary shared memory.
  */
 bool home_prepare(void);
-extern bool home_loads;			/* it loads libsci */
+extern bool home_loads;			/* home_prepare() is loading libsci */
 /*
- * Open the SCI Virtual Memory for the heap. Context: the initial threads of all nodes, after
- * home_prepare().
+ * Open the SCI Virtual Memory for the heap, on all nodes at once. Context: the initial thread of
+ * each node (node 0: another thread, see span_end()), after home_prepare().
  */
 void home_open(void);
 
-/* Make private futexes of libraries work between nodes. Context: the initial thread. */
+/* Make libraries' private futexes work between nodes. Return false if that is not possible. */
 bool futex_share(void);
 
 /* The definition of a function in the next library: usually in libc. */

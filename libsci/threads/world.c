@@ -69,7 +69,7 @@ static bool place_parse(struct world *w, const char *s)
 	return true;
 }
 
-/* Parse where the heap's pages live: "shared" (default), "local", "round", or a node id. */
+/* Parse the home of new heap pages: "shared" (default), "local", "round", or a node ID. */
 static bool memory_parse(struct world *w, const char *s)
 {
 	char *end;
@@ -109,7 +109,7 @@ static bool world_open(const char *nodes)
 	world->nodes = (unsigned int)n;
 	world->leader = getpid();
 	world->parent = getppid();
-	world->turn = 1;		/* main() is the first thread */
+	world->turn = 1;		/* main() took node 0's turn */
 	world->report = getenv("SCI_THREADS_REPORT") != NULL;
 	heap_init(&world->heap, GLOBAL_HEAP, GLOBAL_HEAP_LEN, (void *)GLOBAL_UNITS,
 		  memory_discard);
@@ -130,7 +130,7 @@ static bool world_open(const char *nodes)
 
 bool world_active(void)
 {
-	static int state;		/* 0: not known; 1: no; 2: yes */
+	static int state;		/* 0: not known; 1: false; 2: true */
 	const char *nodes;
 
 	if (state)
@@ -159,7 +159,7 @@ static unsigned int tasks_count(void)
 	return n;
 }
 
-/* Clean the environment, so that programs that this one starts run on one node. */
+/* Remove this library from the environment, so that child programs run on one node. */
 static void environment_clean(void)
 {
 	const char *preload = getenv("LD_PRELOAD");
@@ -191,7 +191,7 @@ static noreturn void *service_main(void *arg)
 	node_serve();
 }
 
-/* Start the service thread. It gets no signals: threads of the program get them. */
+/* Start the service thread. It blocks signals, so that threads of the program receive them. */
 static bool service_start(void)
 {
 	sigset_t all, old;
@@ -211,9 +211,10 @@ struct link {
 };
 
 /*
- * libc keeps struct pthread of threads on stacks that it has not allocated in a list: main's,
- * then the initial thread's. Leave main's, which is another process's and in shared memory,
- * without a store to it. The offset of the links is where the two point to each other.
+ * Remove thread @main from this process's list of threads on stacks that libc has not allocated:
+ * struct pthread of @main, then of the initial thread. @main runs in another process, and its
+ * struct is shared memory, so do not store there. The offset of the links in struct pthread is
+ * the offset at which the two structs point to each other.
  */
 static void thread_list_forget(pthread_t main)
 {
@@ -231,7 +232,7 @@ static void thread_list_forget(pthread_t main)
 	}
 }
 
-/* Run in the process of another node. This is its first function. @homes: pages live on nodes. */
+/* Begin the process of a node other than the first. @homes: heap pages have home nodes. */
 static noreturn void node_begin(unsigned int node, pthread_t main, bool homes)
 {
 	char id[16];
@@ -255,8 +256,8 @@ static noreturn void node_begin(unsigned int node, pthread_t main, bool homes)
 }
 
 /*
- * The nodes have descriptors in common. Memory that is not shared is copied. The process
- * sends no signal when it ends, so that the program's wait() does not find it.
+ * Start the process of a node. The nodes share descriptors. Memory that is not shared is copied.
+ * The process sends no signal when it ends, so that the program's wait() does not find it.
  */
 static int node_clone(unsigned int node, pthread_t main, bool homes)
 {
@@ -303,7 +304,7 @@ bool world_span(pthread_t main, void (*done)(void))
 	}
 	if (!service_start())
 		abort();
-	/* the initial thread has to watch the nodes meanwhile */
+	/* home_open() waits for the other nodes; meanwhile the initial thread watches them */
 	if (homes) {
 		if (REAL(pthread_create)(&t, NULL, span_end, (void *)(uintptr_t)done))
 			abort();
@@ -357,9 +358,9 @@ static noreturn void world_die(unsigned int node, const siginfo_t *info)
 }
 
 /*
- * The nodes are children of this thread, and the only ones that send no signal when they
- * end: __WCLONE and __WNOTHREAD leave the program's own children alone. The function
- * world_end() reaps the nodes that it ends.
+ * With __WCLONE and __WNOTHREAD waitid() reports only nodes: they are children of this thread
+ * that send no signal when they end. The program's own children do not match. world_end()
+ * reaps the nodes that it ends.
  */
 noreturn void world_watch(void)
 {
@@ -376,9 +377,9 @@ noreturn void world_watch(void)
 
 bool world_orphaned(pid_t sender)
 {
-	static atomic_bool known;	/* to this process */
+	static atomic_bool known;	/* this process knows of the death */
 
-	/* the parent may still be one of the first node's threads, while it dies */
+	/* while the first node dies, getppid() may still return its process ID */
 	if (!self_node || (sender != world->leader && syscall(SYS_getppid) == world->leader))
 		return false;
 	/* each dying thread of the parent sends a signal: let the first handler print */

@@ -3,18 +3,18 @@
 /*
  * DOC: copies
  *
- * Pages of a cached range are in an anonymous file, which is mapped twice. The view is at the
- * addresses of the range, and its protection limits the program's accesses. r->copies is always
- * writable, for the library. At the home the file has the page itself: handlers read it and
- * apply diffs to it. Elsewhere the file has a copy.
+ * Pages of a cached range are in an anonymous file, which is mapped twice. One mapping, the view,
+ * is at the addresses of the range, and its protection limits the program's accesses. The other
+ * mapping, r->copies, is always writable, for the library. At the home the file has the page
+ * itself: handlers read it and apply diffs to it. On other members the file has a copy.
  *
- *	VM_NONE		no copy; at the home: not looked at yet
+ *	VM_NONE		no copy; at the home: the program has not used the page
  *	VM_READABLE	a copy without changes
  *	VM_WRITABLE	changed since the last release. A copy has a twin, its contents
  *			before the first store: the bytes that differ are the diff
  *
- * The home's own view changes between the last two in the same way. So a release knows which
- * pages have changed.
+ * The home's own view is VM_READABLE or VM_WRITABLE by the same rule. So a release finds the
+ * pages that have changed.
  */
 #include "libsci/vm/internal.h"
 
@@ -28,7 +28,7 @@ static int cache_grow(struct sci_vm *vm, uint64_t len)
 {
 	struct rlimit rl;
 
-	/* past this limit the call would raise SIGXFSZ */
+	/* past this limit ftruncate() would raise SIGXFSZ */
 	if (!getrlimit(RLIMIT_FSIZE, &rl) && rl.rlim_cur != RLIM_INFINITY && len > rl.rlim_cur)
 		return -ENOSPC;
 	if (ftruncate(vm->cache_fd, (off_t)len))
@@ -37,7 +37,7 @@ static int cache_grow(struct sci_vm *vm, uint64_t len)
 	return 0;
 }
 
-/* Create the file of cached pages: it has holes, and the length of the memory. No lock is held. */
+/* Create the sparse file of cached pages, as long as the memory. Context: no lock is held. */
 int vm_cache_open(struct sci_vm *vm)
 {
 	int ret;
@@ -49,13 +49,13 @@ int vm_cache_open(struct sci_vm *vm)
 	return ret;
 }
 
-/* Map the file at the addresses of the range, without any access to it. */
+/* Map the file at the addresses of the range, with PROT_NONE. */
 int vm_copies_show(struct sci_vm *vm, struct vm_range *r)
 {
 	return vm_mmap(r->addr, r->len, PROT_NONE, MAP_SHARED, vm->cache_fd, r->copies_at);
 }
 
-/* Give a new range its part of the file. Parts of adopted ranges are behind the memory's. */
+/* Map the part of the file for a new range. An adopted range gets a new part at the end. */
 int vm_copies_attach(struct sci_vm *vm, struct vm_range *r)
 {
 	uint64_t len = (uint64_t)r->n << r->shift, align = VM_PAGE_MAX;
@@ -77,7 +77,7 @@ int vm_copies_attach(struct sci_vm *vm, struct vm_range *r)
 	return r->adopted ? 0 : vm_copies_show(vm, r);
 }
 
-/* Free the memory of a range before the range is freed. */
+/* Free the copies and twins of a range before the range is freed. */
 void vm_copies_detach(struct sci_vm *vm, struct vm_range *r)
 {
 	uint64_t len = (uint64_t)r->n << r->shift;
@@ -96,11 +96,12 @@ static uint8_t *copy_of(const struct vm_range *r, size_t i)
 	return r->copies + (i << r->shift);
 }
 
-/* ---- changes on their way home ---- */
+/* ---- diffs ---- */
 
 /*
- * Diffs for one home, page by page. A message is sent when the next one begins, so the last
- * message is known. It asks for an answer, and the home answers when it has applied all diffs.
+ * Diffs for one home, page by page. diff_send() sends a message only when the next message begins.
+ * So diff_finish() has the last message, and sends it as a call: the home answers the call when it
+ * has applied all diffs.
  */
 struct diff {
 	struct sci_vm *vm;
@@ -162,8 +163,8 @@ static void diff_add(struct diff *d, size_t at, const uint8_t *from, size_t len)
 }
 
 /*
- * Add the bytes of @now that differ from @twin, and no others: another member may have
- * changed the byte beside them. Return the number of bytes.
+ * Add only the bytes of @now that differ from @twin: another member may have changed the bytes
+ * beside them. Return the number of bytes.
  */
 static size_t diff_scan(struct diff *d, const uint8_t *now, const uint8_t *twin, size_t len)
 {
@@ -220,7 +221,7 @@ static struct diff diff_begin(struct sci_vm *vm, int home)
 	return d;
 }
 
-/* Send the changes of one page home, and wait until they have arrived. */
+/* Send the changes of one page home, and wait until the home has applied them. */
 int vm_copy_flush(struct sci_vm *vm, struct vm_range *r, size_t i)
 {
 	struct diff d = diff_begin(vm, atomic_load(&r->pages[i].home));
@@ -258,7 +259,7 @@ static int copies_flush_home(struct sci_vm *vm, int home, const uint8_t *addr, s
 	return ret ? ret : error;
 }
 
-/* Send the changes of pages in [@addr, @addr + @len) home; a @len of 0: of all pages. */
+/* Send the changes of pages in [@addr, @addr + @len) home; if @len is 0, of all pages. */
 int vm_copies_flush(struct sci_vm *vm, const uint8_t *addr, size_t len)
 {
 	int ret = 0;
@@ -350,7 +351,7 @@ int vm_copy_view(struct sci_vm *vm, struct vm_range *r, size_t i, int home, bool
 	return ret;
 }
 
-/* Send the changes of a copy home, and drop it. */
+/* Send the changes of a copy home, and drop the copy. */
 int vm_copy_drop(struct sci_vm *vm, struct vm_range *r, size_t i)
 {
 	int ret = vm_copy_flush(vm, r, i);
@@ -364,8 +365,8 @@ int vm_copy_drop(struct sci_vm *vm, struct vm_range *r, size_t i)
 /* ---- the home ---- */
 
 /*
- * Return the memory of a page whose home this member may be, or NULL. Context: vm->serve_lock
- * is held.
+ * Return the memory of a cached page, or NULL if this member cannot be the home of the page.
+ * Context: vm->serve_lock is held.
  */
 uint8_t *vm_home_page(struct sci_vm *vm, const void *addr, size_t *len)
 {
@@ -383,7 +384,7 @@ uint8_t *vm_home_page(struct sci_vm *vm, const void *addr, size_t *len)
 	return copy_of(r, i);
 }
 
-/* Apply a diff to a page. Context: a handler. Return: 0; -EFAULT: no such page; -EPROTO. */
+/* Apply a diff to a page. Context: a handler. Return: 0; -EFAULT: no page; -EPROTO: bad diff. */
 int vm_serve_diff(struct sci_vm *vm, const void *addr, const void *runs, size_t len)
 {
 	const uint8_t *from = runs;

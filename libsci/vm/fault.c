@@ -4,8 +4,8 @@
  * DOC: faults
  *
  * A fault can happen anywhere: in malloc(), or in a call of another endpoint that copies
- * from a page. So the handler of SIGSEGV takes no lock and calls nothing: it pushes a job
- * onto a stack, rings, and sleeps until the worker has done it.
+ * from a page. So the handler of SIGSEGV takes no lock and calls no other part of libsci: it
+ * pushes a job onto a stack, wakes the worker, and sleeps until the worker has done the job.
  */
 #include "libsci/vm/internal.h"
 
@@ -86,8 +86,8 @@ static bool fault_is_fetch(const ucontext_t *u)
 #endif
 
 /*
- * Resolve a fault. Return true if the thread may go on. After -ECONNRESET the page is private
- * zeroes.
+ * Resolve a fault. Return true if the thread may repeat the access. After -ECONNRESET the page
+ * is private memory of zeroes.
  */
 static bool fault_resolve(void *addr, bool write)
 {
@@ -105,7 +105,7 @@ static bool fault_resolve(void *addr, bool write)
 	return false;
 }
 
-/* Pass a fault outside of the memory on to the program's handler, or to the kernel. */
+/* Pass a fault that is not in a memory to the program's handler, or to the kernel. */
 static void fault_pass_on(int sig, siginfo_t *info, void *context)
 {
 	if (before.sa_flags & SA_SIGINFO) {
@@ -241,8 +241,8 @@ static void *fault_worker(void *arg)
 }
 
 /*
- * Drop the requests of other members that arrived after the worker's end. After a death, a
- * member may free a range while this one closes.
+ * Drop the requests of other members that arrived after the worker's end. After a death, another
+ * member may free a range while this member closes.
  */
 void vm_jobs_drop(struct sci_vm *vm)
 {
@@ -259,8 +259,8 @@ void vm_jobs_drop(struct sci_vm *vm)
 }
 
 /*
- * Start to resolve faults. Return: 0; -ENOSPC: the process has too many memories. Call
- * vm_fault_stop() in both cases.
+ * Start to resolve faults. Return: 0; -ENOSPC: the process has too many memories; -errno. Call
+ * vm_fault_stop() also after an error.
  */
 int vm_fault_start(struct sci_vm *vm)
 {
@@ -299,7 +299,7 @@ void vm_fault_stop(struct sci_vm *vm)
 			atomic_store(&memories[i], NULL);
 		last = last && !atomic_load(&memories[i]);
 	}
-	/* a handler that the program has set later stays, and may still call this one */
+	/* a handler that the program has set later stays, and may still call fault_handle() */
 	if (last && installed && !sigaction(SIGSEGV, NULL, &now) &&
 	    now.sa_flags & SA_SIGINFO && now.sa_sigaction == fault_handle) {
 		sigaction(SIGSEGV, &before, NULL);
@@ -326,7 +326,7 @@ int sci_vm_touch(struct sci_vm *vm, const void *addr, size_t len, enum sci_vm_ac
 		pthread_mutex_lock(&vm->lock);
 		r = vm_range_lookup(vm, at);
 		if (!r) {
-			/* ranges begin at system pages */
+			/* go to the next page: ranges begin at page boundaries */
 			at = (const uint8_t *)(((uintptr_t)at | (VM_PAGE_MIN - 1)) + 1);
 		} else {
 			i = vm_page_index(r, at);

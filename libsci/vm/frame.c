@@ -23,11 +23,11 @@ struct chunk {
 	struct sci_key key;
 	size_t used_to;			/* memory beyond this has never been used: zeroes */
 	size_t room;			/* free bytes */
-	struct extent *free;		/* by offset; has room for all possible pieces */
+	struct extent *free;		/* sorted by offset; room for all possible pieces */
 	size_t n;
 };
 
-/* Set up a chunk. At most every second page begins a free piece; one more while two are joined. */
+/* Set up a chunk. It has at most one free piece for two pages, plus one while pieces are joined. */
 static int chunk_init(struct chunk *c, void *base, size_t len)
 {
 	c->base = base;
@@ -41,7 +41,7 @@ static int chunk_init(struct chunk *c, void *base, size_t len)
 	return 0;
 }
 
-/* Make a chunk. It has a quarter of the bytes of all others, so that there are few chunks. */
+/* Allocate a chunk. For few chunks, its size is a quarter of @bytes, the size of all others. */
 static struct chunk *chunk_new(struct sci_vm *vm, size_t len, uint64_t bytes)
 {
 	uint64_t want = bytes / 4;
@@ -176,8 +176,8 @@ void vm_frames_free(struct sci_vm *vm, void *frame, size_t len)
 }
 
 /*
- * Find the key of the chunk that @frame lies in, and its offset there. Context: vm->serve_lock
- * is held.
+ * Get the key of the chunk that contains @frame, and the offset of @frame in the chunk. Return
+ * false if there is no such chunk. Context: vm->serve_lock is held.
  */
 bool vm_frame_key(struct sci_vm *vm, const void *frame, struct sci_key *chunk,
 		  uint64_t *offset)
@@ -191,7 +191,7 @@ bool vm_frame_key(struct sci_vm *vm, const void *frame, struct sci_key *chunk,
 	return true;
 }
 
-/* Forget all chunks. The endpoint frees their buffers when it is closed. */
+/* Free the records of all chunks. sci_ep_close() frees their buffers. */
 void vm_chunks_free(struct sci_vm *vm)
 {
 	struct list *l;

@@ -3,13 +3,14 @@
 /*
  * DOC: inside the SCI Virtual Memory
  *
- * A page has three sides. Its *directory*, a member that the page's number names, knows
- * the home of a page that is bound by first touch. Its *home* has a frame, memory that it
- * exports. A member that uses the page has a *view*: the frame itself, mapped, or a copy.
+ * A page has a directory, a home and views. Its *directory*, a member selected by the page's
+ * number, records the home of a page that is bound by first touch. Its *home* is the member
+ * that exports the *frame*, the memory of the page. Each member that uses the page has a
+ * *view*: a mapping of the frame, or a copy.
  *
  *	world.c		open and close, peers, deaths
  *	range.c		ranges: allocate, free, adopt, place
- *	serve.c		messages; the home's and the directory's side
+ *	serve.c		messages, and their handling at the home and the directory
  *	frame.c		memory of frames
  *	fault.c		SIGSEGV, and the thread that resolves faults
  *	view.c		views and windows
@@ -20,16 +21,16 @@
  * Each process has two threads. The *server* runs handlers, and requests that handlers
  * have queued for it. It never waits for another thread. The *worker* resolves faults. It
  * may wait for servers of other members. Threads of the program may wait for servers, and
- * for workers of other members when they hold no lock. So no circle of waits is possible.
+ * for workers of other members when they hold no lock. So waits cannot form a cycle.
  *
  * Locks, outer first:
- *	vm->lock	views and windows; held while a server of another member is
- *			waited for
- *	endpoint	libsci's own; handlers run with it
- *	vm->serve_lock	ranges, frames, directory, calls under way; no call of the endpoint
- *			outside of a handler is made with it held
- * A range is removed with vm->lock and vm->serve_lock held. Either of them keeps it in
- * place.
+ *	vm->lock	views and windows; a thread may hold it while it waits for a server
+ *			of another member
+ *	endpoint	libsci's own lock, held while a handler runs
+ *	vm->serve_lock	ranges, frames, directory, calls in flight; outside of a handler, a
+ *			thread that holds it makes no call of the endpoint
+ * Only a thread with both vm->lock and vm->serve_lock removes a range. So a thread with
+ * either lock may use ranges.
  */
 #ifndef LIBSCI_VM_INTERNAL_H
 #define LIBSCI_VM_INTERNAL_H
@@ -68,19 +69,19 @@ enum vm_state {
 };
 
 struct vm_page {
-	/* members for the home and the directory; vm->serve_lock protects them */
+	/* fields for the home and the directory; vm->serve_lock protects them */
 	void *frame;			/* NULL: none, or another member is the home */
-	struct vm_notice *notice;	/* NULL: this member has not changed it */
-	int16_t dir_home;		/* the home, as the directory knows it; -1: none yet */
-	/* members for the view; vm->lock protects them, but the server reads them, too */
-	_Atomic int16_t home;		/* -1: not known here */
+	struct vm_notice *notice;	/* NULL: this member has not changed the page */
+	int16_t dir_home;		/* the home in the directory; -1: none yet */
+	/* fields for the view; vm->lock protects them, but the server reads them, too */
+	_Atomic int16_t home;		/* the home; -1: unknown to this member */
 	uint8_t state;			/* enum vm_state */
 	bool armed;			/* the view is shut, to test whether it is used */
 	bool lost;			/* the home has died */
-	bool dirty;			/* it is in vm->dirty */
+	bool dirty;			/* the page is in vm->dirty */
 	void *twin;			/* the bytes of a copy before the first store */
-	uint32_t window;		/* its slot, counted from 1; 0: none */
-	uint32_t transfers;		/* for the report: mapped, or copied */
+	uint32_t window;		/* slot in vm->windows, counted from 1; 0: none */
+	uint32_t transfers;		/* for the report: times mapped or copied */
 	uint32_t twins;
 	uint32_t invalidations;
 };
@@ -92,17 +93,17 @@ struct vm_range {
 	uint32_t policy;
 	uint32_t mode;			/* SCI_VM_MAP or SCI_VM_CACHE */
 	uint32_t flags;
-	int home;			/* of SCI_VM_HOME */
+	int home;			/* home of all pages with SCI_VM_HOME */
 	int creator;
-	bool adopted;			/* it lies outside of the memory's addresses */
+	bool adopted;			/* the range is outside of the memory's addresses */
 	size_t n;			/* pages */
 	struct vm_page *pages;
 	size_t pages_bytes;
-	uint8_t *copies;		/* SCI_VM_CACHE: all pages, writable; pages at home, too */
-	uint64_t copies_at;		/* their place in vm->cache_fd */
+	uint8_t *copies;		/* SCI_VM_CACHE: writable mapping of the pages */
+	uint64_t copies_at;		/* offset of the range in vm->cache_fd */
 };
 
-/* A range in messages. */
+/* A range, as messages contain it. */
 struct vm_range_wire {
 	uint64_t addr;
 	uint64_t len;
@@ -115,15 +116,15 @@ struct vm_range_wire {
 };
 
 enum vm_op {
-	VM_OP_ANSWER,			/* an answer: value is what the call returns */
+	VM_OP_ANSWER,			/* answer a call; value: the return value of the call */
 	VM_OP_HOME,			/* ask for the home of addr; value: the new home, or -1 */
 	VM_OP_PLACE,			/* give pages of the directory the home value */
 	VM_OP_FRAME,			/* ask where the frame of addr is */
 	VM_OP_PAGE,			/* ask for the bytes of the page at addr */
-	VM_OP_DATA,			/* bytes of a page, from len on; value 1: the last */
+	VM_OP_DATA,			/* bytes of a page at offset len; value 1: last message */
 	VM_OP_DIFF,			/* changes of the page at addr: struct vm_run follow */
 	VM_OP_CHANGES,			/* ask for the pages that changed after interval len */
-	VM_OP_NOTICES,			/* struct vm_pages follow; value 1: the last */
+	VM_OP_NOTICES,			/* struct vm_pages follow; value 1: last message */
 	VM_OP_ALLOC,			/* add a range: struct vm_range_wire follows */
 	VM_OP_EAGER,			/* map the pages of the range at addr */
 	VM_OP_FREE,			/* free the range at addr */
@@ -131,7 +132,7 @@ enum vm_op {
 	VM_OPS
 };
 
-/* A run of changed bytes: where it begins in the page. The bytes follow. */
+/* A run of changed bytes: its offset in the page and its length. The bytes follow. */
 struct vm_run {
 	uint32_t at;
 	uint32_t len;
@@ -159,7 +160,7 @@ struct vm_wire {
 	uint32_t extra;
 };
 
-/* A call to a member that waits for its answer. The answer is stored in @w. */
+/* A call to a member, until its answer has arrived. The handler stores the answer in @w. */
 struct vm_call {
 	struct list link;
 	uint64_t id;
@@ -180,7 +181,7 @@ enum vm_job_kind {
 	VM_JOB_STOP
 };
 
-/* Work for the worker. The job of a fault lies on the stack of the thread that waits. */
+/* Work for the worker. The job of a fault is on the stack of the thread that waits for it. */
 struct vm_job {
 	struct vm_job *next;
 	enum vm_job_kind kind;
@@ -188,8 +189,8 @@ struct vm_job {
 	bool write;
 	_Atomic uint32_t done;
 	int error;
-	int rank;			/* the member that waits for an answer, */
-	uint64_t id;			/* ... and the number of its call */
+	int rank;			/* the member that waits for an answer */
+	uint64_t id;			/* number of the call of that member */
 };
 
 /* A request that a handler has queued for the server. */
@@ -239,9 +240,9 @@ struct sci_vm {
 	struct vm_rank *ranks;
 	uint8_t *base;
 	uint64_t length;
-	enum sci_vm_mode mode;		/* the mode of ranges that do not ask for one */
+	enum sci_vm_mode mode;		/* the default mode of ranges */
 	bool can_map;
-	uint32_t page;			/* 0: by the mode */
+	uint32_t page;			/* default page size; 0: depends on the mode */
 	void (*death)(void *arg, int rank);
 	void *death_arg;
 	_Atomic bool forked;
@@ -252,22 +253,22 @@ struct sci_vm {
 	struct vm_window *windows;	/* vm->lock */
 	size_t windows_max;
 	size_t windows_used;		/* slots below this number have been used */
-	size_t windows_free;		/* the first free slot below that number, from 1; 0: none */
+	size_t windows_free;		/* first free slot, from 1; 0: none */
 	size_t hand;
 	struct vm_window *dirty;	/* pages changed since the last release */
 	size_t dirty_n;
 	size_t dirty_room;
-	uint32_t seen[SCI_VM_TIME_MAX];	/* by rank: the last interval that this member knows of */
+	uint32_t seen[SCI_VM_TIME_MAX];	/* by rank: the last interval acquired */
 	int cache_fd;			/* memory of cached pages: copies, and pages at home */
 
 	pthread_mutex_t serve_lock;
-	struct vm_range **ranges;	/* by address */
+	struct vm_range **ranges;	/* sorted by address */
 	size_t ranges_n;
 	size_t ranges_room;
 	struct list chunks;
 	uint64_t chunk_bytes;
 	struct list notices;
-	uint32_t interval;		/* the last release with changes */
+	uint32_t interval;		/* number of the last release with changes */
 	uint64_t cache_bytes;
 	struct list calls;
 	uint64_t next_id;
@@ -283,7 +284,7 @@ struct sci_vm {
 
 	struct sci_vm_stats stats;	/* changed atomically */
 	FILE *trace;
-	struct vm_hot hot[VM_HOT_MAX];	/* the hottest first */
+	struct vm_hot hot[VM_HOT_MAX];	/* sorted by transfers */
 	unsigned int hot_n;
 	unsigned int hot_max;
 };

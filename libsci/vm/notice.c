@@ -3,11 +3,11 @@
 /*
  * DOC: acquire and release
  *
- * Each release with changes is an interval of its member. For each page that it has ever
- * changed, the member keeps the interval of its last change: its write notices. A member that
- * acquires asks for the pages that changed after the last interval that it knows, and drops its
- * copies of them. So notices need no garbage collection. At worst a member drops a copy of a
- * page that has not changed again.
+ * A member numbers its releases with changes: these numbers are its intervals. For each page that
+ * it has ever changed, the member keeps a write notice with the interval of the last change. A
+ * member that acquires asks for the pages that changed after the last interval that it knows,
+ * and drops its copies of them. So notices need no garbage collection. At worst a member drops a
+ * copy that is up to date.
  */
 #include "libsci/vm/internal.h"
 
@@ -62,7 +62,7 @@ void vm_dirty_forget(struct sci_vm *vm, const struct vm_range *r)
 
 /* ---- notices: vm->serve_lock ---- */
 
-/* Move the notice of a page to the end of the list, for interval @interval. */
+/* Set the interval of a page's notice, and move the notice to the end of the list. */
 static int notice_give(struct sci_vm *vm, struct vm_range *r, size_t i, uint32_t interval)
 {
 	struct vm_page *p = &r->pages[i];
@@ -81,7 +81,7 @@ static int notice_give(struct sci_vm *vm, struct vm_range *r, size_t i, uint32_t
 	return 0;
 }
 
-/* Give notice of all pages whose changes have been sent home, and make them clean. */
+/* Add notices for all pages whose changes have been sent home, and mark the pages clean. */
 static int notices_give(struct sci_vm *vm)
 {
 	uint32_t interval = vm->interval + 1;
@@ -149,7 +149,7 @@ size_t vm_serve_notices(struct sci_vm *vm, uint32_t since, struct vm_pages **out
 
 /* ---- acquire ---- */
 
-/* Drop the copies of pages in [@at, @end) that others have changed. */
+/* Drop this member's copies of pages in [@at, @end), which another member has changed. */
 static int copies_drop(struct sci_vm *vm, const uint8_t *at, const uint8_t *end)
 {
 	int ret = 0;
@@ -198,7 +198,7 @@ static int changes_take(struct sci_vm *vm, const struct vm_call *c, const uint8_
 	return ret;
 }
 
-/* Ask the members that may have changes for them. @sent of the other calls is 1. */
+/* Send VM_OP_CHANGES to each member that may have new changes. In the other calls, @sent is 1. */
 static void changes_ask(struct sci_vm *vm, struct vm_call *calls, const struct sci_vm_time *time)
 {
 	for (int i = 0; i < vm->size; i++) {
@@ -230,7 +230,7 @@ static int notices_acquire(struct sci_vm *vm, const struct sci_vm_time *time, co
 			error = vm_call_wait(vm, &calls[i]);
 		if (!error) {
 			error = changes_take(vm, &calls[i], addr, len);
-			/* after an acquire of a part, pages of other parts are still stale */
+			/* after an acquire of a part, copies outside of the part may be stale */
 			if (!len)
 				vm->seen[i] = (uint32_t)calls[i].w.len;
 		}
@@ -288,7 +288,7 @@ static int part_release(struct sci_vm *vm, const void *addr, size_t len,
 	}
 	pthread_mutex_lock(&vm->lock);
 	ret = vm_copies_flush(vm, addr, len);
-	/* notices come after the changes: a member that sees a notice fetches the change */
+	/* add notices after the changes: a member that receives a notice fetches the page */
 	error = notices_give(vm);
 	if (time) {
 		time->n = (uint32_t)vm->size;

@@ -3,9 +3,10 @@
 /*
  * DOC: ranges
  *
- * Every member knows all ranges. A member allocates in its own part of the addresses, so
- * that it need not ask the others first, and then tells them. The creator frees a range last.
- * No other member has the range then, and its addresses may be used again.
+ * Every member has a record of every range. A member allocates addresses in its own part of the
+ * memory, so that it needs no agreement, and then sends the range to the other members. The
+ * creator frees a range last: no other member has the range then, and its addresses may be used
+ * again.
  */
 #include "libsci/vm/internal.h"
 
@@ -31,7 +32,7 @@ static size_t ranges_below(const struct sci_vm *vm, const uint8_t *addr)
 	return lo;
 }
 
-/* Return the last range with a byte in the @len bytes at @addr, or NULL. serve_lock is held. */
+/* Return the last range that overlaps [@addr, @addr + @len), or NULL. vm->serve_lock is held. */
 static struct vm_range *range_overlapping(const struct sci_vm *vm, const uint8_t *addr,
 					  uint64_t len)
 {
@@ -41,7 +42,7 @@ static struct vm_range *range_overlapping(const struct sci_vm *vm, const uint8_t
 	return r && r->addr + r->len > addr ? r : NULL;
 }
 
-/* Return the range that @addr lies in, or NULL. vm->serve_lock is held. */
+/* Return the range that contains @addr, or NULL. vm->serve_lock is held. */
 struct vm_range *vm_range_find(const struct sci_vm *vm, const void *addr)
 {
 	return range_overlapping(vm, addr, 1);
@@ -58,7 +59,7 @@ struct vm_range *vm_range_lookup(struct sci_vm *vm, const void *addr)
 	return r;
 }
 
-/* Return the home that the policy names; -1: the first touch decides. */
+/* Return the home of page @i by the range's policy; -1: the first touch decides. */
 int vm_page_fixed_home(const struct sci_vm *vm, const struct vm_range *r, size_t i)
 {
 	size_t part = (r->n + (size_t)vm->size - 1) / (size_t)vm->size;
@@ -158,7 +159,7 @@ static int table_grow(struct sci_vm *vm)
 	return 0;
 }
 
-/* Note the addresses of a range of sci_vm_adopt(), for the handler of SIGSEGV. */
+/* Record the addresses of a range of sci_vm_adopt(), for the handler of SIGSEGV. */
 static void adopted_add(struct sci_vm *vm, const struct vm_range *r)
 {
 	uint32_t i = atomic_load(&vm->adopted_n);
@@ -358,7 +359,7 @@ int sci_vm_alloc(struct sci_vm *vm, size_t len, const struct sci_vm_range *range
 	return 0;
 }
 
-/* Tell all members but @last to free the range at @w->addr, and then @last. */
+/* Free the range at @w->addr on all members, on member @last after all others. */
 static int range_free_everywhere(struct sci_vm *vm, const struct vm_wire *w, int last)
 {
 	struct vm_call c;
@@ -370,7 +371,7 @@ static int range_free_everywhere(struct sci_vm *vm, const struct vm_wire *w, int
 		if (i == vm->rank || i == last)
 			continue;
 		error = vm_call(vm, &c, i, VM_OP_FREE, w);
-		/* a dead member has no range any more */
+		/* -ECONNRESET: the member has died, and has no ranges */
 		if (error != -ECONNRESET && !ret)
 			ret = error;
 	}
@@ -495,8 +496,8 @@ static bool range_is_private(uintptr_t addr, uint64_t len)
 }
 
 /*
- * Copy the root's memory into the frames, page by page. The other members do nothing.
- * Sanitizers are off, because there are gaps between static variables.
+ * Copy from or to adopted memory. Sanitizers are off, because they poison the gaps between static
+ * variables.
  */
 __attribute__((no_sanitize("address", "thread")))
 static void words_copy(void *to, const void *from, size_t len)
@@ -535,7 +536,7 @@ static int range_adopt_contents(struct sci_vm *vm, struct vm_range *r)
 	return ret;
 }
 
-/* Replace the memory by views. Stores of the program at the same time are lost. */
+/* Replace adopted memory by views. Stores of the program at the same time are lost. */
 static int range_adopt_views(struct sci_vm *vm, struct vm_range *r)
 {
 	int ret = 0;
@@ -590,7 +591,7 @@ int sci_vm_adopt(struct sci_vm *vm, void *addr, size_t len, int root,
 	r = vm_range_lookup(vm, addr);
 	pthread_mutex_unlock(&vm->lock);
 	ret = vm_agree(vm, vm->rank == root ? range_adopt_contents(vm, r) : 0);
-	/* no call of libc before the views exist: the adopted memory may hold malloc()'s data */
+	/* call no libc function before the views exist: adopted memory may have malloc()'s data */
 	return ret ? ret : vm_agree(vm, range_adopt_views(vm, r));
 }
 
@@ -609,7 +610,7 @@ static int range_return(struct vm_range *r)
 	return 0;
 }
 
-/* Make adopted memory private again. The worker resolves the faults of the copy. */
+/* Make adopted memory private again. The copy faults, and the worker resolves these faults. */
 void vm_ranges_return(struct sci_vm *vm)
 {
 	for (uint32_t i = 0; i < atomic_load(&vm->adopted_n); i++) {

@@ -3,8 +3,8 @@
 /*
  * DOC: messages
  *
- * All messages go to one handler. The upper half of the tag has the operation. The lower half
- * has the number of the call, which the answer repeats. A handler answers at once if possible.
+ * All messages go to one handler. The upper 8 bits of the tag are the operation. The lower 56 bits
+ * are the number of the call, which the answer repeats. A handler answers at once if possible.
  * It leaves requests that need memory to the server, and requests that need views to the
  * worker.
  */
@@ -15,7 +15,7 @@
 #include "libsci/base/thread.h"
 
 #define OP_SHIFT	56
-#define POLL_MS		100		/* between two checks that a callee lives */
+#define POLL_MS		100		/* time between two checks for a dead callee */
 
 int vm_send(struct sci_vm *vm, int rank, enum vm_op op, uint64_t id,
 		     const struct vm_wire *w, const void *more, size_t len)
@@ -38,7 +38,7 @@ int vm_send(struct sci_vm *vm, int rank, enum vm_op op, uint64_t id,
 
 /**
  * vm_call_start() - send a request to a member
- * @c: memory of the caller, in use until vm_call_wait(), which must follow after 0
+ * @c: in use until vm_call_wait() returns; after a return of 0 the caller must wait
  * @more: NULL, or @len bytes that follow @w
  */
 int vm_call_start(struct sci_vm *vm, struct vm_call *c, int rank, enum vm_op op,
@@ -73,10 +73,10 @@ static int call_done(void *arg)
 	return atomic_load(&c->done) ? 0 : -EAGAIN;
 }
 
-/* Wait for the answer. Return its value, or -ECONNRESET. */
+/* Wait for the answer. Return: 0, the error of the answer, or -ECONNRESET. */
 int vm_call_wait(struct sci_vm *vm, struct vm_call *c)
 {
-	/* the server fails the call when the callee dies, which wakes no thread */
+	/* if the callee dies, the server ends the call, but wakes no thread */
 	while (sci_wait_until(vm->ep, call_done, c, POLL_MS) == -ETIMEDOUT)
 		if (atomic_load(&vm->ranks[c->rank].dead))
 			vm_calls_fail(vm, c->rank);
@@ -139,7 +139,7 @@ void vm_answer(struct sci_vm *vm, int rank, uint64_t id, const struct vm_wire *w
 	vm_send(vm, rank, VM_OP_ANSWER, id, w, NULL, 0);
 }
 
-/* Find the call of an answer; NULL: the caller has given it up. Context: vm->serve_lock is held. */
+/* Find the call of an answer; NULL: the call has ended. Context: vm->serve_lock is held. */
 static struct vm_call *call_find(struct sci_vm *vm, int rank, uint64_t id)
 {
 	struct list *pos, *n;
@@ -153,7 +153,7 @@ static struct vm_call *call_find(struct sci_vm *vm, int rank, uint64_t id)
 	return NULL;
 }
 
-/* End a call. It belongs to its caller again on return. */
+/* End a call. On return the call belongs to its caller again. */
 static void call_end(struct vm_call *c, const struct vm_wire *w, int error)
 {
 	list_del(&c->link);
@@ -191,7 +191,7 @@ static void serve_take_data(struct sci_vm *vm, int rank, uint64_t id, const stru
 	pthread_mutex_unlock(&vm->serve_lock);
 }
 
-/* Append write notices to those of earlier messages. */
+/* Append write notices to those from earlier messages of the same call. */
 static void serve_take_notices(struct sci_vm *vm, int rank, uint64_t id, const struct vm_wire *w,
 			       const void *data, size_t len)
 {
@@ -219,7 +219,7 @@ static void serve_take_notices(struct sci_vm *vm, int rank, uint64_t id, const s
  * vm_serve_home() - find the home of a page of this directory
  * @want: the member that becomes the home if there is none; -1: no member
  *
- * Return: its rank; -ENOENT: it has none; -EFAULT: no such page.
+ * Return: rank of the home; -ENOENT: the page has no home; -EFAULT: no such page.
  */
 int vm_serve_home(struct sci_vm *vm, const void *addr, int want)
 {
@@ -371,7 +371,7 @@ static bool frame_known(struct sci_vm *vm, const void *addr, struct vm_wire *w)
 	return true;
 }
 
-/* Send a page in parts; the handler holds the endpoint, so that they follow each other. */
+/* Send a page in parts. The handler holds the endpoint's lock, so the parts arrive in sequence. */
 static void serve_send_page(struct sci_vm *vm, int rank, uint64_t id, uint64_t addr)
 {
 	struct vm_wire w = { .addr = addr, .value = -EFAULT };
@@ -390,7 +390,7 @@ static void serve_send_page(struct sci_vm *vm, int rank, uint64_t id, uint64_t a
 	pthread_mutex_unlock(&vm->serve_lock);
 }
 
-/* Send the write notices of this member after interval @since. */
+/* Send the write notices of this member with intervals after @since. */
 static void serve_send_notices(struct sci_vm *vm, int rank, uint64_t id, uint32_t since)
 {
 	const size_t most = VM_DATA_MAX / sizeof(struct vm_pages);
@@ -433,7 +433,7 @@ static void job_leave(struct sci_vm *vm, enum vm_job_kind kind, const struct vm_
 	vm_job_push(vm, job);
 }
 
-/* Serve a request that the handler has left. */
+/* Serve a request that a handler has queued. */
 static void serve_request(struct sci_vm *vm, struct vm_request *q)
 {
 	struct vm_wire w = { .value = 0 };
@@ -462,7 +462,7 @@ static void serve_request(struct sci_vm *vm, struct vm_request *q)
 	vm_answer(vm, q->rank, q->id, &w);
 }
 
-/* Serve requests that need no memory, in the handler. */
+/* Serve a request in the handler. Return false if the request must be queued for the server. */
 static bool serve_at_once(struct sci_vm *vm, enum vm_op op, int rank, uint64_t id,
 			  const struct vm_wire *in, const void *more, size_t len)
 {
@@ -491,7 +491,7 @@ static bool serve_at_once(struct sci_vm *vm, enum vm_op op, int rank, uint64_t i
 		return true;
 	case VM_OP_DIFF:
 		w.value = vm_serve_diff(vm, addr, more, len);
-		known = id != 0;	/* the last message of several asks for an answer */
+		known = id != 0;	/* only the last of several diffs asks for an answer */
 		break;
 	case VM_OP_CHANGES:
 		serve_send_notices(vm, rank, id, (uint32_t)in->len);
@@ -545,7 +545,7 @@ static void serve_message(void *arg, const struct sci_handled *m)
 	pthread_mutex_unlock(&vm->serve_lock);
 }
 
-/* Take completions of the endpoint, which report the arrival and the death of peers. */
+/* Take completions of the endpoint. They report peers that connect, disconnect or die. */
 static void serve_take_events(struct sci_vm *vm)
 {
 	struct sci_completion c;
@@ -564,7 +564,7 @@ struct change {
 	unsigned int looks;
 };
 
-/* Return true if requests wait, or if the endpoint had an event since the wait began. */
+/* Return 0 if requests are queued, or if the endpoint had an event since the wait; else -EAGAIN. */
 static int serve_changed(void *arg)
 {
 	struct change *c = arg;

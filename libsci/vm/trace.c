@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * SCI_VM_TRACE writes a line for each event of a page. SCI_VM_REPORT prints at the end which
- * pages of other members were mapped or copied most often, and the variables in them.
+ * With SCI_VM_TRACE the library writes a line for each event of a page. With SCI_VM_REPORT it
+ * prints at exit which pages of other members were mapped or copied most often, and the
+ * variables in these pages.
  */
 #include "libsci/vm/internal.h"
 
@@ -20,8 +21,8 @@
 /**
  * vm_trace_open() - begin a trace if SCI_VM_TRACE names a file
  *
- * The rank is appended to the name. Return: 0; -errno of the file; -EINVAL: SCI_VM_REPORT is no
- * number.
+ * The function appends "." and the rank to the name. Return: 0; -errno: the file cannot be opened;
+ * -EINVAL: SCI_VM_REPORT is no number from 0 to VM_HOT_MAX.
  */
 int vm_trace_open(struct sci_vm *vm)
 {
@@ -48,7 +49,7 @@ void vm_trace_close(struct sci_vm *vm)
 		fclose(vm->trace);
 }
 
-/* Write "seconds event address home". Context: vm->lock is held. */
+/* Write the line "seconds event address home". Context: vm->lock is held. */
 void vm_trace(struct sci_vm *vm, const char *event, const void *addr, int home)
 {
 	struct timespec ts;
@@ -79,7 +80,7 @@ static void hot_insert(struct sci_vm *vm, const struct vm_hot *h)
 	vm->hot[i] = *h;
 }
 
-/* Count the pages of a range before it is freed. Context: vm->lock is held. */
+/* Add the pages of a range to the report, before the range is freed. Context: vm->lock is held. */
 void vm_report_range(struct sci_vm *vm, const struct vm_range *r)
 {
 	for (size_t i = 0; vm->hot_max && i < r->n; i++) {
@@ -94,7 +95,7 @@ void vm_report_range(struct sci_vm *vm, const struct vm_range *r)
 	}
 }
 
-/* The loaded object that an address lies in. */
+/* An address, and the program or shared library that contains it. */
 struct object {
 	uintptr_t addr;
 	uintptr_t bias;
@@ -125,7 +126,7 @@ static bool section_fits(const ElfW(Shdr) *s, size_t len)
 	return s->sh_offset <= len && s->sh_size <= len - s->sh_offset;
 }
 
-/* Print names of the variables of a symbol table that lie in [@from, @to). */
+/* Print names of a symbol table's variables in [@from, @to). Return the number of variables. */
 static unsigned int names_print(FILE *f, const uint8_t *file, size_t len,
 				const ElfW(Shdr) *table, const ElfW(Shdr) *strings,
 				uintptr_t from, uintptr_t to)
@@ -189,7 +190,7 @@ static void hot_names(FILE *f, const struct vm_hot *h)
 	close(fd);
 }
 
-/* Print the report by one write. Context: no lock is held, and no thread makes calls any more. */
+/* Print the report by one write. Context: no lock is held, and no other thread makes calls. */
 void vm_report(struct sci_vm *vm)
 {
 	char *text = NULL;

@@ -3,12 +3,12 @@
 /*
  * DOC: views
  *
- * The view of a mapped page is its frame, mapped a second time: mremap() of a shared
- * mapping with an old size of 0 does that without a descriptor. A page of another member takes
- * a window. The number of windows is limited, like the entries of an adapter's address
- * translation table. When no window is free, a clock finds one: its hand shuts each view that
- * it passes (PROT_NONE). A view that is touched afterwards is opened again, without a message.
- * A view that is still shut when the hand comes again is dropped.
+ * The view of a mapped page is a second mapping of its frame: mremap() of a shared mapping with
+ * an old size of 0 makes it without a descriptor. A page of another member takes a window. The
+ * number of windows is limited, like the entries of an adapter's address translation table. When
+ * no window is free, a clock algorithm frees one: its hand shuts each view that it passes
+ * (PROT_NONE). A fault opens a shut view again, without a message. A view that is still shut
+ * when the hand returns is dropped.
  */
 #include "libsci/vm/internal.h"
 
@@ -28,14 +28,14 @@ bool vm_can_map(void *memory)
 	return true;
 }
 
-/* Call mmap() for an address. A sanitizer would take it for a store to all of the bytes. */
+/* Call mmap() without libc: a sanitizer would take libc's mmap() for a store to all bytes. */
 int vm_mmap(void *addr, size_t len, int prot, int flags, int fd, uint64_t offset)
 {
 	return syscall(SYS_mmap, addr, len, prot, flags | MAP_FIXED | MAP_NORESERVE, fd,
 		       (off_t)offset) == -1 ? -errno : 0;
 }
 
-/* Return the length of a page. The last page of an adopted range may be a part. */
+/* Return the length of page @i. The last page of an adopted range may be shorter. */
 size_t vm_view_len(const struct vm_range *r, size_t i)
 {
 	size_t left = (size_t)(r->addr + r->len - vm_page_addr(r, i));
@@ -90,7 +90,7 @@ void vm_view_drop(struct sci_vm *vm, struct vm_range *r, size_t i)
 	if (p->state == VM_NONE)
 		return;
 	if (r->mode == SCI_VM_CACHE) {
-		/* changes whose home has died are lost, and the next release reports it */
+		/* an error means that the home has died: the next access makes the page lost */
 		vm_copy_drop(vm, r, i);
 		return;
 	}
@@ -110,7 +110,7 @@ void vm_views_drop(struct sci_vm *vm, struct vm_range *r)
 	vm_copies_detach(vm, r);
 }
 
-/* Free a window, as all are in use: let the hand pass views until it has dropped one. */
+/* Free a window when all are in use: move the clock's hand until a view has been dropped. */
 static void window_make_room(struct sci_vm *vm)
 {
 	for (;;) {
@@ -148,7 +148,7 @@ void vm_window_take(struct sci_vm *vm, struct vm_range *r, size_t i)
 
 /* ---- where a page is ---- */
 
-/* Return the rank of the home, or -errno. A page without a home gets this member. */
+/* Return the rank of the home, or -errno. If page @i has no home, this member becomes its home. */
 int vm_page_home(struct sci_vm *vm, struct vm_range *r, size_t i)
 {
 	struct vm_page *p = &r->pages[i];
@@ -201,7 +201,7 @@ static int import_find(struct sci_vm *vm, int rank, const struct sci_key *chunk,
 	return 0;
 }
 
-/* Find the run of frames from page @i on that are contiguous: its address and length. */
+/* Get the address and the length of a run of contiguous frames that begins with page @i. */
 static int source_run(struct sci_vm *vm, struct vm_range *r, size_t i, int home, void **src,
 		      uint64_t *len)
 {
@@ -233,7 +233,7 @@ int vm_page_source(struct sci_vm *vm, struct vm_range *r, size_t i, int home, vo
 
 /* ---- faults ---- */
 
-/* Give this member a private page of zeroes: the page is lost with its home. */
+/* Give a page a private view of zeroes, because the page is lost with its home. */
 static int view_lost(struct sci_vm *vm, struct vm_range *r, size_t i)
 {
 	struct vm_page *p = &r->pages[i];
@@ -275,7 +275,7 @@ static int view_map(struct sci_vm *vm, struct vm_range *r, size_t i, int home)
 /**
  * vm_view() - give a page a view that allows the access
  *
- * Return: 0; -ECONNRESET: its home or its directory has died, and the view is a private page;
+ * Return: 0; -ECONNRESET: the page's home or directory has died, and the view is private memory;
  * -ENOMEM.
  */
 int vm_view(struct sci_vm *vm, struct vm_range *r, size_t i, bool write)
@@ -295,7 +295,7 @@ int vm_view(struct sci_vm *vm, struct vm_range *r, size_t i, bool write)
 	return ret == -ECONNRESET ? view_lost(vm, r, i) : ret;
 }
 
-/* Give all pages of the range views, run by run. */
+/* Map views of all pages of a range, one run of contiguous frames at a time. */
 int vm_views_eager(struct sci_vm *vm, struct vm_range *r)
 {
 	size_t page = vm_page_size(r), i = 0;

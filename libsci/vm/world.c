@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The calls that open and close a memory, its peers, deaths and statistics. */
+/* Open and close a memory; its peers, deaths of members, and statistics. */
 #include "libsci/vm/internal.h"
 
 #include <assert.h>
@@ -58,7 +58,7 @@ void vm_death(struct sci_vm *vm, int rank, const char *how)
 
 /* ---- attributes ---- */
 
-/* Read a number from the environment. @value does not change if the variable is not set. */
+/* Read a number from environment variable @name. If it is not set, @value does not change. */
 static int env_number(const char *name, uint64_t *value)
 {
 	const char *s = getenv(name);
@@ -130,7 +130,7 @@ static int rank_connect(struct sci_vm *vm, int rank, const struct sci_addr *addr
 
 	if (ret)
 		return ret;
-	/* the handler finds the sender's rank by it */
+	/* serve_message() gets the sender's rank from the data of its peer */
 	sci_peer_set_data(peer, (void *)(intptr_t)(rank + 1));
 	atomic_store(&vm->ranks[rank].peer, peer);
 	return 0;
@@ -185,7 +185,7 @@ static int hello_exchange(struct sci_vm *vm, const struct hello *mine)
 
 	if (ret)
 		goto out;
-	assert(all);		/* else the members agreed on -ENOMEM */
+	assert(all);		/* if it is NULL, the members agree on -ENOMEM */
 	ret = sci_team_allgather(vm->team, mine, sizeof(*all), all);
 	vm->can_map = true;
 	for (int i = 0; !ret && i < vm->size; i++) {
@@ -197,7 +197,7 @@ static int hello_exchange(struct sci_vm *vm, const struct hello *mine)
 	if (!ret && mine->mode == SCI_VM_MAP && !vm->can_map)
 		ret = -EOPNOTSUPP;
 	vm->mode = mine->mode == SCI_VM_CACHE || !vm->can_map ? SCI_VM_CACHE : SCI_VM_MAP;
-	/* so far all members have the same result, but connecting may fail for one of them */
+	/* until here all members have the same result, but a single member may fail to connect */
 	if (!ret)
 		ret = vm_agree(vm, peers_connect(vm, all));
 out:
@@ -208,8 +208,8 @@ out:
 /* ---- addresses ---- */
 
 /*
- * Places below those of shared libraries and above those of programs: the thread sanitizer has
- * only these. The last places are for systems with fewer bits of addresses.
+ * Addresses to try: below shared libraries and above programs, since ThreadSanitizer allows no
+ * other addresses. The last ones are for systems with fewer address bits.
  */
 static const uint64_t places[] = {
 	0x7e9000000000, 0x7e8000000000, 0x7f0000000000, 0x300000000000, 0x200000000000,
@@ -228,7 +228,7 @@ static bool range_reserve_at(struct sci_vm *vm, uint64_t base, uint64_t length)
 		munmap(p, length);
 		return false;
 	}
-	/* the server runs by now */
+	/* the server thread runs already, and reads these */
 	pthread_mutex_lock(&vm->serve_lock);
 	vm->base = p;
 	vm->length = length;
@@ -236,7 +236,7 @@ static bool range_reserve_at(struct sci_vm *vm, uint64_t base, uint64_t length)
 	return true;
 }
 
-/* Reserve the range at the same place in all members, or in none. */
+/* Reserve the memory's addresses in all members, or in none. */
 static int range_reserve_all(struct sci_vm *vm, uint64_t base, uint64_t length)
 {
 	int ret = vm_agree(vm, range_reserve_at(vm, base, length) ? 0 : -ENOMEM);
@@ -253,7 +253,7 @@ static int range_reserve(struct sci_vm *vm, const struct sci_vm_attr *a)
 	uint64_t length = a->length ? a->length : LENGTH_DEFAULT;
 	int ret = -ENOMEM;
 
-	/* each member has a part of at least one large page */
+	/* the part of each member must be at least VM_ALIGN bytes, a large page */
 	if (length < VM_ALIGN * (uint64_t)vm->size)
 		return -EINVAL;
 	if (a->base)
@@ -317,7 +317,7 @@ static void imports_free(struct sci_vm *vm)
 	}
 }
 
-/* Free the whole memory except its threads. */
+/* Free a memory whose threads have ended. */
 static void vm_destroy(struct sci_vm *vm)
 {
 	if (vm->ep)
@@ -348,13 +348,13 @@ int sci_vm_open(struct sci_vm **out, struct sci_team *team, const struct sci_vm_
 	if (!out || !team)
 		return -EINVAL;
 	*out = NULL;
-	/* every member takes part in the first agreement, with the error that it has */
+	/* every member takes part in the first agreement, also a member with an error */
 	ret = attr_fill(attr, &a);
 	ret = ret ? ret : vm_new(team, &a, &vm);
 	ret = team_agree(team, ret);
 	if (ret)
 		goto err_new;
-	assert(vm);		/* else the members agreed on an error */
+	assert(vm);		/* if it is NULL, the members agree on an error */
 	mine.error = vm->size > INT16_MAX ? -EINVAL : ep_open(vm, &mine);
 	mine.base = (uintptr_t)a.base;
 	mine.length = a.length;
@@ -394,7 +394,7 @@ int sci_vm_close(struct sci_vm *vm)
 	ret = sci_team_barrier(vm->team);
 	vm_ranges_return(vm);
 	atomic_store(&vm->closing, true);
-	/* no member needs a page of another one any more */
+	/* after this barrier no member needs a page of another member */
 	if (!ret)
 		ret = sci_team_barrier(vm->team);
 	vm_fault_stop(vm);

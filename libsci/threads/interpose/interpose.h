@@ -13,11 +13,11 @@ bool threads_span(void);
 
 /* Start the program's main thread, on a stack in global memory. Return: 0, or errno. */
 int thread_main_start(void *(*fn)(void *arg));
-/* Start a detached thread of the program in this process, from a service thread. */
+/* Start a thread of the program in this process, from a service thread. Return: 0, or errno. */
 int thread_start_local(void *(*fn)(void *arg), void *arg);
 struct thread *thread_find(pthread_t t);
 
-/* Replace the standard streams by streams in global memory. */
+/* Replace stdin, stdout and stderr by streams in global memory. */
 void stdio_replace(void);
 /* Call the destructors of the calling thread's keys. */
 void keys_destroy(void);

@@ -68,7 +68,7 @@ static void values_free(void *arg)
 	keys_destroy();
 }
 
-/* Watch a thread that the library has not started: libc calls the destructor of its own key. */
+/* Make libc call values_free() at the end of a thread that this library has not started. */
 static void values_watch(void)
 {
 	static futex_t once;		/* one for each process */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * malloc() and its relatives. libsci's own memory, and what the dynamic linker allocates
+ * malloc() and its relatives. Memory of libsci, and memory that the dynamic linker allocates
  * before libc is ready, comes from libc's heap, which belongs to one process.
  */
 
@@ -20,9 +20,9 @@ void *__libc_memalign(size_t align, size_t size);
 void __libc_free(void *p);
 
 /*
- * Return true if the thread may use the global heap, whoever calls malloc() in it. While the
- * heap grows, libsci waits for threads that are not the program's: these may not. And
- * what the dynamic linker knows of libsci differs between nodes.
+ * Return true if the calling thread may use the global heap. While the heap grows, libsci runs in
+ * the calling thread and waits for its own threads: neither may allocate from the heap. While
+ * libsci is loaded, no memory may be global: the dynamic linker's data about libsci is private.
  */
 static bool thread_may_allocate(void)
 {
@@ -31,7 +31,7 @@ static bool thread_may_allocate(void)
 	return t ? !t->grows : !home_loads && !world->heap.grow;
 }
 
-/* True in a function whose caller is to get memory of the global heap. */
+/* True if the caller of the function that uses this macro gets memory of the global heap. */
 #define FOR_PROGRAM()	(world_active() && thread_may_allocate() &&			\
 			 !memory_is_libsci(__builtin_return_address(0)))
 
@@ -160,7 +160,7 @@ EXPORT void *pvalloc(size_t size)
 
 EXPORT size_t malloc_usable_size(void *p)
 {
-	/* only libc's own blocks reach this line, and their headers have the size */
+	/* a block outside of the global range is libc's own, and its header has the size */
 	if (p && !is_global(p))
 		return REAL(malloc_usable_size)(p);
 	return p ? heap_size(&world->heap, p) : 0;

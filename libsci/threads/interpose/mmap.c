@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Memory that the program maps. Private memory is a block of the global heap. A shared mapping
- * replaces such a block, at the same address on all nodes.
+ * Memory that the program maps. A private mapping is a block of the global heap. A shared mapping
+ * of a file replaces such a block, at the same address on all nodes.
  */
 
 #include <dlfcn.h>
@@ -62,7 +62,7 @@ static void *block_get(size_t len)
 	return p;
 }
 
-/* Read a part of a file; bytes beyond its end are zeroes. */
+/* Read a part of a file into a zeroed block. Bytes beyond the end of the file stay 0. */
 static bool block_read(char *p, size_t len, int fd, off_t offset)
 {
 	ssize_t n = 1;
@@ -161,8 +161,8 @@ static void range_unmap_here(void *arg)
 }
 
 /*
- * Unmap. A part of a block still belongs to the block, but loses its pages. The addresses of a
- * file's mapping are not used again.
+ * Unmap memory. An unmapped part of a block still belongs to the block, but its pages are freed.
+ * The addresses of a shared file mapping are not used again.
  */
 EXPORT int munmap(void *p, size_t len)
 {
@@ -223,7 +223,7 @@ EXPORT void *mremap(void *old, size_t len, size_t new_len, int flags, ...)
 	return p;
 }
 
-/* Load a library only if it is loaded already: a new library would be on one node only. */
+/* Open a library. After the other nodes have started, a new library is on this node only: warn. */
 EXPORT void *dlopen(const char *file, int flags)
 {
 	void *h;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Signals, the environment and locale of all nodes; new processes. */
+/* Signals, environment and locale, which are the same on all nodes; fork() and exec. */
 
 #include <errno.h>
 #include <locale.h>
@@ -13,7 +13,7 @@
 
 /* ---- signals ---- */
 
-/* Remove SIGSYS from a mask: it carries futexes (futex.c) and is never blocked. */
+/* Remove SIGSYS from a mask: no thread may block it, because futex.c handles futexes with it. */
 static const sigset_t *mask_clean(const sigset_t *set, sigset_t *copy)
 {
 	if (!set || !world_spans())
@@ -169,7 +169,7 @@ EXPORT char *setlocale(int category, const char *locale)
 
 /* ---- new processes ---- */
 
-/* Refuse to fork: the child would share all memory with its parent, even the stack. */
+/* Refuse to fork on several nodes: the child would share all memory with its parent. */
 EXPORT pid_t fork(void)
 {
 	if (!world_spans())
@@ -184,7 +184,7 @@ EXPORT pid_t _Fork(void)
 	return world_spans() ? fork() : REAL(_Fork)();
 }
 
-/* End the other nodes before exec, as exec ends all threads on one node. */
+/* End the other nodes before exec, which would end only the threads of its own process. */
 static bool exec_begin(void)
 {
 	if (!world_spans() || getpid_real() != world->leader) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Calls that are about a thread. They run in the process of that thread. */
+/* Functions with a pthread_t argument. Each runs in the process of that thread. */
 
 #include <errno.h>
 #include <sched.h>
@@ -20,8 +20,8 @@ struct about {
 };
 
 /*
- * Define FN(TYPE A [, TYPE B]). It runs in the thread's process, but on this node for threads
- * that the library does not know.
+ * Define the function @name. It runs in the process of thread @t, or in this process if this
+ * library has not created @t.
  */
 #define ABOUT(name, parameters, arguments, call, ...)			\
 static void name##_there(void *arg)					\

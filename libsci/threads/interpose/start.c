@@ -32,7 +32,7 @@ enum span_state {
 	SPAN_DONE
 };
 
-/* Only the first node's process uses this: it is not shared. */
+/* State of threads_span(). Only the first node's process uses it, so it is not shared. */
 static futex_t span_state;
 static pthread_t span_main;
 
@@ -60,7 +60,7 @@ static void span_done(void)
 	futex_wake(&span_state, 1);
 }
 
-/* The initial thread gets no signals: threads of the program do. */
+/* Run the initial thread. It blocks signals, so that threads of the program receive them. */
 static noreturn void initial_main(void)
 {
 	sigset_t all;
@@ -179,7 +179,7 @@ static void exit_now(void *arg)
 	syscall(SYS_exit_group, *(int *)arg);
 }
 
-/* End the program. Handlers of exit() and streams belong to the first node. */
+/* End the program on the first node, which has the handlers of exit() and the list of streams. */
 EXPORT noreturn void exit(int status)
 {
 	if (world_spans() && self_node) {
@@ -219,7 +219,7 @@ static void exit_handler_add(void *arg)
 	h->ret = REAL(__cxa_atexit)(h->fn, h->arg, h->dso);
 }
 
-/* Register a handler, for atexit() and for destructors of static objects. */
+/* Register a handler of atexit(), or the destructor of a static object, on the first node. */
 EXPORT int __cxa_atexit(void (*fn)(void *arg), void *arg, void *dso)
 {
 	struct exit_handler h = { fn, arg, dso, 0 };
@@ -237,7 +237,7 @@ pid_t getpid_real(void)
 	return (pid_t)syscall(SYS_getpid);
 }
 
-/* For libsci each node is a process. */
+/* Return the first node's process ID, but the real ID to libsci: it treats a node as a process. */
 EXPORT pid_t getpid(void)
 {
 	return world_spans() && self_node &&

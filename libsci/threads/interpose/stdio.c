@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Streams. A FILE lies in the global heap, its lock works between nodes (futex.c), and
- * descriptors are common: any thread may use any stream, and output comes in order. libc keeps
- * open streams in a list, which exit() flushes: the process of the first node has all of them
- * in its list. The standard streams, which lie in libc's data, are replaced at the start.
+ * Streams. A FILE is in the global heap, its lock works between nodes (futex.c), and nodes share
+ * descriptors: any thread may use any stream, and output comes in order. libc keeps open streams
+ * in a list, which exit() flushes: the list of the first node's process has the streams of all
+ * nodes. The standard streams, which are in libc's data, are replaced at the start.
  */
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #include "interpose.h"
 
-/* Functions that libc exports: add a stream to the list of open streams, and remove it. */
+/* Functions of libc that add a stream to the list of open streams, and remove it. */
 void _IO_link_in(FILE *f);
 void _IO_un_link(FILE *f);
 
@@ -41,10 +41,10 @@ static void list_remove(void *f)
 	_IO_un_link(f);
 }
 
-/* Return true if a stream is in the list of the first node, another process. */
+/* Return true if a stream is in the list of the first node, and this process is another node. */
 static bool stream_is_elsewhere(FILE *f)
 {
-	/* libsci's own streams lie in the memory of this process */
+	/* libsci's own streams are private memory of this process, and stay in its list */
 	return world_spans() && self_node && is_global(f);
 }
 

@@ -3,8 +3,8 @@
 /*
  * Mutexes and similar objects are those of libc, in the program's memory. They have libc's mark
  * for process-shared objects, so libc's functions sleep on futexes that work between processes.
- * Static initialisers lack the mark, so each call that may sleep, or may be the first, sets it.
- * The marks are part of libc's ABI.
+ * Static initialisers lack the mark, so each call that may sleep, or may be the first use of the
+ * object, sets the mark. The marks are part of libc's ABI.
  *
  * Owners of mutexes and rwlocks are thread ids, which the nodes of one machine have in
  * common.
@@ -15,8 +15,8 @@
 
 #include "interpose.h"
 
-#define MUTEX_SHARED	128		/* of __kind */
-#define COND_SHARED	1u		/* of __wrefs */
+#define MUTEX_SHARED	128		/* a bit of __kind */
+#define COND_SHARED	1u		/* a bit of __wrefs */
 
 static inline pthread_mutex_t *mutex_share(pthread_mutex_t *m)
 {
@@ -75,7 +75,7 @@ EXPORT int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock,
 	return REAL(pthread_mutex_clocklock)(mutex_share(m), clock, at);
 }
 
-/* Mutexes of C11 are the same objects. */
+/* Initialise a C11 mutex, which in libc is a pthread mutex. */
 EXPORT int mtx_init(mtx_t *m, int type)
 {
 	int ret = REAL(mtx_init)(m, type);
@@ -191,7 +191,7 @@ EXPORT int sem_init(sem_t *s, int shared, unsigned int value)
 
 /* ---- once ---- */
 
-/* The states of a once control. The values are those of libc, so a static initialiser fits. */
+/* States of a once control, with libc's values: the static initialiser is ONCE_NOT. */
 enum once_state {
 	ONCE_NOT,
 	ONCE_RUNS,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Threads: where they run, how they start and end. */
+/* Placement, start and end of threads. */
 
 #include <errno.h>
 #include <limits.h>
@@ -14,8 +14,8 @@
 /* ---- records and stacks ---- */
 
 /*
- * Take @n adjacent slots. Return: the first one, or -1 if there are none. Context: the lock is
- * held.
+ * Take @n adjacent slots. Return: the first slot; -1: there are not enough. Context: world->lock
+ * is held.
  */
 static long slots_take(unsigned int n)
 {
@@ -53,7 +53,7 @@ static void thread_free(struct thread *t)
 	lock_give(&world->lock);
 }
 
-/* Return a new record, or NULL. @stack: bytes of its stack; 0: the program provides one. */
+/* Return a new thread record, or NULL. @stack: bytes of the stack; 0: the program provides it. */
 static struct thread *thread_new(size_t stack)
 {
 	unsigned int n = (unsigned int)((stack + SLOT_SIZE - 1) / SLOT_SIZE);
@@ -110,7 +110,7 @@ struct thread *thread_find(pthread_t native)
 
 /* ---- the end of a thread ---- */
 
-/* Wait until the kernel no longer uses the thread's stack. Runs in the process of the thread. */
+/* Wait until the kernel no longer uses the thread's stack. Context: the thread's process. */
 static void thread_reap(void *arg)
 {
 	struct thread *t = arg;
@@ -126,7 +126,7 @@ static void thread_reap_free(void *arg)
 	thread_free(arg);
 }
 
-/* End a thread. This is the destructor of the library's key, which libc calls last. */
+/* Handle the end of a thread. This function is the destructor of a libc key. */
 static void thread_end(void *arg)
 {
 	struct thread *t = arg;
@@ -150,7 +150,7 @@ static void thread_end(void *arg)
 
 static void *thread_run(void *arg)
 {
-	static futex_t once;		/* of this process */
+	static futex_t once;		/* private to this process */
 	static pthread_key_t key;
 	struct thread *t = arg;
 	uint32_t none = 0;
@@ -172,7 +172,7 @@ static void *thread_run(void *arg)
 
 /* ---- the beginning ---- */
 
-/* Put the stack into the slots of the record, with a guard of the size that the program wants. */
+/* Put the stack into the slots of the record, with the size and the guard size of @attr. */
 static void stack_set(struct thread *t, pthread_attr_t *attr)
 {
 	char *end = GLOBAL_STACKS + (t->slot + t->slots) * SLOT_SIZE;
@@ -191,8 +191,8 @@ static void stack_set(struct thread *t, pthread_attr_t *attr)
 }
 
 /*
- * Create the thread, in its process. libc stores @t->native before the thread runs. A detached
- * thread is detached only afterwards, so that the record stays.
+ * Create the thread, in its process. libc stores @t->native before the thread runs. A thread is
+ * created joinable: thread_start() detaches it later, so that the record stays valid until then.
  */
 static void thread_create(void *arg)
 {
@@ -258,7 +258,7 @@ static size_t stack_wanted(const pthread_attr_t *attr)
 	return size + guard;
 }
 
-/* Detach a thread. Free the rest of a thread that has ended. */
+/* Detach a thread. If the thread has ended, free its record. */
 static void thread_detach(struct thread *t)
 {
 	if (atomic_fetch_or(&t->state, THREAD_DETACHED) & THREAD_ENDED)
@@ -330,7 +330,7 @@ static void join_undo(void *arg)
 	atomic_store(&t->joiner, NULL);
 }
 
-/* Return 0 if the caller may join the thread. No other thread may join it afterwards. */
+/* Claim the right to join a thread. Return: 0, or errno. After 0 no other thread can join it. */
 static int join_begin(struct thread *t)
 {
 	struct thread *none = NULL, *self = self_thread;
@@ -350,7 +350,7 @@ static void join_end(struct thread *t, void **result)
 	thread_free(t);
 }
 
-/* Wait until a thread has ended, but no longer than to time @at, if it is not NULL. */
+/* Wait until a thread has ended, or until time @at if @at is not NULL. Return: 0, or errno. */
 static int join_wait(struct thread *t, clockid_t clock, const struct timespec *at)
 {
 	int ret, old = errno, err = 0;
