@@ -5,7 +5,7 @@
 #include "libsci/base/thread.h"
 #include "libsci/sisci/transfer.h"
 
-#define PIECE	(256u << 10)		/* bytes copied between two looks at the abort flag */
+#define PIECE	(256u << 10)		/* bytes between two checks of the abort flag */
 
 struct sci_block_obj {
 	struct sci_obj obj;
@@ -14,7 +14,7 @@ struct sci_block_obj {
 	sci_cb_block_transfer_t cb;	/* NULL: a caller waits for the outcome */
 	void *arg;
 	_Atomic bool abort;
-	bool done;			/* this and the following members are under obj.lock */
+	bool done;			/* this and the following fields are under obj.lock */
 	bool cancelled;			/* new waits end at once */
 	sci_error_t status;
 	pthread_cond_t changed;
@@ -57,7 +57,7 @@ static void block_free(struct sci_block_obj *b)
 	sci_release(b);
 }
 
-/* A transfer with a callback is removed when the callback has returned. */
+/* Run a transfer on a pool thread, and its callback. Then remove a transfer with a callback. */
 static void block_run(struct sci_job *job)
 {
 	struct sci_block_obj *b = container_of(job, struct sci_block_obj, job);
@@ -115,7 +115,7 @@ static sci_error_t block_transfer_start(sci_map_t src, sci_map_t dst,
 		err = block_start(b);
 		if (!err) {
 			*block = sci_handle(b);
-			/* Where the pool has no thread, the caller's thread copies. */
+			/* if the pool has no thread, this thread copies */
 			if (sci_pool_submit(&b->job))
 				block_run(&b->job);
 		}

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Functions that are not in the interface's headers and that programs call without a
- * declaration.
+ * Functions that are not in the SISCI headers. Some programs call them without a declaration.
  */
 
 #include "libsci/sisci/export.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * The constants of the interface as objects: programs built against other
+ * The constants of the SISCI interface as objects: programs built against other
  * SISCI installations import them.
  */
 #include "libsci/sisci/export.h"

@@ -15,13 +15,13 @@
 #include "libsci/sisci/object.h"
 
 #define MAX_ENTRIES	(1u << 20)
-#define PIECE		(256u << 10)	/* bytes copied between two looks at the abort flag */
+#define PIECE		(256u << 10)	/* bytes between two checks of the abort flag */
 #define ENGINES		(SCI_FLAG_DMA_GLOBAL | SCI_FLAG_DMA_SYSDMA |	\
 			 SCI_FLAG_DMA_ADAPTER)
 
 struct entry {
 	struct sci_lseg_obj *lseg;	/* NULL: the local side is plain memory */
-	char *mem;			/* plain memory, or NULL: the segment is the fabric's */
+	char *mem;			/* plain memory; NULL: memory of the fabric */
 	struct sci_rseg_obj *rseg;
 	struct sci_dma_piece piece;
 };
@@ -34,7 +34,7 @@ struct sci_dma_obj {
 	bool pull;			/* direction of all entries */
 	struct entry *entries;
 	unsigned int n_entries;
-	struct sci_notifier *events;	/* events of the present post, or NULL */
+	struct sci_notifier *events;	/* events of the current post, or NULL */
 	_Atomic bool abort;
 	bool cancelled;			/* new waits end at once */
 	bool stop;
@@ -134,7 +134,7 @@ static void dma_complete(struct sci_dma_obj *q, int ret)
 {
 	struct sci_note note = { .count = 1 };
 
-	/* Release the segments before a waiter or callback hears of the end. */
+	/* Release the segments before a waiter or callback is notified of the end. */
 	entries_drop(q);
 	if (!ret) {
 		q->state = SCI_DMAQUEUE_DONE;
@@ -201,7 +201,7 @@ static sci_error_t dma_create(sci_desc_t sd, sci_dma_queue_t *queue, unsigned in
 	sci_put(d);
 	if (err)
 		return err;
-	/* the caller counts a vector as one entry */
+	/* for the caller a vector is one entry, here it is up to DIS_DMA_MAX_VECLEN entries */
 	q->entries = calloc(max_entries > DIS_DMA_MAX_VECLEN ? max_entries :
 			    DIS_DMA_MAX_VECLEN, sizeof(*q->entries));
 	if (!q->entries) {
@@ -416,7 +416,7 @@ static bool dma_deliver(const struct sci_listener *to, const struct sci_note *no
 	sci_cb_dma_t cb = (sci_cb_dma_t)to->cb;
 
 	cb(to->arg, to->handle, note->status);
-	/* a queue calls back once for each post */
+	/* the post has no further callback, so the result does not matter */
 	return true;
 }
 
@@ -502,7 +502,7 @@ static sci_error_t dma_enqueue(struct sci_dma_obj *q, const struct request *req,
 	if (err)
 		return err;
 	q->state = SCI_DMAQUEUE_GATHER;
-	/* waits and resets are errors before a post */
+	/* WAIT and RESET imply POST, because both are errors before a post */
 	if (req->flags & (SCI_FLAG_DMA_POST | SCI_FLAG_DMA_WAIT |
 			  SCI_FLAG_DMA_RESET))
 		err = dma_post(q, NULL, NULL, 0, old);

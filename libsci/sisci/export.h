@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * The library exports each function by its name, and by the two names that
- * programs built against other SISCI installations import (the header there
- * renames SCIOpen to one of them).
+ * The library exports each function by its name, and by two other names.
+ * Programs built against other SISCI installations import these, because the
+ * sisci_api.h there renames SCIOpen and the other functions.
  */
 #ifndef LIBSCI_EXPORT_H
 #define LIBSCI_EXPORT_H

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Interrupts, plain and with data: the same objects, two sets of names. */
+/* Plain interrupts and data interrupts. Both have the same objects, with different public names. */
 
 #include <errno.h>
 
 #include "libsci/sisci/object.h"
 
-#define DEFAULT_TIMEOUT	5000u		/* ms; stands for a timeout of 0 */
+#define DEFAULT_TIMEOUT	5000u		/* ms, if the caller's timeout is 0 */
 
 struct sci_lintr_obj {
 	struct sci_obj obj;
 	struct sci_lintr *intr;
 	struct sci_notifier *events;	/* NULL: the interrupt has no callback */
-	enum sci_merge merge;		/* how triggers that were not seen yet are merged */
+	enum sci_merge merge;		/* how undelivered triggers are merged */
 };
 
 struct sci_rintr_obj {
@@ -26,7 +26,7 @@ static struct sci_lintr *interrupt_created(struct sci_lintr_obj *i)
 {
 	struct sci_lintr *intr;
 
-	/* The creator holds the lock until the caller has the handle. */
+	/* wait for intr_create_in_fabric(), which holds the lock until the caller has the handle */
 	pthread_mutex_lock(&i->obj.lock);
 	intr = i->intr;
 	pthread_mutex_unlock(&i->obj.lock);
@@ -44,9 +44,9 @@ static bool intr_deliver_plain(const struct sci_listener *to,
 }
 
 /*
- * The message is on the stack on purpose. Programs hand pointers to locals of the
- * callback to threads that read them a moment after the callback has returned. Therefore
- * nothing that needs as much stack, such as free(), may run after the callback.
+ * Deliver a data interrupt. The message is on the stack on purpose: some programs pass pointers to
+ * local variables of the callback to threads, which read them just after the callback has
+ * returned. So no function that uses as much stack, such as free(), may run after the callback.
  */
 static bool intr_deliver_data(const struct sci_listener *to,
 			      const struct sci_note *note)
@@ -184,8 +184,8 @@ void sci_lintr_destroy(void *obj)
 	sci_lintr_cancel(i);
 	sci_drain(i);
 	/*
-	 * No event comes from here on. A callback that still runs holds the notifier and
-	 * needs no more of the interrupt.
+	 * No event arrives from here on. After sci_notifier_quiesce() no callback runs, except one
+	 * that calls this function: it holds the notifier, and does not use i->intr any more.
 	 */
 	sci_notifier_quiesce(i->events);
 	sci_lib.ops->lintr.destroy(i->intr);

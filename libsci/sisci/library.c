@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* SCIInitialize, SCITerminate, and what every call begins and ends with. */
+/* SCIInitialize(), SCITerminate(), and the begin and the end of every call. */
 
 #include "libsci/sisci/library.h"
 
@@ -19,14 +19,14 @@ struct sci_library sci_lib;
 static pthread_mutex_t lib_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-/* Number of calls under way; SCITerminate() waits for 0 under idle_lock. */
+/* Number of calls in progress. SCITerminate() waits for 0 under idle_lock. */
 static _Atomic unsigned int calls;
 static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;
 
 /*
- * Number of calls under way on this thread: it is above 0 in a signal handler that interrupts a
- * call.
+ * Number of calls in progress on this thread. It is above 0 in a signal handler that interrupts
+ * a call.
  */
 static _Thread_local unsigned int depth;
 
@@ -60,8 +60,8 @@ sci_error_t sci_leave(sci_error_t err)
 }
 
 /*
- * The child is a program that has not called SCIInitialize().  The fabric
- * closes its descriptors there by itself.
+ * Reset the library in the child of a fork, as if SCIInitialize() had not been called. The
+ * fabric's own fork handler closes its descriptors.
  */
 static void library_fork_child(void)
 {
@@ -198,7 +198,7 @@ void SCITerminate(void)
 SISCI_EXPORT(SCITerminate);
 
 #define PATIENCE	64u		/* failures before the first pause */
-/* the first and the longest pause after a failure; each failure makes it longer */
+/* first and longest pause after a failure, in microseconds; each failure adds PAUSE_US */
 #define PAUSE_US	16u
 #define PAUSE_MAX_US	1000u
 

@@ -4,10 +4,10 @@
  * DOC: how a public function is built
  *
  * The public function is three lines around SCI_CALL(), which checks that the
- * library is up and that the flags are known, keeps SCITerminate() away while
+ * library is up and that the flags are known, makes SCITerminate() wait while
  * the call runs, and stores the outcome.  The work is in a static function that
- * returns a sci_error_t.  Only the data path (transfer.c, sequence.c) does
- * without: it looks handles up with sci_peek() and holds nothing.
+ * returns a sci_error_t.  Only the data path (transfer.c, sequence.c) does not
+ * use SCI_CALL(): it looks up handles with sci_peek(), without a reference.
  */
 #ifndef LIBSCI_LIBRARY_H
 #define LIBSCI_LIBRARY_H
@@ -22,13 +22,13 @@ struct sci_library {
 	_Atomic bool up;
 	struct sci_fabric *fabric;
 	const struct sci_fabric_ops *ops;
-	struct sci_link_status *link;	/* node of adapter 0 */
+	struct sci_link_status *link;	/* link status of adapter 0 */
 	/*
 	 * The function that stores through any map. NULL if it differs between maps, if
 	 * faults are injected, or while the library is not initialised.
 	 */
 	sci_pio_copy_fn *_Atomic quick;
-	unsigned int node;		/* memory of adapter 0 */
+	unsigned int node;		/* node ID of adapter 0 */
 };
 
 extern struct sci_library sci_lib __attribute__((visibility("hidden")));
@@ -39,7 +39,7 @@ static inline bool sci_up(void)
 }
 
 /**
- * sci_enter() - begin a call; sci_leave() ends one that began with SCI_ERR_OK
+ * sci_enter() - begin a public call; after SCI_ERR_OK sci_leave() must end the call
  * @flags: flags of the call
  * @known: flags that the function knows
  */
@@ -52,7 +52,7 @@ static inline void sci_set_error(sci_error_t *error, sci_error_t err)
 		*error = err;
 }
 
-/* @work is evaluated only in a call that may run */
+/* Evaluate @work only if sci_enter() returns SCI_ERR_OK, and store the result in @err. */
 #define SCI_RUN(err, flags, known, work)				\
 	do {								\
 		(err) = sci_enter(flags, known);			\
@@ -69,42 +69,42 @@ static inline void sci_set_error(sci_error_t *error, sci_error_t err)
 		sci_set_error(error, err_);				\
 	} while (0)
 
-/* The call that failed: it decides which SISCI code stands for a -errno of the fabric. */
+/* Kinds of calls: the SISCI code for a -errno of the fabric depends on the call that failed. */
 enum sci_context {
-	SCI_CTX_CREATE,			/* a segment */
-	SCI_CTX_REGISTER,		/* its memory */
+	SCI_CTX_CREATE,			/* create a segment */
+	SCI_CTX_REGISTER,		/* register a segment's memory */
 	SCI_CTX_ATTACH,
 	SCI_CTX_CONNECT,
 	SCI_CTX_MAP,
-	SCI_CTX_INTERRUPT,		/* creating one */
+	SCI_CTX_INTERRUPT,		/* create an interrupt */
 	SCI_CTX_CONNECT_INTERRUPT,
 	SCI_CTX_TRIGGER,
 	SCI_CTX_WAIT,
-	SCI_CTX_NODE,			/* asking about adapters and nodes */
+	SCI_CTX_NODE,			/* query an adapter or a node */
 };
 
 /**
  * sci_err() - return the SISCI code for a result of the fabric
  *
- * It sets errno if the code is SCI_ERR_SYSTEM.
+ * The function sets errno if the code is SCI_ERR_SYSTEM.
  */
 sci_error_t sci_err(int ret, enum sci_context ctx);
 
 /**
  * sci_throttle() - return the result of a connect, after a pause if connects fail too often
  *
- * Programs repeat a connect without a pause until the other side exists. The other side may
- * need this CPU to get that far.
+ * Programs repeat a connect without a pause until the peer has created the segment or interrupt.
+ * The peer may need this CPU to create it.
  */
 sci_error_t sci_throttle(sci_error_t err);
 
-/* Ask the fabric about an adapter. Errors: ILLEGAL_ADAPTERNO, NO_SUCH_ADAPTERNO. */
+/* Get information about an adapter. Errors: ILLEGAL_ADAPTERNO, NO_SUCH_ADAPTERNO. */
 sci_error_t sci_adapter(unsigned int adapter, struct sci_adapter_info *info);
 
 /* Check an adapter's number. Errors: ILLEGAL_ADAPTERNO, NO_SUCH_ADAPTERNO. */
 sci_error_t sci_check_adapter(unsigned int adapter);
 
-/* Check a node id. SCI_LOCAL_HOST becomes the id of the own node. */
+/* Check a node ID. Replace SCI_LOCAL_HOST by the ID of this node. Error: ILLEGAL_NODEID. */
 sci_error_t sci_check_node(unsigned int *node);
 
 #endif

@@ -14,9 +14,9 @@
 			 SCI_FLAG_DMA_GLOBAL)
 
 /*
- * Flags of the calls that change a segment's state.  Programs pass a flag of
- * one of these calls to another one and wait for ever after ILLEGAL_FLAG.  Each
- * of them therefore accepts all of these flags and acts on its own.
+ * Flags of the calls that change a segment's state.  Some programs pass a flag of
+ * one of these calls to another of them, and hang after ILLEGAL_FLAG.  Each of these
+ * calls therefore accepts all of these flags, and ignores the flags of other calls.
  */
 #define STATE_FLAGS	(SCI_FLAG_DMA_SOURCE_ONLY | SCI_FLAG_DMA_GLOBAL | \
 			 SCI_FLAG_BROADCAST | SCI_FLAG_NOTIFY |		\
@@ -29,7 +29,7 @@ static bool local_deliver(const struct sci_listener *to, const struct sci_note *
 	struct sci_lseg_obj *s = to->priv;
 	sci_cb_local_segment_t cb = (sci_cb_local_segment_t)to->cb;
 
-	/* The creator holds the lock until the caller has the handle. */
+	/* wait for the call that creates the segment: it has the lock until the handle is stored */
 	pthread_mutex_lock(&s->obj.lock);
 	pthread_mutex_unlock(&s->obj.lock);
 	return cb(to->arg, to->handle, (sci_segment_cb_reason_t)note->reason,
@@ -99,8 +99,8 @@ static sci_error_t lseg_check_create(const sci_local_segment_t *segment,
 	if (!segment || (flags & SCI_FLAG_USE_CALLBACK && !callback))
 		return SCI_ERR_ILLEGAL_PARAMETER;
 	/*
-	 * Members share memory that other processes store to from the start: it is neither private
-	 * nor empty.
+	 * Members of a broadcast segment share memory to which other processes store from the
+	 * start: the segment is neither private nor empty.
 	 */
 	if (flags & SCI_FLAG_BROADCAST) {
 		if (flags & SCI_FLAG_PRIVATE)
@@ -221,8 +221,8 @@ void sci_lseg_destroy(void *obj)
 }
 
 /*
- * Return whether the segment must wait for its importers. Importers that were asked to
- * disconnect do not count: they keep their maps until they do.
+ * Return true if the removal must wait for importers. Importers that were asked to disconnect do
+ * not count: they keep their maps until they disconnect.
  */
 static bool lseg_has_importers(struct sci_lseg_obj *s)
 {
@@ -241,8 +241,8 @@ static sci_error_t lseg_remove(struct sci_lseg_obj *s, unsigned int flags)
 	sci_error_t err;
 
 	/*
-	 * Programs repeat this call until peers have disconnected.  A callback
-	 * does not: it tells the peer to disconnect only after this call.
+	 * Programs repeat this call until peers have disconnected.  In a callback they do
+	 * not: there they ask the peer to disconnect only after this call.
 	 */
 	if (!force && !sci_pool_thread() && lseg_has_importers(s))
 		return SCI_ERR_BUSY;
@@ -255,7 +255,7 @@ static sci_error_t lseg_remove(struct sci_lseg_obj *s, unsigned int flags)
 	return SCI_ERR_OK;
 }
 
-/* Run @work with the segment of a handle. */
+/* Run @work with the segment of a handle, and return the result of @work. */
 #define WITH_LSEG(handle, s, work)					\
 	struct sci_lseg_obj *s = sci_get(handle, SCI_TYPE_LSEG);	\
 	sci_error_t err;						\
@@ -422,7 +422,7 @@ void SCIShareSegment(sci_local_segment_t segment, unsigned int flags,
 }
 SISCI_EXPORT(SCIShareSegment);
 
-/* ---- memory from elsewhere ---- */
+/* ---- memory of the program ---- */
 
 static sci_error_t lseg_check_register(struct sci_lseg_obj *s, void *addr,
 				       size_t size)
@@ -440,8 +440,8 @@ static sci_error_t lseg_check_register(struct sci_lseg_obj *s, void *addr,
 }
 
 /*
- * Memory that no other process reaches need be neither whole pages nor anonymous.
- * It stays the caller's, and DMA transfers and maps use it in place.
+ * Register memory of a private segment. No other process uses this memory, so it need be neither
+ * whole pages nor anonymous. It stays the caller's: DMA transfers and maps use it in place.
  */
 static sci_error_t memory_register_plain(struct sci_lseg_obj *s, void *addr,
 					 size_t size)
@@ -471,7 +471,7 @@ static sci_error_t lseg_register(struct sci_lseg_obj *s, void *addr,
 
 	pthread_mutex_lock(&s->obj.lock);
 	err = lseg_check_register(s, addr, size);
-	/* mlock() of the old pages ends with them: check that new pages can be locked */
+	/* registering replaces the pages: this mlock() only checks that they can be locked */
 	if (!err && lock && mlock(addr, size))
 		err = SCI_ERR_NOSPC;
 	if (!err) {

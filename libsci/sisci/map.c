@@ -75,7 +75,7 @@ static sci_error_t map_new(void *segment, struct sci_map_obj **m)
 	return err;
 }
 
-/* Plain memory of the caller needs no map: return its address. */
+/* Store the address of plain memory of the caller, which needs no map, in @addr. */
 static sci_error_t map_plain(const struct sci_lseg_obj *s,
 			     const struct range *want, void **addr)
 {

@@ -4,9 +4,9 @@
  * DOC: names of nodes
  *
  * The dishosts file has lines "HOSTNAME: name" and "ADAPTER: name nodeid...".
- * A name stands for the ids of the adapters it names and of those that follow
- * a host it names, up to the next host.  Case does not matter.  Lines that
- * make no sense are skipped; "node8" needs no line.
+ * The name of an adapter stands for the node IDs on its line.  The name of a host
+ * stands for the node IDs of all adapters up to the next HOSTNAME line.  Case does
+ * not matter.  Invalid lines are skipped.  Names such as "node8" need no line.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -72,13 +72,13 @@ SISCI_EXPORT(SCIGetLocalNodeId);
 
 struct lookup {
 	const char *name;
-	/* the name was on a HOSTNAME line: adapters that follow belong to it */
+	/* the last HOSTNAME line has the name: the following adapters belong to it */
 	bool host;
 	unsigned int count;
-	dis_nodeId_list_t ids;		/* entries from count on are 0 */
+	dis_nodeId_list_t ids;		/* entries from @count on are 0 */
 };
 
-/* Return the node id that @word spells, or 0. */
+/* Return the node ID in @word; 0: @word is no valid node ID. */
 static unsigned int node_id(const char *word)
 {
 	size_t digits = strspn(word, "0123456789");
@@ -136,7 +136,7 @@ static void dishosts_read_line(struct lookup *l, char *line)
 		adapter_read(l, line + sizeof(adapter) - 1);
 }
 
-/* Read the dishosts file. Without a file there are no names. */
+/* Look up the name in the dishosts file. A missing file is no error: it has no names. */
 static sci_error_t dishosts_read(struct lookup *l)
 {
 	const char *path = getenv("SCI_DISHOSTS");
@@ -217,7 +217,7 @@ void SCIGetNodeIdByAdapterName(char *adaptername,
 }
 SISCI_EXPORT(SCIGetNodeIdByAdapterName);
 
-/* Adapter 0 reaches every node. */
+/* Get the node IDs of a name. Set all @adapters to 0: adapter 0 reaches every node. */
 static sci_error_t node_resolve_info(const char *name, unsigned int *adapters,
 				     dis_nodeId_list_t *ids,
 				     dis_virt_adapter_t *type)
@@ -233,8 +233,8 @@ static sci_error_t node_resolve_info(const char *name, unsigned int *adapters,
 }
 
 /*
- * Get the node ids of a name. @adapterNo has DIS_MAX_NSCIS entries, one for each of the first
- * ids.
+ * Get the node IDs of a name. @adapterNo has DIS_MAX_NSCIS entries, one for each of the first
+ * node IDs.
  */
 void SCIGetNodeInfoByAdapterName(char *adaptername, unsigned int *adapterNo,
 				 dis_nodeId_list_t *nodeIdlist,

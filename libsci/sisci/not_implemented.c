@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Functions for hardware that no fabric has. They check their arguments as the other
- * functions do, and fail.
+ * Functions for hardware that no fabric has. They check their arguments like all other
+ * functions, and then return an error.
  */
 #include "libsci/sisci/export.h"
 #include "libsci/sisci/object.h"
@@ -26,7 +26,7 @@ static sci_error_t desc_check(sci_desc_t sd, unsigned int adapter)
 	return handle_check(sd, SCI_TYPE_DESC) ?: sci_check_adapter(adapter);
 }
 
-/* Check an output pointer, or a handle whose kind has no objects. */
+/* Check that an output pointer, or a handle of a type without objects, is not NULL. */
 static sci_error_t pointer_check(const void *p)
 {
 	return p ? SCI_ERR_OK : SCI_ERR_ILLEGAL_PARAMETER;

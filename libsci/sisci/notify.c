@@ -82,7 +82,7 @@ static int pool_grow(void)
 	return ret;
 }
 
-/* Start the first thread. Only later threads may fail to start. */
+/* Start the first thread of the pool. Return: 0 or -errno. */
 static int pool_start(void)
 {
 	int ret = 0;
@@ -99,8 +99,8 @@ static int pool_add(struct sci_job *job)
 	int ret = 0;
 
 	/*
-	 * Threads that were told to end finish the queue first, and take the jobs that
-	 * one of them adds. Jobs of other threads would come too late: refuse them.
+	 * Stopping threads finish the queue first, including jobs that one of them adds. Jobs of
+	 * other threads might come too late: refuse them.
 	 */
 	if (pool.stop && !pool_thread)
 		return -ESHUTDOWN;
@@ -153,7 +153,7 @@ void sci_pool_fork(void)
 	pool.idle = 0;
 	pool.n_threads = 0;
 	pool.stop = false;
-	/* In the child, the thread of the callback that forked is the program's main thread. */
+	/* After a fork() in a callback, the child's main thread is a copy of a pool thread. */
 	pool_thread = false;
 }
 
@@ -175,8 +175,8 @@ struct sci_notifier {
 	unsigned int refs;		/* references of the object and of the pool */
 	/* the notifier is queued in the pool, or a thread runs it */
 	bool busy;
-	bool running;			/* its callback runs, */
-	pthread_t runner;		/* ... on this thread */
+	bool running;			/* the callback runs */
+	pthread_t runner;		/* the thread that runs the callback */
 	bool dead;
 };
 
@@ -191,7 +191,7 @@ static void event_drop_first(struct sci_notifier *n)
 	free(item);
 }
 
-/* Unlock and drop a reference; the last one frees the notifier. */
+/* Unlock the notifier and drop a reference. Free the notifier with its last reference. */
 static void notifier_unlock_unref(struct sci_notifier *n)
 {
 	bool last = !--n->refs;
@@ -207,7 +207,7 @@ static void notifier_unlock_unref(struct sci_notifier *n)
 	free(n);
 }
 
-/* Deliver one event, then queue the notifier behind the others in the pool. */
+/* Deliver one event, then queue the notifier behind the other jobs of the pool. */
 static void notifier_run(struct sci_job *job)
 {
 	struct sci_notifier *n = (struct sci_notifier *)(void *)job;
@@ -248,7 +248,7 @@ struct sci_notifier *sci_notifier_new(const struct sci_listener *to)
 {
 	struct sci_notifier *n;
 
-	/* a callback must not be lost because there is no memory for a thread later */
+	/* start a pool thread now: a later failure would lose the callback */
 	if (to->cb && pool_start())
 		return NULL;
 	n = calloc(1, sizeof(*n));
@@ -269,7 +269,7 @@ static void notify_schedule(struct sci_notifier *n)
 	n->busy = true;
 	n->refs++;
 	if (sci_pool_submit(&n->job)) {
-		/* the pool stops: the program has ended the library */
+		/* the pool is stopping in SCITerminate(): drop the callback */
 		n->busy = false;
 		n->refs--;
 	}
@@ -291,7 +291,7 @@ void sci_notify(struct sci_notifier *n, const struct sci_note *note,
 	item = malloc(sizeof(*item));
 	if (!item)
 		goto out;
-	/* Drop events of a peer that connects and disconnects for ever: memory is bounded. */
+	/* Limit the memory: a peer may connect and disconnect for ever. Drop the oldest event. */
 	if (n->n == MAX_NOTES)
 		event_drop_first(n);
 	item->note = *note;

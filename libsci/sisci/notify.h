@@ -4,8 +4,8 @@
  * DOC: events
  *
  * A notifier queues the events of one object, for a callback or for waiters.
- * Callbacks run on pool threads. Those of one object run one at a time and in order. Those of
- * different objects run at the same time, so a callback that blocks delays no other object. The
+ * Callbacks run on pool threads. Callbacks of one object run one at a time and in order. Callbacks
+ * of different objects run at the same time, so a callback that blocks delays no other object. The
  * pool grows while all its threads are busy.
  */
 #ifndef LIBSCI_NOTIFY_H
@@ -21,13 +21,13 @@ struct sci_job {
 	void (*run)(struct sci_job *job);
 };
 
-/* Return: 0, or -errno if there is no thread to run the job. */
+/* Queue a job for a pool thread. Return: 0; -errno: the pool has no thread, or is stopping. */
 int sci_pool_submit(struct sci_job *job);
 
-/* Wait for the threads to finish and end them. */
+/* End the threads of the pool after they have run all queued jobs, and wait for their end. */
 void sci_pool_stop(void);
 
-/* Forget the threads of the pool: called in the child of a fork, which has none of them. */
+/* Reset the pool in the child of a fork, which has none of the pool's threads. */
 void sci_pool_fork(void);
 
 bool sci_pool_thread(void);
@@ -40,9 +40,9 @@ struct sci_note {
 	unsigned int count;		/* number of events that were merged into this one */
 };
 
-/* A callback of the program. @deliver knows the type of @cb. */
+/* A callback of the program. @deliver calls @cb after a cast to its real type. */
 struct sci_listener {
-	/* delivers one event; a return of false ends the callbacks */
+	/* delivers one event; if it returns false, no further callback runs */
 	bool (*deliver)(const struct sci_listener *to,
 			const struct sci_note *note);
 	void (*cb)(void);		/* NULL: waiters take the events */
@@ -57,12 +57,12 @@ struct sci_notifier *sci_notifier_new(const struct sci_listener *to);
 
 /* How to queue an event if the last event in the queue has the same reason. */
 enum sci_merge {
-	SCI_MERGE_NO,			/* queue one more */
-	SCI_MERGE_COUNT,		/* raise the last event's count */
-	SCI_MERGE_ONCE,			/* drop it: one event stands for all */
+	SCI_MERGE_NO,			/* queue the event */
+	SCI_MERGE_COUNT,		/* add to the last event's count */
+	SCI_MERGE_ONCE,			/* drop the event */
 };
 
-/* Queue an event.  Never blocks. */
+/* Queue an event, without blocking. */
 void sci_notify(struct sci_notifier *n, const struct sci_note *note,
 		enum sci_merge merge);
 
@@ -73,12 +73,12 @@ void sci_notify(struct sci_notifier *n, const struct sci_note *note,
 sci_error_t sci_notifier_wait(struct sci_notifier *n, struct sci_note *note,
 			      unsigned int timeout);
 
-/* End all waits, drop queued events, and take no more. */
+/* End all waits, drop queued events, and accept no more events. */
 void sci_notifier_cancel(struct sci_notifier *n);
 
 /*
- * After a cancel: wait until a callback that runs has returned, unless the caller is
- * that callback. @n may be NULL.
+ * Wait until a running callback has returned, unless the caller is the callback. Call it after
+ * sci_notifier_cancel(). @n may be NULL.
  */
 void sci_notifier_quiesce(struct sci_notifier *n);
 

@@ -14,7 +14,7 @@ static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t quiet = PTHREAD_COND_INITIALIZER;
 static uint32_t n_slots;
 static uint32_t free_slots;		/* index + 1 */
-/* Freed objects of the types that sci_peek() looks up, which may still read them. */
+/* Freed maps and sequences: sci_peek() may still read them. */
 static struct sci_obj *free_objs[SCI_TYPES];
 
 static struct sci_slot *slot_at(uint32_t index)
@@ -80,7 +80,7 @@ static void slot_fill(struct sci_slot *slot, uint32_t index, struct sci_obj *obj
 		      (uintptr_t)obj->type << SCI_INDEX_BITS | index;
 	slot->obj = obj;
 	slot->type = obj->type;
-	/* The object is retired until it is published, and holds the creator's reference. */
+	/* The slot is retired until sci_publish(), and has the creator's reference. */
 	atomic_store_explicit(&slot->state, gen << 32 | SCI_RETIRED | 1,
 			      memory_order_release);
 }
@@ -134,7 +134,7 @@ void sci_publish(void *obj)
 {
 	struct sci_slot *slot = slot_of(obj);
 
-	/* publish the handle first: an object that can be found must be able to retire */
+	/* set @live first: another thread may find the object and clear @live in sci_retire() */
 	atomic_store_explicit(&slot->live, ((struct sci_obj *)obj)->handle,
 			      memory_order_release);
 	atomic_fetch_and(&slot->state, ~SCI_RETIRED);
@@ -151,7 +151,7 @@ void *sci_get(const void *handle, enum sci_type type)
 	return slot ? slot->obj : NULL;
 }
 
-/* A wait of a thread. A thread has several if a signal handler waits, too. */
+/* A wait of a thread. A thread has several waits if a signal handler waits, too. */
 struct wait {
 	const void *handle;
 	void *obj;
@@ -160,7 +160,7 @@ struct wait {
 
 static _Thread_local struct wait *waits;
 
-/* Other threads see this wait as long as it holds a reference to the object. */
+/* Drop the reference first: until then sci_waits_for() must return true in a signal handler. */
 static void wait_end(struct wait *w)
 {
 	if (w->obj)
@@ -289,7 +289,7 @@ bool sci_use(void *p)
 	return ok;
 }
 
-/* Drop a user; return whether it was the last user of a removed object. */
+/* Drop a user. Return true if it was the last user of a removed object. */
 static bool object_drop_user(struct sci_obj *obj)
 {
 	bool last;
@@ -306,7 +306,7 @@ static void object_drop_creator(struct sci_obj *obj)
 
 	obj->desc = NULL;
 	sci_put(obj);
-	/* devices have no desc */
+	/* a device has no desc itself, so dropping its last reference is enough */
 	if (desc && object_drop_user(desc))
 		sci_put(desc);
 }

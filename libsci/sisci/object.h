@@ -3,24 +3,23 @@
 /*
  * DOC: objects and handles
  *
- * A handle is a slot's number, the object's type and the slot's generation.
- * The library looks a handle up and never follows it, so a stale, foreign or invented handle
- * is not found.
+ * A handle is a slot's number, the object's type and the slot's generation. The library looks up
+ * a handle and never dereferences it, so it detects a stale, foreign or invented handle.
  *
- * The creator has a reference until the object is removed. Each call has one from sci_get()
- * to sci_put(). A removal has five steps:
+ * The creator has a reference until the object is removed. Each call has a reference from
+ * sci_get() to sci_put(). A removal has five steps:
  *
- *	1. set obj->closing under obj->lock, unless the object has users (obj->users): this
- *	   decides between two removers, or a remover and a new user;
+ *	1. set obj->closing under obj->lock, unless the object has users (obj->users): only one
+ *	   of two removers, or of a remover and a new user, succeeds;
  *	2. sci_retire(): no call finds the object any more;
  *	3. cancel its waits; sci_drain() waits until these calls have ended;
- *	4. release what belongs to the fabric;
+ *	4. release the object's resources in the fabric;
  *	5. sci_release() drops the creator's reference. The last reference frees the object,
  *	   or the last user if it was removed by force.
  *
- * Maps and sequences are looked up by sci_peek() on the data path, without a
- * reference.  Their memory is therefore never given back to malloc(), only
- * used again for their own type.
+ * The data path looks up maps and sequences with sci_peek(), without a
+ * reference.  Their memory is therefore never freed, only used again for
+ * objects of the same type.
  */
 #ifndef LIBSCI_OBJECT_H
 #define LIBSCI_OBJECT_H
@@ -64,7 +63,7 @@ struct sci_obj {
 
 /**
  * sci_new() - make a zeroed object of @size bytes with a handle
- * @desc: the object's device, whose user it becomes; may be NULL
+ * @desc: the object's device, which gets the object as a user; may be NULL
  * @obj: receives the object
  *
  * API_NOSPC: out of memory or handles; ILLEGAL_PARAMETER: @desc is being
@@ -74,7 +73,7 @@ sci_error_t sci_new(enum sci_type type, size_t size, struct sci_obj *desc,
 		    void *obj);
 void sci_publish(void *obj);
 
-/* Return: the object of @handle, with a reference; NULL: @handle is not one of @type. */
+/* Return: the object of @handle, with a reference; NULL: no object of @type has this handle. */
 void *sci_get(const void *handle, enum sci_type type);
 void sci_put(void *obj);
 
@@ -82,9 +81,9 @@ void sci_put(void *obj);
  * sci_wait_on() - wait for an event of an object
  * @wait: the function that waits; it gets @arg and a reference to the object
  *
- * If the thread is cancelled in @wait, reference and call end.
+ * If the thread is cancelled in @wait, the function drops the reference and calls sci_leave().
  *
- * Return: the result of @wait; ILLEGAL_PARAMETER: @handle is not one of @type.
+ * Return: the result of @wait; ILLEGAL_PARAMETER: no object of @type has this handle.
  */
 sci_error_t sci_wait_on(const void *handle, enum sci_type type,
 			sci_error_t (*wait)(void *obj, void *arg), void *arg);
@@ -96,14 +95,14 @@ struct sci_event_wait {
 };
 
 /*
- * Return: whether this thread is in sci_wait_on() for @handle. If so, the caller is a signal
+ * Return: true if this thread is in sci_wait_on() for @handle. Then the caller is a signal
  * handler and cannot remove the object: it would wait for its own thread.
  */
 bool sci_waits_for(const void *handle);
 
 /*
- * A slot's state is one word: generation, a bit for "retired", references.
- * The table grows by chunks, which stay where they are.
+ * A slot's state is one word: the generation, the bit SCI_RETIRED and the number of references.
+ * The table of slots grows by chunks, which never move.
  */
 #define SCI_CHUNK_BITS	10
 #define SCI_CHUNK_SLOTS	(1u << SCI_CHUNK_BITS)
@@ -116,17 +115,17 @@ bool sci_waits_for(const void *handle);
 
 struct sci_slot {
 	_Atomic uint64_t state;
-	struct sci_obj *_Atomic obj;	/* also read through handles of earlier objects, */
-	_Atomic uint32_t type;		/* ... whose generation then differs */
+	struct sci_obj *_Atomic obj;	/* may be read by a stale handle */
+	_Atomic uint32_t type;		/* type of @obj */
 	uint32_t next_free;		/* index of the next free slot + 1; 0: none */
-	_Atomic uintptr_t live;		/* the handle, while it can be found */
-	uint32_t words[2];		/* words that the last object left behind */
+	_Atomic uintptr_t live;		/* the handle, while calls can find the object; or 0 */
+	uint32_t words[2];		/* words of sci_bequeath() */
 };
 
 extern struct sci_slot *_Atomic sci_chunks[SCI_CHUNKS]
 	__attribute__((visibility("hidden")));
 
-/* Return: the slot of @handle, if its generation is the slot's present one. */
+/* Return: the slot of @handle, and its state in @state; NULL: no object of @type has this handle. */
 static inline struct sci_slot *sci_find(const void *handle, enum sci_type type,
 					uint64_t *state)
 {
@@ -150,8 +149,8 @@ static inline struct sci_slot *sci_find(const void *handle, enum sci_type type,
 }
 
 /*
- * Return: the object of @handle without a reference, for the data path; NULL: @handle is
- * not one of @type. It does the same as sci_find() in half the instructions. These are most of
+ * Return: the object of @handle without a reference, for the data path; NULL: no object of @type
+ * has this handle. sci_peek() needs half the instructions of sci_find(), which would be most of
  * a short SCIMemCpy().
  */
 static inline void *sci_peek(const void *handle, enum sci_type type)
@@ -171,18 +170,18 @@ static inline void *sci_peek(const void *handle, enum sci_type type)
 }
 
 /*
- * Two words that an object leaves behind in its slot until the slot is used again.
- * sci_legacy() returns false if the handle is not one of @type, or if the slot has
+ * Store two words of an object in its slot, and get them by its handle after the removal.
+ * sci_legacy() returns false if @handle is no handle of @type, or if the slot has
  * another object by now.
  */
 void sci_bequeath(void *obj, uint32_t word0, uint32_t word1);
 bool sci_legacy(const void *handle, enum sci_type type, uint32_t words[2]);
 
-/* Become a user of @obj, and cease to be one. Return false if @obj is being removed. */
+/* Add a user to @obj, and remove the user. Return false if @obj is being removed. */
 bool sci_use(void *obj);
 void sci_unuse(void *obj);
 
-/* Step 1 of a removal. @force: also while @obj has users. */
+/* Do step 1 of a removal. @force: even if @obj has users. Errors: BUSY, ILLEGAL_PARAMETER. */
 sci_error_t sci_close_obj(void *obj, bool force);
 void sci_retire(void *obj);
 void sci_drain(void *obj);
@@ -192,7 +191,7 @@ void sci_release(void *obj);
 void sci_for_each(enum sci_type type, void (*fn)(void *obj, void *arg),
 		  void *arg);
 
-/* Forget all handles, in the child of a fork: none of the parent's handles is valid. */
+/* Make all handles invalid in the child of a fork. */
 void sci_objects_fork(void);
 
 static inline void *sci_handle(const void *obj)
@@ -214,10 +213,10 @@ struct sci_lseg_obj {
 	bool is_private;
 	bool empty;			/* the segment has no memory yet */
 	bool attached;
-	bool peers_told;		/* importers were told to disconnect; under lock */
-	/* memory of the program; NULL: of the fabric; set once */
+	bool peers_told;		/* importers were asked to disconnect; under lock */
+	/* memory that the program provides; NULL: memory of the fabric; set once */
 	char *mem;
-	/* adapters for which it is prepared, a bit each; under lock */
+	/* one bit per adapter: the segment is prepared, available, DMA only; under lock */
 	uint32_t prepared;
 	uint32_t available;
 	uint32_t dma_only;
@@ -231,7 +230,7 @@ struct sci_rseg_obj {
 	unsigned int node;
 	uint32_t id;
 	bool broadcast;			/* connected with SCI_FLAG_BROADCAST */
-	bool connecting;		/* an asynchronous connect is under way */
+	bool connecting;		/* an asynchronous connect is in progress */
 	pthread_cond_t connected;
 	struct sci_rseg_param param;
 	struct sci_job job;
@@ -243,11 +242,11 @@ struct sci_map_obj {
 	/* the segment, local or remote; the other pointer is NULL */
 	struct sci_lseg_obj *lseg;
 	struct sci_rseg_obj *rseg;
-	struct sci_rseg_status *status;	/* NULL: local */
+	struct sci_rseg_status *status;	/* NULL: local segment */
 	enum sci_pio_map pio;
 	char *addr;
 	size_t size;
-	size_t offset;			/* of the map in the segment */
+	size_t offset;			/* offset of the map in the segment */
 	bool readonly;
 };
 
@@ -267,19 +266,19 @@ struct sci_seq_obj {
 	_Atomic bool started;
 };
 
-/* Stop the sequences of @map from writing lines back, before it is unmapped. */
+/* Stop the sequences of @map from writing lines back, before @map is unmapped. */
 void sci_seq_unmapped(struct sci_map_obj *map);
 
-/* Let the sequences of @rseg fail from now on: its import is about to be destroyed. */
+/* Make the sequences of @rseg fail from now on: its import is about to be destroyed. */
 void sci_seq_orphan(struct sci_rseg_obj *rseg);
 
-/* Renew the locks in the child of a fork: other threads of the parent may have held them. */
+/* Reset sequences in the child of a fork: other threads of the parent may have held the lock. */
 void sci_seq_fork(void);
 
 /* Handle an event of the fabric for a segment of either kind. @owner is the notifier. */
 void sci_segment_event(void *owner, const struct sci_event *ev);
 
-/* Unconditional removals, for SCITerminate(); each is in the file of its type. */
+/* Remove an object unconditionally, for SCITerminate(); each function is in the type's file. */
 void sci_seq_destroy(void *obj);
 void sci_block_destroy(void *obj);
 void sci_dma_destroy(void *obj);
@@ -290,7 +289,7 @@ void sci_rseg_destroy(void *obj);
 void sci_lseg_destroy(void *obj);
 void sci_desc_destroy(void *obj);
 
-/* Disconnect a remote segment of @desc whose owner is gone. */
+/* Disconnect @obj, a remote segment, if it belongs to @desc and its connection is lost. */
 void sci_rseg_bury(void *obj, void *desc);
 
 /* End all waits on an object; SCITerminate() then waits for the calls. */

@@ -16,7 +16,7 @@ static unsigned int query_clamp(uint64_t value)
 	return value < UINT_MAX ? (unsigned int)value : UINT_MAX;
 }
 
-/* The caller's variable may have any alignment. */
+/* Store @value in the caller's variable, which may have any alignment. */
 static sci_error_t query_answer(void *data, unsigned int value)
 {
 	if (!data)
@@ -120,7 +120,7 @@ static sci_error_t adapter_answer(const sci_query_adapter_t *q,
 	return query_answer(q->data, values[i]);
 }
 
-/* There is one link; portNo is ignored, since programs leave it unset. */
+/* Query an adapter. It has one link: ignore portNo, since programs leave it unset. */
 static sci_error_t query_adapter(void *data)
 {
 	const sci_query_adapter_t *q = data;
@@ -147,7 +147,7 @@ static sci_error_t query_system(void *data)
 	}
 }
 
-/* Answer a query for a bus address: no fabric hands them to programs. */
+/* Answer a query for a bus address: no fabric gives bus addresses to programs. */
 static sci_error_t query_no_address(const void *handle, enum sci_type type)
 {
 	void *obj = sci_get(handle, type);
@@ -181,7 +181,7 @@ static sci_error_t query_remote_segment(void *data)
 	return query_no_address(q->segment, SCI_TYPE_RSEG);
 }
 
-/* Return whether a map of a remote segment leads back to the own node. */
+/* Return true if the map is of a remote segment that is on this node. */
 static bool map_loops_back(const struct sci_map_obj *map)
 {
 	struct sci_adapter_info info;
@@ -241,7 +241,7 @@ static sci_error_t dma_capabilities(void *data,
 	return SCI_ERR_OK;
 }
 
-/* A thread of the library copies, whichever engine the flags ask for. */
+/* Answer a query about DMA. A thread of the library copies, whichever engine the flags select. */
 static sci_error_t query_dma(void *data)
 {
 	const sci_query_dma_t *q = data;

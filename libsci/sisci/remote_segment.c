@@ -5,7 +5,7 @@
 #include "libsci/base/thread.h"
 #include "libsci/sisci/object.h"
 
-#define DEFAULT_TIMEOUT	5000u		/* ms; stands for a timeout of 0 */
+#define DEFAULT_TIMEOUT	5000u		/* ms, if the caller's timeout is 0 */
 #define CONNECT_FLAGS	(SCI_FLAG_USE_CALLBACK | SCI_FLAG_BROADCAST |	\
 			 SCI_FLAG_ASYNCHRONOUS_CONNECT |		\
 			 SCI_FLAG_DMA_GLOBAL)
@@ -17,7 +17,7 @@ static bool remote_deliver(const struct sci_listener *to, const struct sci_note 
 	struct sci_rseg_obj *r = to->priv;
 	sci_cb_remote_segment_t cb = (sci_cb_remote_segment_t)to->cb;
 
-	/* The caller holds the lock until it has the handle. */
+	/* wait for rseg_connect(), which holds the lock until it has stored the handle */
 	pthread_mutex_lock(&r->obj.lock);
 	pthread_mutex_unlock(&r->obj.lock);
 	return cb(to->arg, to->handle, (sci_segment_cb_reason_t)note->reason,
@@ -280,7 +280,7 @@ static sci_error_t rseg_get_values(sci_remote_segment_t segment, struct answers 
 	struct sci_rseg_obj *r = sci_get(segment, SCI_TYPE_RSEG);
 	uint32_t words[2];
 
-	/* Programs ask for the id of a segment that they have just disconnected. */
+	/* Some programs get the ID of a segment that they have just disconnected. */
 	if (!r && sci_legacy(segment, SCI_TYPE_RSEG, words)) {
 		a->id = words[0];
 		a->node = words[1];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Sequences say whether all stores since their start were delivered. The adapter counts
- * lost packets, and a sequence remembers the count (SCI-MPICH paper, section on error
+ * A sequence reports whether all stores since its start were delivered. The adapter counts lost
+ * packets, and a sequence stores the count at its start (SCI-MPICH paper, section on error
  * detection; DECK paper).
  */
 
@@ -21,7 +21,7 @@ static struct sci_rseg_status gone_status = { .gone = 1,
 /* This lock covers the lists of sequences. The data path never takes it. */
 static pthread_mutex_t seq_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Sequences of maps whose lines the calls below write back and refresh. */
+/* Sequences of maps that a non-coherent cache holds: their calls write back and refresh lines. */
 static struct list stale_seqs = { &stale_seqs, &stale_seqs };
 
 static void sequence_write_back(struct sci_seq_obj *q)
@@ -50,7 +50,7 @@ void sci_seq_unmapped(struct sci_map_obj *map)
 
 		if (q->map != map)
 			continue;
-		/* write the lines back: the stores must arrive as they do without a cache */
+		/* write the lines back: the stores must arrive, as they would without a cache */
 		sequence_write_back(q);
 		atomic_store(&q->addr, NULL);
 		q->map = NULL;

@@ -32,7 +32,7 @@ static void transfer_read(const struct sci_map_obj *m, size_t off, void *dst, si
 	sci_pio_read(dst, m->addr + off, size, m->pio);
 }
 
-/* Return an error if the error count has risen since @before, or if the connection is gone. */
+/* Return an error if the error count is not @before, or if the connection is lost. */
 static sci_error_t transfer_check(struct sci_map_obj *m, uint32_t before)
 {
 	if (!m->status)
@@ -51,8 +51,8 @@ static uint32_t link_errors_now(struct sci_map_obj *m)
 }
 
 /*
- * The CPU copies 64 bytes in 3 ns, so each instruction around the copy counts: the plain
- * case is decided first and ends in a jump.
+ * Return the function for the common case; NULL: use the slow path. The CPU copies 64 bytes in
+ * 3 ns, so each instruction counts: callers check for the common case first.
  */
 static sci_pio_copy_fn *transfer_quick(void)
 {
@@ -112,7 +112,7 @@ SISCI_EXPORT(SCIMemCpy);
 void SCIMemCopy(void *memAddr, sci_map_t remoteMap, size_t remoteOffset,
 		size_t size, unsigned int flags, sci_error_t *error)
 {
-	/* Without a sequence the caller cannot check for lost data, so this call does. */
+	/* Without a sequence the caller cannot check for lost data, so this call checks. */
 	sci_set_error(error, transfer_copy(NULL, memAddr, remoteMap, remoteOffset, size,
 					   flags | SCI_FLAG_ERROR_CHECK));
 }
@@ -159,7 +159,7 @@ sci_error_t sci_transfer_check(const struct sci_transfer *t)
 	return t->dst->readonly ? SCI_ERR_ACCESS : SCI_ERR_OK;
 }
 
-/* Return whether the destination begins inside the source, in the same segment. */
+/* Return true if the destination begins inside the source, in the same segment. */
 static bool transfer_copy_backwards(const struct sci_transfer *t)
 {
 	size_t src = t->src->offset + t->src_off;

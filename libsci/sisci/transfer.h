@@ -22,7 +22,7 @@ void sci_transfer_put(struct sci_transfer *t);
 /* Check range and access. Errors: OUT_OF_RANGE, ACCESS. */
 sci_error_t sci_transfer_check(const struct sci_transfer *t);
 
-/* Return: whether parts must be copied from the last to the first, since the ranges overlap. */
+/* Return: true if parts must be copied from the last to the first, since the ranges overlap. */
 bool sci_transfer_backwards(const struct sci_transfer *t);
 
 /* Copy bytes [@from, @to) of the transfer. Error: TRANSFER_FAILED. */
