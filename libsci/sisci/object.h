@@ -118,14 +118,14 @@ struct sci_slot {
 	struct sci_obj *_Atomic obj;	/* may be read by a stale handle */
 	_Atomic uint32_t type;		/* type of @obj */
 	uint32_t next_free;		/* index of the next free slot + 1; 0: none */
-	_Atomic uintptr_t live;		/* the handle, while calls can find the object; or 0 */
+	_Atomic uintptr_t live;		/* the handle while it is valid, else 0 */
 	uint32_t words[2];		/* words of sci_bequeath() */
 };
 
 extern struct sci_slot *_Atomic sci_chunks[SCI_CHUNKS]
 	__attribute__((visibility("hidden")));
 
-/* Return: the slot of @handle, and its state in @state; NULL: no object of @type has this handle. */
+/* Return: the slot of @handle, and its @state; NULL: no object of @type has this handle. */
 static inline struct sci_slot *sci_find(const void *handle, enum sci_type type,
 					uint64_t *state)
 {

@@ -76,7 +76,7 @@ int sci_map_fd(int fd, uint64_t off, size_t len, size_t page,
 		return errno == EEXIST || (want && errno == EINVAL) ?
 		       -EADDRNOTAVAIL : -errno;
 	if (want && p != want) {
-		/* a kernel that does not know MAP_FIXED_NOREPLACE takes the address as a hint */
+		/* a kernel without MAP_FIXED_NOREPLACE takes the address as a hint */
 		munmap(p, length);
 		return -EADDRNOTAVAIL;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Code that several fabrics share: the node that the environment names, and mapping a range. */
+/* Code that several fabrics share: settings of the environment, and mapping a range. */
 #ifndef LIBSCI_FABRIC_COMMON_H
 #define LIBSCI_FABRIC_COMMON_H
 
@@ -11,7 +11,7 @@ struct sci_fabric_place;
 
 /*
  * Set *@node to the node of @at, or else of SCI_NODE; without either it does not change.
- * Return: 0; -EINVAL, with a message: not a node id.
+ * Return: 0; -EINVAL, after a message: the value is no node ID.
  */
 int sci_place_node(const struct sci_fabric_place *at, unsigned int *node);
 
@@ -27,7 +27,7 @@ int sci_env_mode(unsigned int *mode);
  * sci_map_fd() - map a range at any offset
  * @page: page size of @fd
  * @flags: SCI_MAP_*
- * @addr: in: wish, with SCI_MAP_FIXED; out: address of byte @off
+ * @addr: in, with SCI_MAP_FIXED: the address wanted; out: the address of byte @off
  */
 int sci_map_fd(int fd, uint64_t off, size_t len, size_t page,
 	       unsigned int flags, void **addr);

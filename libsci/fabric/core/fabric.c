@@ -21,12 +21,12 @@ static const struct sci_fabric_ops *const fabrics[] = {
 
 #define N_FABRICS (sizeof(fabrics) / sizeof(fabrics[0]))
 
-/* Number of open fabrics; open_lock lets one open or close at a time. */
+/* Number of open fabrics. Each open and each close holds open_lock. */
 static unsigned int n_open;
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-/* The child of a fork has none of the parent's fabrics, and no packets that were held back. */
+/* Drop the parent's fabrics, and the packets that it holds back, in the child of a fork. */
 static void fabric_fork_child(void)
 {
 	n_open = 0;
@@ -69,7 +69,7 @@ static int fabric_open(struct sci_fabric **out, const struct sci_fabric_place *a
 	const struct sci_fabric_ops *ops;
 	size_t i;
 
-	/* try no other fabric: each process would choose its own, and they would not meet */
+	/* after an error try no other fabric: processes on different fabrics cannot connect */
 	if (!spec || !*spec || !strcmp(spec, "auto")) {
 		for (i = 0; i < N_FABRICS; i++)
 			if (fabrics[i]->present())
@@ -105,7 +105,7 @@ int sci_fabric_open(struct sci_fabric **out)
 
 void sci_fabric_close(struct sci_fabric *f)
 {
-	/* The fabric counts as open until it is closed: its threads read the faults. */
+	/* Keep n_open until the fabric is closed: its threads read what SCI_FAULT sets. */
 	pthread_mutex_lock(&open_lock);
 	f->ops->close(f);
 	n_open--;

@@ -8,13 +8,13 @@
  *
  * Contract for every operation:
  *  - returns 0 or -errno (the table in libsci/sisci/error.c turns these into
- *    SISCI codes), never touches errno on purpose, leaves nothing behind when
- *    it fails;
+ *    SISCI codes), does not report errors in errno, and releases all that it
+ *    has allocated when it fails;
  *  - may be called from any thread, but the caller never calls an operation on
  *    an object while another thread destroys that object;
  *  - does not call back into the caller, except through sci_event_fn, which
- *    runs on a thread of the fabric's, with fabric locks held: it may queue and
- *    wake, it must not block and must not call the fabric;
+ *    runs on a thread of the fabric, with fabric locks held: that function may
+ *    queue and wake, but must not block and must not call the fabric;
  *  - once a destroy or disconnect operation has returned, no further event
  *    arrives for that object.
  *
@@ -41,13 +41,13 @@
 #define SCI_DATA_INTR_MAX	65536u		/* bytes in one data interrupt */
 
 enum sci_event_type {
-	SCI_EVENT_CONNECT,		/* a peer connected, or this side did */
-	/* the connection ended in good order, or its owner asks for its end */
+	SCI_EVENT_CONNECT,		/* a peer or this process has connected */
+	/* the connection was closed, or the segment's owner asks importers to disconnect */
 	SCI_EVENT_DISCONNECT,
 	SCI_EVENT_LOST,			/* the peer died */
-	SCI_EVENT_NOT_OPERATIONAL,	/* the link went down ... */
-	SCI_EVENT_OPERATIONAL,		/* ... and came back */
-	SCI_EVENT_INTERRUPT,		/* a data interrupt arrived: fetch it by lintr_wait */
+	SCI_EVENT_NOT_OPERATIONAL,	/* the link went down */
+	SCI_EVENT_OPERATIONAL,		/* the link came up again */
+	SCI_EVENT_INTERRUPT,		/* a data interrupt arrived: fetch it with lintr.wait */
 };
 
 struct sci_event {
@@ -62,26 +62,26 @@ typedef void (*sci_event_fn)(void *owner, const struct sci_event *ev);
 struct sci_adapter_info {
 	unsigned int node;
 	const char *type;		/* "shm", "loop", "pci" */
-	const char *device;		/* its file in /dev; NULL: none */
+	const char *device;		/* file in /dev; NULL: none */
 	uint64_t serial;
 	bool link_up;
 	size_t att_page_size;
 	unsigned int att_entries;
 	unsigned int att_available;
-	unsigned int streams;		/* write stream buffers ... */
-	size_t stream_size;		/* ... and their size */
+	unsigned int streams;		/* number of write stream buffers */
+	size_t stream_size;		/* bytes of a write stream buffer */
 	size_t dma_mtu;
 	size_t dma_size_align;
 	size_t dma_offset_align;
-	size_t min_dma_size;		/* below it stores are faster */
+	size_t min_dma_size;		/* shorter blocks: stores are faster */
 	size_t min_block_size;
 	unsigned int mcast_groups;
-	/* the process takes part in the wake barrier, and can call it */
+	/* the process takes part in wake barriers, and can call wake_barrier */
 	bool wake_barrier;
-	bool register_copies;		/* registered memory gets new pages: a copy */
+	bool register_copies;		/* registering copies memory to new pages */
 	unsigned int bdf;		/* bus << 8 | devfn; 0: no bus */
 	uint64_t link_up_ms;		/* since the link came up */
-	uint64_t link_down_ms;		/* in total */
+	uint64_t link_down_ms;		/* total time that the link was down */
 };
 
 /* A segment of a node and its users: for `sci segments` and `sci nodes`. */
@@ -101,15 +101,15 @@ struct sci_node_info {
 	unsigned int node;
 	unsigned int processes;		/* 0: unknown */
 	bool local;			/* the caller's own node */
-	bool remote;			/* of another machine */
+	bool remote;			/* the node is on another machine */
 };
 
 enum {
 	SCI_LSEG_PRIVATE	= 1 << 0,	/* no id: no peer can connect */
-	SCI_LSEG_EMPTY		= 1 << 1,	/* memory comes later */
+	SCI_LSEG_EMPTY		= 1 << 1,	/* no memory before local.reg */
 	SCI_LSEG_AUTO_ID	= 1 << 2,	/* the fabric takes a free id at or above .id */
 	SCI_LSEG_BROADCAST	= 1 << 3,	/* member of group .id */
-	SCI_LSEG_UNICAST	= 1 << 4,	/* ... and reachable on its own */
+	SCI_LSEG_UNICAST	= 1 << 4,	/* a member that also accepts unicast */
 	/* one importer connects; the fabric may refuse others, and later maps of the owner */
 	SCI_LSEG_ONCE		= 1 << 5,
 };
@@ -120,21 +120,21 @@ struct sci_lseg_param {
 	unsigned int flags;		/* SCI_LSEG_* */
 	sci_event_fn event;		/* must not be NULL */
 	void *owner;
-	/* ops->ring triggers it, if there is one: a plain interrupt that outlives the segment */
+	/* NULL, or the plain interrupt that ops->ring triggers; it must outlive the segment */
 	struct sci_lintr *bell;
 };
 
 enum sci_unexport {
 	SCI_UNEXPORT_QUIET,		/* no new importer may connect */
-	SCI_UNEXPORT_NOTIFY,		/* as QUIET, and tell the present importers */
-	SCI_UNEXPORT_FORCE,		/* as QUIET, and cut off the present importers */
+	SCI_UNEXPORT_NOTIFY,		/* as QUIET, and ask importers to disconnect */
+	SCI_UNEXPORT_FORCE,		/* as QUIET, and disconnect importers */
 };
 
 struct sci_rseg_param {
 	unsigned int adapter;
 	unsigned int node;		/* or SCI_NODE_GROUP */
 	uint32_t id;
-	uint32_t port;			/* a data interrupt of its owner's; 0: not known */
+	uint32_t port;			/* data interrupt of the owner; 0: unknown */
 	uint32_t timeout;
 	sci_event_fn event;		/* must not be NULL */
 	void *owner;
@@ -148,16 +148,16 @@ enum {
 /*
  * The state of a link. sci_link_errors() and sci_link_down() read it without a system call, to
  * check a transfer.  Each adapter has one such structure. A lost packet of any sender raises
- * @errors, so every transfer under way at that time is sent again.  The kernel writes @errors
+ * @errors, so every transfer in progress at that time is sent again.  The kernel writes @errors
  * and @down.  An adapter that counts by itself writes @hw_errors and @hw_down, little-endian;
- * else they are 0.
+ * otherwise @hw_errors and @hw_down are 0.
  */
 struct sci_link_words {
-	uint32_t errors;		/* packets lost: send again */
+	uint32_t errors;		/* number of lost packets */
 	uint32_t down;			/* != 0: link not operational */
 	uint32_t reserved[14];
-	uint32_t hw_errors;		/* lost packets, as errors */
-	uint32_t hw_down;		/* link not operational, as down */
+	uint32_t hw_errors;		/* lost packets, counted by the adapter */
+	uint32_t hw_down;		/* != 0: link not operational */
 };
 
 struct sci_link_status;
@@ -166,10 +166,10 @@ struct sci_link_status;
  * struct sci_cache_ops - the caches of a fabric that does not keep them coherent
  * @write_back:	Start to write the lines of [@addr, @addr + @len) back to memory.
  * @fence:	Return when memory has all lines whose write-back was started.
- * @refresh:	Write the lines back and drop them, before this returns: the next load
- *		sees memory, and memory has what was stored.
+ * @refresh:	Write the lines back and drop them. On return memory has all earlier
+ *		stores, and the next load reads memory.
  *
- * Ranges are of maps, of own and of remote segments.  A line of 64 bytes is written
+ * Ranges are in maps of local and of remote segments.  A line of 64 bytes is written
  * back as a whole: two nodes must not store to one line at the same time.
  */
 struct sci_cache_ops {
@@ -183,12 +183,12 @@ struct sci_cache_ops {
 struct sci_link_status {
 	_Atomic uint32_t errors;	/* injected errors, see fault.h */
 	_Atomic uint32_t down;
-	enum sci_pio_map map;		/* how stores to its maps are to be made */
-	/* counters of the adapter, read only; NULL: the adapter loses nothing */
+	enum sci_pio_map map;		/* kind of memory of the link's maps */
+	/* counters of the adapter, read only; NULL: the adapter loses no packets */
 	const struct sci_link_words *adapter;
 	/*
-	 * A store to this word, of any value, empties the stream buffers. NULL: lines leave by
-	 * themselves. A line in a buffer of 128 bytes waits for a second line.
+	 * A store of any value to this word empties the stream buffers: a line in a buffer of
+	 * 128 bytes waits for a second line. NULL: the adapter sends each line at once.
 	 */
 	volatile uint32_t *flush;
 	const struct sci_cache_ops *cache;	/* NULL: caches are coherent */
@@ -210,7 +210,8 @@ static inline void sci_link_refresh(struct sci_link_status *link,
 }
 
 /*
- * The first and the last line also hold bytes outside of the range: write back the newest of them.
+ * Refresh the first and the last line before a store, if a part of them is outside of the range:
+ * a later write-back must not overwrite the bytes outside with old values.
  */
 static inline void sci_link_refresh_ends(struct sci_link_status *link,
 					 const volatile void *addr, size_t len)
@@ -275,14 +276,14 @@ struct sci_rseg_status {
 
 enum {
 	SCI_INTR_FIXED		= 1 << 0,	/* the caller chooses the number */
-	SCI_INTR_SHARED		= 1 << 1,	/* it may have several owners */
+	SCI_INTR_SHARED		= 1 << 1,	/* the number may have several owners */
 	SCI_INTR_COUNTING	= 1 << 2,	/* triggers are not merged */
 	SCI_INTR_DATA		= 1 << 3,	/* triggers carry bytes */
 };
 
 struct sci_lintr_param {
 	unsigned int adapter;
-	/* SCI_INTR_FIXED: the number wanted; on return the number */
+	/* in, with SCI_INTR_FIXED: the number wanted; out: the number of the interrupt */
 	uint32_t number;
 	unsigned int flags;		/* SCI_INTR_* */
 	sci_event_fn event;		/* NULL: the owner waits instead */
@@ -305,17 +306,17 @@ struct sci_dma_piece {
 };
 
 struct sci_fabric;
-struct sci_lseg;			/* exported side of a segment */
-struct sci_rseg;			/* imported side */
+struct sci_lseg;			/* a segment that this process exports */
+struct sci_rseg;			/* a segment that this process imports */
 struct sci_lintr;
 struct sci_rintr;
 
 /*
- * The operations are in groups.  A fabric has the groups query, lseg, rseg, lintr
- * and rintr whole.  It may leave out the groups local and copy: callers use
- * sci_lseg_attach(), sci_peer_read() and the other functions below, which return
- * -EOPNOTSUPP then.  It may leave out wake_barrier if no process takes part:
- * callers read sci_adapter_info.wake_barrier before a call.
+ * The operations are in groups.  A fabric has all operations of the groups query,
+ * lseg, rseg, lintr and rintr.  Operations of the groups local and copy may be NULL:
+ * callers use sci_lseg_attach(), sci_peer_read() and similar functions, which then
+ * return -EOPNOTSUPP.  wake_barrier may be NULL if no process takes part: callers
+ * read sci_adapter_info.wake_barrier before a call.
  */
 
 /**
@@ -351,14 +352,14 @@ struct sci_query_ops {
  * @export:	Let importers connect through an adapter from now on.
  * @unexport:	Let no new importer connect; see enum sci_unexport.
  * @importers:	Return how many importers are connected.
- * @destroy:	Free the id and the memory at once. Connected importers are cut
- *		off and told. Maps of this process stay valid until they are
- *		unmapped.
+ * @destroy:	Free the id and the memory at once. Connected importers are
+ *		disconnected and get an event. Maps of this process stay valid
+ *		until they are unmapped.
  * @id:		Return the id; constant after create and attach.
  * @size:	Return the size; constant after create, attach and register.
  * @map:	Map [@off, @off + @len), which the caller has checked against
- *		the size. @off may be any. With SCI_MAP_FIXED *@addr is the
- *		address wanted. -EADDRNOTAVAIL: that address is taken or
+ *		the size. @off may have any alignment. With SCI_MAP_FIXED *@addr
+ *		is the address wanted. -EADDRNOTAVAIL: that address is taken or
  *		misaligned.
  */
 struct sci_lseg_ops {
@@ -377,11 +378,11 @@ struct sci_lseg_ops {
 /**
  * struct sci_local_ops - segments shared within a node, and memory of programs
  * @attach:	Join a segment that another process of this node shares.
- *		-ENOENT: there is none; -EACCES: it is not shared, or not
- *		permitted.
+ *		-ENOENT: no such segment; -EACCES: the segment is not shared,
+ *		or the caller has no permission.
  * @reg:	Make [@addr, @addr + @len) the memory of an EMPTY segment.
  *		-EFAULT: not private anonymous writable memory of the caller;
- *		-EINVAL: not page aligned; -EOPNOTSUPP: the fabric cannot.
+ *		-EINVAL: not page aligned; -EOPNOTSUPP: not in this fabric.
  * @share:	Let processes of the same node attach.
  */
 struct sci_local_ops {
@@ -393,25 +394,25 @@ struct sci_local_ops {
 
 /**
  * struct sci_rseg_ops - imported segments
- * @connect:	Connect to a segment. The peer has time to refuse, however short the timeout.
- *		The call returns at once if there is nothing to connect to. -ENOENT: no such
+ * @connect:	Connect to a segment. Even a short timeout leaves the peer time to refuse.
+ *		The call returns at once if the segment does not exist. -ENOENT: no such
  *		segment, or not exported, also if no process runs on the node yet;
  *		-EHOSTUNREACH: the fabric has no such node; -EACCES: the segment's mode forbids
- *		it; -ETIMEDOUT; -ENETDOWN; -ECANCELED: by cancel_connect. While the call waits,
- *		*@out points at the future import: a child that is forked meanwhile finds its
- *		memory there.
- * @cancel_connect: End a connect that waits for its peer; @owner is the
- *		parameter's. NULL ends all of them, and all later ones at once.
- * @disconnect:	Disconnect. Maps must be gone.
+ *		access; -ETIMEDOUT; -ENETDOWN; -ECANCELED: by cancel_connect. While the call
+ *		waits, *@out points at the future import: a child that is forked meanwhile finds
+ *		the memory of the import there.
+ * @cancel_connect: End the connects whose parameter has this @owner. NULL: end
+ *		all connects, and end later connects at once.
+ * @disconnect:	Disconnect. The caller has unmapped all maps before.
  * @size:	Return the size; constant while connected.
- * @readonly:	Return whether only reading is allowed; constant while
+ * @readonly:	Return true if only reading is allowed; constant while
  *		connected.
  * @status:	Return the status words; they live as long as the import.
  * @map:	Map as lseg.map does. -EACCES: a writable map of a read-only
- *		import; -ENOTCONN: the connection is gone.
+ *		import; -ENOTCONN: the connection is lost.
  * @store_barrier: Return when all stores through maps of @r (NULL: of all
  *		imports) have arrived. Call it through sci_remote_barrier(),
- *		which knows of injected faults.
+ *		which applies injected faults.
  */
 struct sci_rseg_ops {
 	int (*connect)(struct sci_fabric *f, const struct sci_rseg_param *p,
@@ -431,18 +432,18 @@ struct sci_rseg_ops {
  * @create:	Create an interrupt. -EEXIST: the number is taken.
  * @wait:	Wait for a trigger. -ETIMEDOUT; -ECANCELED: after cancel. Data
  *		interrupts: @len is the room on entry and the bytes on return;
- *		-EMSGSIZE: the message is longer than the room, *@len says how
- *		long, and it stays queued. An owner with an event function gets
- *		one event for each data interrupt and fetches it with timeout 0,
- *		not in the up-call; messages that it does not fetch hold the
- *		senders back.
- * @fd:		Return a descriptor that polls readable while a trigger waits
- *		for wait (which takes it with timeout 0, or returns -ETIMEDOUT)
- *		and after cancel. It belongs to the fabric, is only to be polled
- *		and is valid until destroy. Another waiting thread may take the
- *		trigger first. -EOPNOTSUPP: a data interrupt, or one with an
- *		event function.
- * @cancel:	End all present and later waits.
+ *		-EMSGSIZE: the message is longer than the room: *@len is its
+ *		length, and it stays queued. An owner with an event function gets
+ *		one event for each data interrupt and fetches the message with
+ *		timeout 0, but not inside the event function. Messages that the
+ *		owner does not fetch hold the senders back.
+ * @fd:		Return a descriptor that polls readable while a trigger is
+ *		pending, and after cancel. wait with timeout 0 takes the trigger,
+ *		or returns -ETIMEDOUT if another thread has taken it. The
+ *		descriptor belongs to the fabric, may only be polled, and is
+ *		valid until destroy. -EOPNOTSUPP: a data interrupt, or an
+ *		interrupt with an event function.
+ * @cancel:	End all waits, and end later waits at once.
  * @destroy:	Free the number.
  */
 struct sci_lintr_ops {
@@ -457,10 +458,10 @@ struct sci_lintr_ops {
 /**
  * struct sci_rintr_ops - interrupts of other processes
  * @connect:	Connect to an interrupt. -ENOENT: no such number; other errors,
- *		and *@out meanwhile, as those of rseg.connect.
- * @trigger:	Trigger it. After 0 the owner will see it, even in a wait that begins later.
- *		-ENOTCONN: its owner is gone; -ENOBUFS: too much data is queued at the owner,
- *		nothing was sent; -EMSGSIZE.
+ *		and *@out during the call, as those of rseg.connect.
+ * @trigger:	Trigger the interrupt. After 0 the owner receives the trigger, even in a wait
+ *		that begins later. -ENOTCONN: the owner has died or destroyed the interrupt;
+ *		-ENOBUFS: too much data is queued at the owner, nothing was sent; -EMSGSIZE.
  * @disconnect:	Disconnect.
  */
 struct sci_rintr_ops {
@@ -473,12 +474,12 @@ struct sci_rintr_ops {
 /**
  * struct sci_copy_ops - copies that the fabric makes
  * @dma:	Copy one piece now, on the calling thread, which is a DMA
- *		worker; with @pull from the remote side. -EIO: data was lost.
+ *		worker; with @pull from the remote segment. -EIO: data was lost.
  * @peer_read:	Copy @len bytes from address @src in the private memory of the
  *		process that exports @r to @dst. -EOPNOTSUPP: fabric, kernel or
  *		permissions do not allow it, or @r is a broadcast group;
- *		-EFAULT: no such memory there (a part of @dst may be written);
- *		-ENOTCONN: the process or the connection is gone.
+ *		-EFAULT: that process has no such memory (a part of @dst may be
+ *		written); -ENOTCONN: it has died, or the connection is lost.
  */
 struct sci_copy_ops {
 	int (*dma)(struct sci_lseg *s, struct sci_rseg *r,
@@ -498,22 +499,22 @@ struct sci_stream_get {
 
 /**
  * struct sci_stream_ops - imports that are not memory
- * @below:	Also use @below to reach gateways and to be reached by them. It stays open
- *		longer. Call it after the first lintr.create.
+ * @below:	Also use fabric @below to reach gateways and to be reached by them. @below must
+ *		stay open longer than @f. Call this after the first lintr.create.
  * @news:	Call @fn on the fabric's thread when bytes arrive and no thread of the program
  *		polls.
- * @poll:	Handle the bytes that have arrived. Return true if there were any.
- * @rest:	No thread polls any more: the fabric's own thread handles arriving bytes.
- * @put:	Write @len bytes at @addr of the map of @r, after all earlier ones.
+ * @poll:	Handle the bytes that have arrived. Return true if any had arrived.
+ * @rest:	Let the fabric's own thread handle arriving bytes, as no other thread polls.
+ * @put:	Write @len bytes at @addr of the map of @r, after the bytes of earlier puts.
  *		-EAGAIN: no room now, nothing was written; never for
  *		SCI_STREAM_LINE bytes or less.
- * @flush:	Send what has been put.
- * @mark:	Send all that has been put so far, and return a number for it. The peer
- *		acknowledges it.
+ * @flush:	Send all bytes that have been put.
+ * @mark:	Send all bytes that have been put, and return a number. The peer
+ *		acknowledges the number.
  * @arrived:	Return 0 if the peer has acknowledged @mark; -EAGAIN: not yet; -ENOTCONN.
- * @get:	Ask for @g->len bytes, SCI_STREAM_GET at most, at @off of the segment.
- *		-EAGAIN: too many reads are under way; -ENOTCONN.
- * @get_cancel:	Forget @g, done or not.
+ * @get:	Request @g->len bytes, SCI_STREAM_GET at most, at @off of the segment.
+ *		-EAGAIN: too many reads are in progress; -ENOTCONN.
+ * @get_cancel:	Cancel @g, whether it is done or not.
  */
 #define SCI_STREAM_LINE	4096u
 #define SCI_STREAM_GET	(256u << 10)
@@ -532,10 +533,10 @@ struct sci_stream_ops {
 };
 
 /**
- * struct sci_fabric_place - where to join
- * @spec: as SCI_FABRIC; NULL: its value
- * @node: 0: the value of SCI_NODE
- * @peers: as SCI_NET_PEERS; NULL: its value
+ * struct sci_fabric_place - fabric and node that a process joins
+ * @spec: a value of SCI_FABRIC; NULL: the value in the environment
+ * @node: node ID; 0: the value of SCI_NODE in the environment
+ * @peers: a value of SCI_NET_PEERS; NULL: the value in the environment
  */
 struct sci_fabric_place {
 	const char *spec;
@@ -547,27 +548,26 @@ struct sci_fabric_place {
  * struct sci_fabric_ops - a fabric
  * @name:	The first word of SCI_FABRIC that selects it.
  * @virtual_nodes: Nodes are numbers that processes of this machine choose, not adapters.
- * @present:	Return whether this machine has the fabric: "auto" takes the first fabric that
+ * @present:	Return true if this machine has the fabric: "auto" takes the first fabric that
  *		is present.
- * @open:	Join at @at; @arg is the text after "NAME:" of its fabric, or
- *		NULL. -EINVAL: bad @arg, node or environment; -ENODEV: no
- *		adapter belongs to the node.
- * @close:	Leave. Every object has been destroyed before.
- * @stream:	The operations of a fabric whose imports are no memory; else NULL.
+ * @open:	Join the fabric at @at; @arg is the text after "NAME:" in
+ *		SCI_FABRIC, or NULL. -EINVAL: bad @arg, node or environment;
+ *		-ENODEV: no adapter belongs to the node.
+ * @close:	Leave the fabric. The caller has destroyed every object before.
+ * @stream:	The operations of a fabric whose imports are not memory; else NULL.
  * @unmap:	Undo lseg.map or rseg.map.
  * @ring:	Trigger the bell of an imported segment, see struct sci_lseg_param. Without a
  *		bell nothing happens. Returns as rintr.trigger does. NULL: the fabric has no
  *		bells of segments.
  * @wake_barrier: Do the slow half of an asymmetric fence. A receiver announces
  *		in a sender's memory that it is going to sleep, calls this, and
- *		looks once more. A sender stores a message and then loads the
- *		announcement; the compiler keeps that order, and no fence does.
- *		On return, for every process that takes part (its
- *		sci_adapter_info.wake_barrier): each of its stores to segments
- *		that came, in program order, before a load of the announcement
- *		which did not see it, is visible to the caller. If either process does not take
- *		part, both need sci_full_barrier() in that place. -EOPNOTSUPP: this process does
- *		not take part.
+ *		checks for messages again. A sender stores a message and then loads
+ *		the announcement; the compiler keeps that order, without a fence.
+ *		After wake_barrier, this holds for every process that takes part (its
+ *		sci_adapter_info.wake_barrier): if its load did not see the
+ *		announcement, then the caller sees all stores to segments that precede
+ *		the load in program order. If either process does not take part, both need
+ *		sci_full_barrier() in that place. -EOPNOTSUPP: this process does not take part.
  */
 struct sci_fabric_ops {
 	const char *name;
@@ -631,37 +631,37 @@ static inline int sci_peer_read(struct sci_fabric *f, struct sci_rseg *r, void *
 
 extern const struct sci_fabric_ops sci_dev_fabric;
 extern const struct sci_fabric_ops sci_shm_fabric;
-/* SCI_FABRIC cannot select the net fabric. Its @arg is as SCI_NET. */
+/* The net fabric. SCI_FABRIC cannot select it. The @arg of its open is a value of SCI_NET. */
 extern const struct sci_fabric_ops sci_net_fabric;
 
-/* Return the fabric that @spec selects, as SCI_FABRIC; NULL: none, or automatic choice. */
+/* Return the fabric that @spec, a value of SCI_FABRIC, names; NULL: @spec names no fabric. */
 const struct sci_fabric_ops *sci_fabric_find(const char *spec);
 
 /**
  * sci_gateway_open() - relay for processes that cannot reach each other
- * @fabrics: as SCI_FABRIC, @n of them: the clusters to join
+ * @fabrics: @n values of SCI_FABRIC: the clusters to join
  * @node: node of this process, the same on all adapters
- * @net: as SCI_NET
+ * @net: a value of SCI_NET
  *
- * The environment says the rest. Close it with its close operation. It runs on threads of its
- * own. -ENOSPC: too many fabrics; -EEXIST: the node has a gateway.
+ * Other settings are from the environment. The gateway runs on its own threads until its close
+ * operation. -ENOSPC: too many fabrics; -EEXIST: the node has a gateway already.
  */
 int sci_gateway_open(struct sci_fabric **out, const char *const *fabrics, unsigned int n,
 		     unsigned int node, const char *net);
 
 /**
- * sci_fabric_open() - join the fabric the environment asks for
+ * sci_fabric_open() - join the fabric that the environment selects
  * @out: the fabric
  *
  * SCI_FABRIC is "auto" (default), "dev", "dev:DEVICE,...", "shm" or
- * "shm:CLUSTER"; -ENODEV: this machine lacks the fabric; -EINVAL: another word.
+ * "shm:CLUSTER"; -ENODEV: this machine lacks the fabric; -EINVAL: another value.
  *
  * The first open fabric of a process reads SCI_PIO and SCI_FAULT for all of them. -EINVAL, with
  * a message: also for an invalid SCI_FAULT.
  */
 int sci_fabric_open(struct sci_fabric **out);
 
-/* Open a fabric as @at says; the environment says the rest. */
+/* Open the fabric at @at; settings that are not in @at are from the environment. */
 int sci_fabric_open_at(struct sci_fabric **out, const struct sci_fabric_place *at);
 
 void sci_fabric_close(struct sci_fabric *f);

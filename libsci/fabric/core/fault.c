@@ -43,8 +43,8 @@ static struct {
 } held = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /*
- * One counter for all threads: the n-th decision of a run depends on the seed
- * and n only, so that a run with the same order of calls repeats itself.
+ * Number of random decisions of all threads. The n-th decision of a run depends on the
+ * seed and n only, so two runs with the same order of calls have the same faults.
  */
 static _Atomic uint64_t draws;
 
@@ -128,7 +128,7 @@ static int word_parse(char *word)
 	if (!strcmp(word, "seed")) {
 		if (fault_parse_u64(value, &end, &seed) || *end)
 			return -EINVAL;
-		/* different seeds start far apart in the sequence, and do not overlap */
+		/* the sequences of different seeds begin far apart, and do not overlap */
 		atomic_store(&draws, random_mix(seed));
 		return 0;
 	}
@@ -193,8 +193,8 @@ static void packet_arrive(const struct packet *p)
 }
 
 /*
- * Let each packet held for [@addr, @end) arrive with @probability. Callers of this and
- * of the functions below hold the lock.
+ * Deliver each packet that is held back for [@addr, @end) with @probability. Context: held.lock
+ * is held.
  */
 static void packet_deliver(uintptr_t addr, uintptr_t end, double probability)
 {
@@ -209,7 +209,7 @@ static void packet_deliver(uintptr_t addr, uintptr_t end, double probability)
 		else if (kept++ != i)
 			held.packets[kept - 1] = *p;
 	}
-	/* another thread's barrier does not cover stores of this one */
+	/* another thread's barrier does not cover stores of this thread */
 	if (kept < held.n)
 		sci_pio_barrier();
 	held.n = kept;
@@ -238,7 +238,7 @@ static void packet_pass(const struct packet *p)
 	again = fault_happens(fault.dup);
 	if (!late)
 		packet_arrive(p);
-	/* deliver the packets that this packet has overtaken */
+	/* this packet has overtaken the held packets: deliver each with probability 1/2 */
 	packet_deliver(0, UINTPTR_MAX, 0.5);
 	if (late)
 		packet_hold(p);
@@ -265,7 +265,7 @@ void sci_fault_write(volatile void *dst, const void *src, size_t len,
 	const unsigned char *s = src;
 
 	while (len) {
-		/* a packet ends at the next packet border of the destination */
+		/* a packet ends at the next multiple of LINE of the destination address */
 		size_t n = LINE - ((uintptr_t)d & (LINE - 1));
 
 		if (n > len)

@@ -7,12 +7,12 @@
  *
  *	loss=P		each 64-byte packet that a library call writes to remote
  *			memory is lost with probability P (0..1); the adapter's
- *			error count rises (plain stores cannot be lost here)
+ *			error count rises (plain stores are never lost)
  *	reorder=P	such a packet is held back with probability P, so that
- *			later ones overtake it: each packet written after it and
- *			each look at the error count lets it arrive with
- *			probability 1/2, the next store barrier and the next
- *			packet for the same line in any case
+ *			later packets overtake it: each later packet and each
+ *			check of the error count delivers it with probability
+ *			1/2, the next store barrier and the next packet for the
+ *			same line always deliver it
  *	dup=P		such a packet arrives twice with probability P: a copy
  *			is held back by the same rule
  *	retriable=P	a sequence check finds an error with probability P
@@ -22,8 +22,8 @@
  *			initialization; T alone: from T on; may be repeated
  *	seed=N		makes a run repeatable (default 1)
  *
- * At most 64 packets are held back, the oldest arrives when one more is.  They
- * belong to all threads: the barrier or the packet of any lets them arrive.
+ * At most 64 packets are held back: a further one delivers the oldest.  A barrier
+ * or a packet of any thread may deliver held packets of all threads.
  * Code that unmaps remote memory calls sci_fault_forget() first.
  */
 #ifndef LIBSCI_FAULT_H
@@ -41,14 +41,14 @@ extern _Atomic bool sci_fault_enabled __attribute__((visibility("hidden")));
 
 /**
  * sci_fault_init() - read SCI_FAULT
- * @spec: its value; NULL or "": no faults
+ * @spec: the value of SCI_FAULT; NULL or "": no faults
  *
  * Packets that are held back are dropped. Context: no remote memory is mapped.
  * -EINVAL: an unknown word, or a number out of range.
  */
 int sci_fault_init(const char *spec);
 
-/* Drop the held packets in the child of a fork: they are the parent's. */
+/* Drop the held packets in the child of a fork: the parent delivers them. */
 void sci_fault_fork(void);
 
 /**
@@ -59,9 +59,9 @@ void sci_fault_fork(void);
 void sci_fault_forget(volatile void *addr, size_t len);
 
 /**
- * sci_fault_link() - the state of the link that SCI_FAULT wants now
- * @elapsed_ms: since initialization
- * @next_ms: receives when the state changes next; UINT64_MAX: never
+ * sci_fault_link() - get the state of the link that SCI_FAULT sets for a time
+ * @elapsed_ms: milliseconds since initialization
+ * @next_ms: receives the time of the next change, like @elapsed_ms; UINT64_MAX: never
  *
  * Return: true while the link is down.
  */
@@ -90,11 +90,11 @@ static inline void sci_remote_write(volatile void *dst, const void *src,
 }
 
 /**
- * sci_remote_line() - store one line, as sci_pio_line(), under the same faults
+ * sci_remote_line() - store one line like sci_pio_line(), with injected faults
  * @dst: aligned to 64 bytes
  *
- * The line is one packet. It leaves at once and arrives whole, perhaps late or twice, but
- * before a later packet for the same line.
+ * The line is one packet. The adapter sends it at once. It arrives whole, perhaps late or twice,
+ * but before a later packet for the same line.
  */
 static inline void sci_remote_line(volatile void *dst, const void *src,
 				   struct sci_link_status *link)
@@ -107,9 +107,9 @@ static inline void sci_remote_line(volatile void *dst, const void *src,
 }
 
 /**
- * sci_remote_errors() - the link's error count
+ * sci_remote_errors() - get the link's error count
  *
- * The call also lets some of the held packets arrive.
+ * The call also delivers some of the held packets.
  */
 static inline uint32_t sci_remote_errors(struct sci_link_status *link)
 {
@@ -119,9 +119,9 @@ static inline uint32_t sci_remote_errors(struct sci_link_status *link)
 }
 
 /**
- * sci_remote_barrier() - the fabric's store barrier, with injected faults
+ * sci_remote_barrier() - do the fabric's store barrier, with injected faults
  *
- * On return, all packets of the two functions above that were not lost have arrived.
+ * On return all packets of sci_remote_write() and sci_remote_line() have arrived or are lost.
  */
 static inline void sci_remote_barrier(struct sci_fabric *f,
 				      struct sci_rseg *r)

@@ -20,9 +20,9 @@
 #define FORK_SETTLES_MS	1000
 #define STARVED_PAUSE_NS 5000000
 #define YIELD_NS	5000u
-#define CROWDED_NS	200000u		/* a yield takes longer: the CPU is crowded */
+#define CROWDED_NS	200000u		/* a longer yield shows a crowded CPU */
 
-/* All open fabrics, for fork(); usually one. */
+/* The services of all open fabrics, for the fork handlers. */
 static struct list services = { &services, &services };
 static pthread_mutex_t services_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
@@ -69,7 +69,7 @@ void sci_unwatch(struct sci_service *svc, int fd)
 
 	if (!w->fn)
 		return;
-	/* close() does not remove the entry of a file that another process holds, too */
+	/* close() would leave the epoll entry if another process has the file open, too */
 	epoll_ctl(svc->epfd, EPOLL_CTL_DEL, fd, NULL);
 	w->fn = NULL;
 	w->gen++;
@@ -103,7 +103,7 @@ void sci_watch_pause(struct sci_service *svc, int fd, bool pause)
 
 	if (!w->fn || w->paused == pause)
 		return;
-	/* epoll reports a hang-up in any case, but only once */
+	/* epoll always reports a hang-up: EPOLLONESHOT limits it to one report */
 	event_set(w, fd, pause ? EPOLLONESHOT : w->events, &ev);
 	epoll_ctl(svc->epfd, EPOLL_CTL_MOD, fd, &ev);
 	w->paused = pause;
@@ -148,7 +148,7 @@ static void link_update(struct sci_service *svc)
 	svc->ops->link(svc, down);
 }
 
-/* Return when the link's next injected change is due, as a timeout for epoll_wait(). */
+/* Return the timeout of epoll_wait() until the link's next injected change; -1: none. */
 static int link_timeout(struct sci_service *svc)
 {
 	uint64_t now = sci_now_ms() - svc->begin_ms, next;
@@ -184,9 +184,9 @@ static void events_serve(struct sci_service *svc, const struct epoll_event *ev,
 }
 
 /*
- * Let other threads run, every YIELD_NS. A polling thread on the same CPU that is away for less
- * takes the CPU for idle, and yields less often. @yielded: the time of this thread's last yield.
- * Return whether other threads have used the CPU.
+ * Yield the CPU, at most every YIELD_NS. Another polling thread on this CPU takes the CPU for
+ * idle if its yield returns sooner, and then yields less often. @yielded: the time of this
+ * thread's last yield. Return true if the CPU is crowded: the yield took over CROWDED_NS.
  */
 static bool cpu_yield(uint64_t *yielded)
 {
@@ -201,7 +201,7 @@ static bool cpu_yield(uint64_t *yielded)
 
 static void *service_run(void *arg)
 {
-	/* descriptors that could not be served stay ready: wait a moment */
+	/* a descriptor that could not be served stays ready: pause before the next epoll_wait() */
 	const struct timespec pause = { .tv_nsec = STARVED_PAUSE_NS };
 	struct epoll_event ev[EVENTS_AT_ONCE];
 	struct sci_service *svc = arg;
@@ -287,8 +287,8 @@ static void service_fork_parent(void)
 }
 
 /*
- * The child owns none of the parent's objects: it closes the descriptors of their names and
- * connections. Maps stay. It does not free the structures: another thread of the parent may
+ * Close the parent's descriptors in the child of a fork: the child owns none of the parent's
+ * objects. Maps stay. The structures are not freed, because another thread of the parent may
  * have been changing them.
  */
 static void service_fork_child(void)
@@ -303,7 +303,7 @@ static void service_fork_child(void)
 			svc->ops->forked(svc);
 		list_del(pos);
 		pthread_mutex_unlock(&svc->lock);
-		/* a held lock knows its thread by a number of the parent */
+		/* the held lock contains the parent's thread ID, so it cannot be unlocked */
 		pthread_rwlock_init(&svc->gate, NULL);
 	}
 	pthread_mutex_unlock(&services_lock);
@@ -343,13 +343,13 @@ static int events_init(struct sci_service *svc)
 	ret = svc->wakefd < 0 ? -errno : sci_fd_track(svc, svc->wakefd);
 	if (ret)
 		return ret;
-	/* a watch without a function: it only ends epoll_wait() */
+	/* the wake-up descriptor has no watch function: it only ends epoll_wait() */
 	ev.data.u64 = (uint64_t)UINT32_MAX << 32 | (uint32_t)svc->wakefd;
 	return epoll_ctl(svc->epfd, EPOLL_CTL_ADD, svc->wakefd, &ev) ? -errno :
 								       0;
 }
 
-/* Make a lock for which fork(), the writer, need not wait while new readers keep coming. */
+/* Make a lock that prefers writers: new readers must not delay fork(), the writer. */
 static void gate_init(pthread_rwlock_t *gate)
 {
 	pthread_rwlockattr_t attr;
@@ -382,7 +382,7 @@ int sci_service_opened(struct sci_service *svc, int ret)
 {
 	if (!ret) {
 		link_update(svc);
-		/* an injected change of the link needs the thread */
+		/* injected changes of the link need the service thread */
 		if (link_timeout(svc) >= 0)
 			ret = service_start(svc);
 	}

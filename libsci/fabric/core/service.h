@@ -4,11 +4,12 @@
  * DOC: the service of a fabric
  *
  * The service gives a fabric three things: a table of its descriptors, a thread that waits for
- * them, and a fork() whose child has none of them.
+ * them, and fork handlers that close them in the child.
  *
- * The child closes the descriptors in the table. So a descriptor is opened and entered, or
- * removed and closed, in one step as fork() sees it: under the lock. If the system call takes
- * long, it runs with the gate held for reading, and only the entry is made under the lock.
+ * The child closes the descriptors in the table. So fork() must not come between the opening of a
+ * descriptor and its entry in the table, or between its removal and its closing: both are under
+ * the lock. If the system call takes long, it runs with the gate held for reading, and only the
+ * table is changed under the lock.
  *
  * The first sci_watch() starts the thread. The thread calls watch functions under the lock:
  * once a watch has ended, its function is not called any more.
@@ -29,10 +30,10 @@ struct sci_service;
 
 typedef void (*sci_watch_fn)(void *obj);
 
-/* An open descriptor of the fabric, and the function that listens to it. */
+/* An open descriptor of the fabric, and the function that handles its events. */
 struct sci_watch {
 	bool open;
-	uint32_t gen;			/* tells a new use of the number from an old event */
+	uint32_t gen;			/* detects an event of an earlier watch */
 	sci_watch_fn fn;
 	void *obj;
 	uint32_t events;
@@ -42,7 +43,7 @@ struct sci_watch {
 /**
  * struct sci_service_ops - functions of a fabric, called under the lock
  * @forked: Clean up in a child after its descriptors have been closed; may be NULL.
- * @link: Take the link down or up, as SCI_FAULT wants.
+ * @link: Take the link down or up, as SCI_FAULT demands.
  * @poll: Look for work that no descriptor reports; may be NULL. While it returns true, the
  *	service thread calls it again and again instead of sleeping. @crowded: other threads have
  *	used this CPU since the last call
@@ -57,24 +58,24 @@ struct sci_service_ops {
 
 struct sci_service {
 	const struct sci_service_ops *ops;
-	struct list all;		/* an entry of the list that fork() walks */
+	struct list all;		/* link in the list of all services */
 	pthread_rwlock_t gate;
 	pthread_mutex_t lock;		/* covers all objects of the fabric */
 	struct sci_watch *fds;
 	size_t n_fds;
 	int epfd;
-	int wakefd;			/* readable for ever: wakes the thread */
+	int wakefd;			/* an eventfd that wakes the thread */
 	bool serving;
 	bool stop;
 	/* set by a watch function that could not serve its descriptor */
 	bool starved;
-	uint64_t polls;			/* rounds of the thread without a sleep */
+	uint64_t polls;			/* loops of the thread without a sleep */
 	pthread_t thread;
 	uint64_t forked_ms;		/* when this process was last forked */
 	uint64_t begin_ms;
 	bool link_down;			/* injected state of the link */
 	uint64_t changed_ms;		/* time of the link's last change */
-	uint64_t down_ms;		/* how long the link was down before */
+	uint64_t down_ms;		/* earlier down time of the link */
 };
 
 /**
@@ -97,13 +98,13 @@ int sci_service_opened(struct sci_service *svc, int ret);
 /* End the thread. Descriptors stay open. */
 void sci_service_stop(struct sci_service *svc);
 
-/* After sci_service_stop(): close all descriptors. */
+/* Close all descriptors, after sci_service_stop(). */
 void sci_service_close(struct sci_service *svc);
 
 /* Make room for a descriptor in the table; svc->lock is held. Return: 0 or -ENOMEM. */
 int sci_fd_prepare(struct sci_service *svc, int fd);
 
-/* Enter a descriptor into the table, or close it if there is no room; svc->lock is held. */
+/* Add a descriptor to the table, or close it if there is no memory; svc->lock is held. */
 int sci_fd_track(struct sci_service *svc, int fd);
 void sci_fd_untrack(struct sci_service *svc, int fd);
 void sci_fd_close(struct sci_service *svc, int fd);
@@ -128,16 +129,16 @@ void sci_watch_events(struct sci_service *svc, int fd, uint32_t events);
  */
 void sci_watch_pause(struct sci_service *svc, int fd, bool pause);
 
-/* Return how long the link has been up and down, with injected changes; locked. */
+/* Get the time since the link came up, and its total injected down time; svc->lock is held. */
 void sci_service_link_times(struct sci_service *svc, uint64_t *up_ms,
 			    uint64_t *down_ms);
 
 /**
- * sci_forked_lately() - test whether a name that this process gave up may be taken for a moment
+ * sci_forked_lately() - test whether a new child may still hold a name of this process
  *
- * The child of a fork() holds this process's descriptors until it has closed them.  A name
- * that the process gives up meanwhile becomes free a moment later.  The call pauses before
- * it returns.
+ * The child of a fork() has this process's descriptors until it has closed them.  A name
+ * that the process releases meanwhile becomes free a moment later.  The call pauses for
+ * 1 ms before it returns true.
  *
  * Context: svc->lock is not held.
  */

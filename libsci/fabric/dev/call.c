@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Connects of segments and interrupts. The ioctl does not wait in the kernel: another thread
- * could not cancel the wait.
+ * Connect to segments and interrupts. The ioctl does not wait in the kernel, because another
+ * thread could not cancel such a wait.
  */
 
 #include "libsci/fabric/dev/dev.h"
@@ -43,7 +43,7 @@ static void call_end(struct dev *dev, struct dev_call *call)
 
 /**
  * dev_cancel_connect() - cancel connects
- * @owner: the owner; NULL: all present and future owners
+ * @owner: the owner of the connects; NULL: cancel all connects, and all later connects
  */
 void dev_cancel_connect(struct sci_fabric *f, const void *owner)
 {
@@ -98,7 +98,7 @@ static int answer_await(const struct dev_call *call, int fd)
 
 /**
  * dev_connect() - connect by an ioctl, and wait for its answer
- * @owner: the owner that dev_cancel_connect() may name
+ * @owner: the argument of dev_cancel_connect() that cancels this connect
  * @arg: the ioctl's argument, with SCI_CONNECT_ASYNC
  *
  * Other arguments are those of dev_make().

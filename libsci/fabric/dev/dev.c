@@ -16,8 +16,8 @@
 #define FOLDER		"/dev"
 #define DEFAULT_MODE	0600u
 #define PROBE_MS	1000u
-#define MEMORY_MIN_DMA	(64u << 10)	/* below this size a copy costs less than a system call */
-#define CARD_MIN_DMA	(8u << 10)	/* as COPY_MIN, for a card: its stores are slow */
+#define MEMORY_MIN_DMA	(64u << 10)	/* a shorter copy costs less than a system call */
+#define CARD_MIN_DMA	(8u << 10)	/* like MEMORY_MIN_DMA; a card's stores are slow */
 
 /* libsci's inline accessors read the kernel's status page. */
 _Static_assert(offsetof(struct sci_status_page, errors) ==
@@ -43,7 +43,7 @@ static int adapter_query(int fd, struct sci_ioc_query *q)
 	memset(q, 0, sizeof(*q));
 	q->size = sizeof(*q);
 	ret = dev_ioctl(fd, SCI_IOC_QUERY, q);
-	/* the file is not an SCI device */
+	/* -ENOTTY: the file is not an SCI device */
 	return ret == -ENOTTY ? -ENODEV : ret;
 }
 
@@ -71,7 +71,7 @@ static int page_map(int fd, int prot, off_t off, void **out)
 	return 0;
 }
 
-/* Return whether a membarrier(2) reaches all processes that map the imported memory. */
+/* Return true if a membarrier(2) reaches all processes that map the imported memory. */
 static bool caps_are_local(uint32_t caps)
 {
 	return (caps & (SCI_CAP_MEMORY | SCI_CAP_SHARED)) == SCI_CAP_MEMORY;
@@ -86,7 +86,7 @@ static int pages_map(struct dev_adapter *a)
 	return page_map(a->fd, PROT_READ | PROT_WRITE, SCI_MMAP_BARRIER, &a->barrier);
 }
 
-/* Buffers that a line does not fill keep it until their timer ends. */
+/* Return true if a line does not fill a stream buffer, which then keeps it until a timer ends. */
 static bool card_keeps_lines(const struct dev_adapter *a, const struct sci_ioc_query *q)
 {
 	return a->barrier && q->out_stream_size > SCI_PIO_LINE;
@@ -149,15 +149,15 @@ struct dev_adapter *dev_adapter(struct dev *dev, unsigned int number)
 	return number < dev->n_adapters ? &dev->adapters[number] : NULL;
 }
 
-/* ---- which are ours ---- */
+/* ---- choice of adapters ---- */
 
 struct search {
 	struct dev *dev;
 	unsigned int node;		/* SCI_NODE, or 0 */
-	bool listed;			/* the devices, by name */
+	bool listed;			/* SCI_FABRIC lists the devices */
 	struct dev_adapter loop;	/* the first loop device, or fd -1 */
-	int err;			/* why the first other adapter is not usable, */
-	char path[64];			/* ... and its path */
+	int err;			/* error of the first unusable adapter */
+	char path[64];			/* path of that adapter */
 };
 
 static int adapter_adopt(struct dev *dev, const struct dev_adapter *a)
@@ -173,7 +173,7 @@ static int adapter_adopt(struct dev *dev, const struct dev_adapter *a)
  * Open the device @path, and use it if it belongs to the node that SCI_NODE names. Without
  * SCI_NODE, use each listed device, and each found device but loop devices.
  *
- * Return: 0: continue with the next device; 1: the search is over; or an error that ends it.
+ * Return: 0: continue with the next device; 1: end the search; -errno: end it with an error.
  */
 static int adapter_consider(struct search *s, const char *path)
 {
@@ -222,8 +222,8 @@ static int devices_consider(struct search *s, const char *list)
 }
 
 /*
- * Return whether sysfs says that the device is another node. To open it would count this
- * process as one of that node.
+ * Return true if the device belongs to another node, by sysfs. An open of the device would count
+ * this process as a process of that node.
  */
 static bool device_is_other_node(const struct search *s, const char *name)
 {
@@ -261,7 +261,7 @@ static int adapters_search(struct search *s)
 	return ret;
 }
 
-/* Return whether a device is there, without opening it. */
+/* Return true if there is a device that the user may open. Do not open it. */
 static bool dev_present(void)
 {
 	char path[PATH_MAX];
@@ -317,7 +317,7 @@ static int adapters_find(struct dev *dev, const char *list, unsigned int node)
 	return ret;
 }
 
-/* ---- the link, as SCI_FAULT wants it ---- */
+/* ---- injected link changes ---- */
 
 static void dev_link_changed(struct sci_service *svc, bool down)
 {

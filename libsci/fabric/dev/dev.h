@@ -4,8 +4,8 @@
  * DOC: the dev fabric
  *
  * Nodes are adapters of the kernel module, whose interface is include/uapi/linux/sci.h. Every
- * object is a descriptor, and every descriptor is in the table of the service, so that a child
- * has none of them.
+ * object is a descriptor, and every descriptor is in the table of the service, so that the child
+ * of a fork() closes it.
  *
  * The kernel reports events of an object as records in its descriptor.
  * The service thread reads the records of segments, and of interrupts that have an
@@ -55,11 +55,11 @@ struct dev {
 	/* the process takes part in the kernel's wake barrier */
 	bool wake_barrier;
 	struct list rsegs;
-	struct list calls;		/* the calls under way, of struct dev_call */
+	struct list calls;		/* calls in progress: struct dev_call */
 	bool no_calls;			/* all calls fail from now on */
 };
 
-/* A connect under way that another thread may cancel. */
+/* A connect in progress. Another thread may cancel it. */
 struct dev_call {
 	struct list link;
 	const void *owner;
@@ -76,7 +76,7 @@ struct sci_rseg {
 	int fd;
 	uint64_t size;
 	bool readonly;
-	/* the owner has been told that the connection is over */
+	/* the owner has received the event that ends the connection */
 	bool over;
 	struct sci_rseg_status status;
 	sci_event_fn event;
@@ -90,7 +90,7 @@ struct sci_lseg {
 	unsigned int flags;		/* SCI_LSEG_* */
 	uint64_t size;
 	bool attached;
-	bool empty;			/* EMPTY: it has no memory yet */
+	bool empty;			/* the segment has no memory yet */
 	sci_event_fn event;
 	void *owner;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * DMA transfers. A queue of the kernel works in order. Each transfer has a queue for itself, so
- * transfers of several threads do not wait for each other. Queues are kept for later transfers.
+ * DMA transfers. A queue of the kernel does its transfers in order. Each transfer has a queue for
+ * itself, so that threads do not wait for each other. Queues are kept for later transfers.
  */
 
 #include "libsci/fabric/dev/dev.h"
@@ -39,7 +39,7 @@ static void queue_give_back(struct dev *dev, struct dev_adapter *a, int fd)
 	dev_drop(dev, fd);
 }
 
-/* Transfer on a queue that no other thread uses meanwhile. */
+/* Transfer a piece on a queue that no other thread uses meanwhile. */
 static int dma_transfer(int fd, struct sci_lseg *s, struct sci_rseg *r,
 			const struct sci_dma_piece *piece, bool pull)
 {
@@ -79,7 +79,7 @@ static int dma_copy_by_adapter(struct sci_lseg *s, struct sci_rseg *r,
 	return ret;
 }
 
-/* ---- without them ---- */
+/* ---- transfers without a queue ---- */
 
 static int dma_copy(struct sci_rseg *r, void *local, void *remote, size_t len,
 		    bool pull)
@@ -92,8 +92,8 @@ static int dma_copy(struct sci_rseg *r, void *local, void *remote, size_t len,
 	else
 		sci_remote_write(remote, local, len, link);
 	/*
-	 * The ended transfer has arrived: a packet that a fault holds back must not overwrite
-	 * it.
+	 * Deliver packets that a fault holds back: they must not arrive after the end of the
+	 * transfer.
 	 */
 	sci_fault_forget(remote, len);
 	dev_store_barrier(&r->dev->base, r);
@@ -121,8 +121,8 @@ static int dma_copy_by_cpu(struct sci_lseg *s, struct sci_rseg *r,
 }
 
 /*
- * Return whether the adapter can do the transfer. It cannot inject faults, or reach segments of
- * other adapters.
+ * Return true if the adapter can do the transfer. An adapter cannot inject faults, and cannot
+ * reach segments of other adapters.
  */
 static bool dma_is_possible(const struct sci_lseg *s, const struct sci_rseg *r)
 {

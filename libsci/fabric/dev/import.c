@@ -23,7 +23,7 @@ static void dev_rseg_notify(struct sci_rseg *r, enum sci_event_type type, int st
 	r->event(r->owner, &ev);
 }
 
-/* A node reaches its own segments without the link: ignore its changes there. */
+/* Report a change of the link, except for a segment of this node, which needs no link. */
 void dev_rseg_link_event(struct sci_rseg *r, bool down)
 {
 	if (!r->over && r->node != r->adapter->node)
@@ -32,8 +32,8 @@ void dev_rseg_link_event(struct sci_rseg *r, bool down)
 }
 
 /*
- * Mark the connection as lost. @why: -ENOTCONN: the owner ended it; else the owner or its node
- * died.
+ * Mark the connection as lost. @why: -ENOTCONN: the owner closed it; other values: the owner or
+ * its node died.
  */
 static void dev_rseg_lost(struct sci_rseg *r, int why)
 {
@@ -45,7 +45,7 @@ static void dev_rseg_lost(struct sci_rseg *r, int why)
 			-ENOTCONN);
 }
 
-/* The kernel dropped records: ask for the present state instead. */
+/* Get the current state of the import, because the kernel has dropped event records. */
 static void rseg_look_again(struct sci_rseg *r)
 {
 	struct sci_ioc_remote_info arg = { .size = sizeof(arg) };
@@ -192,7 +192,7 @@ int dev_rseg_map(struct sci_rseg *r, uint64_t off, size_t len,
 	return dev_map(r->fd, off, len, flags, addr);
 }
 
-/* ---- the rest of what goes to other nodes ---- */
+/* ---- copies and barriers ---- */
 
 /* Refuse to read private memory of other nodes. */
 int dev_peer_read(struct sci_rseg *r, void *dst, uint64_t src, size_t len)
@@ -205,8 +205,9 @@ int dev_peer_read(struct sci_rseg *r, void *dst, uint64_t src, size_t len)
 }
 
 /*
- * Ask the adapter for a barrier. Return false if it takes longer, or the adapter may be gone.
- * The caller then waits in the kernel, which uses no CPU and knows when an adapter is dead.
+ * Do a store barrier by the adapter's registers. Return false after BARRIER_SPINS polls, or if the
+ * adapter may have been removed. The caller then waits in the kernel, which uses no CPU and
+ * detects a removed adapter.
  */
 static bool barrier_by_adapter(const struct dev_adapter *a)
 {
@@ -228,7 +229,7 @@ static bool barrier_by_adapter(const struct dev_adapter *a)
 	return false;
 }
 
-/* Wait until stores have arrived. They arrive at once if imports are memory of this machine. */
+/* Wait until stores have arrived. Stores to memory of this machine arrive at once. */
 static void rseg_flush(const struct dev_adapter *a, int fd)
 {
 	struct sci_ioc_flush arg = { .size = sizeof(arg) };

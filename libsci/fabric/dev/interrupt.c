@@ -4,9 +4,9 @@
  * DOC: interrupts
  *
  * The kernel latches triggers and queues data. A waiting thread reads the descriptor. If there
- * is an event function, the service thread reads it, calls the function once for each message,
- * and moves the message to a short queue. It stops reading while that queue is full. Then the
- * kernel's queue fills, and senders get an error.
+ * is an event function, the service thread reads the descriptor, moves each message to a short
+ * queue, and calls the function. The thread stops reading while the short queue is full. Then
+ * the kernel's queue fills, and senders get an error.
  */
 
 #include "libsci/fabric/dev/dev.h"
@@ -21,7 +21,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define QUEUE_MAX	64u		/* messages queued here; more stay in the kernel */
+#define QUEUE_MAX	64u		/* limit of @queue; more messages stay in the kernel */
 
 struct message {
 	struct list link;
@@ -38,7 +38,7 @@ struct sci_lintr {
 	sci_event_fn event;
 	void *owner;
 	bool cancelled;
-	/* members for data interrupts with an event function; svc.lock protects them */
+	/* fields for data interrupts with an event function; svc.lock protects them */
 	struct list queue;
 	unsigned int queued;
 };
@@ -51,7 +51,7 @@ struct sci_rintr {
 	bool data;
 };
 
-/* ---- what the service thread does ---- */
+/* ---- functions of the service thread ---- */
 
 static void dev_intr_notify(struct sci_lintr *i)
 {
@@ -63,7 +63,7 @@ static void dev_intr_notify(struct sci_lintr *i)
 	i->event(i->owner, &ev);
 }
 
-/* Return whether no more triggers will come. poll() then reports the descriptor all the time. */
+/* Return true if no trigger arrives after error @err: then poll() always reports the descriptor. */
 static bool intr_is_over(int err)
 {
 	return err != EAGAIN && err != EINTR && err != EMSGSIZE;
@@ -80,14 +80,14 @@ static void dev_intr_plain_input(void *obj)
 		sci_unwatch(&i->dev->svc, i->fd);
 }
 
-/* Read a message. NULL: there is none, and errno says why. */
+/* Read a message. Return NULL and set errno if that is not possible. */
 static struct message *dev_intr_read_message(int fd)
 {
 	struct message *m;
 	int len = 0;
 	ssize_t n;
 
-	/* ask for the length first, so as not to allocate room for the longest message */
+	/* get the length first, to avoid an allocation for the longest message */
 	if (ioctl(fd, FIONREAD, &len) || len < 0)
 		return NULL;
 	m = malloc(sizeof(*m) + (size_t)len);
@@ -205,7 +205,7 @@ void dev_lintr_destroy(struct sci_lintr *i)
 
 /* ---- waiting ---- */
 
-/* Take a trigger. Return: 1 if one was taken, 0 if there is none, or -errno. */
+/* Take a trigger. Return: 1: a trigger was taken; 0: no trigger is pending; -errno. */
 static int intr_take(struct sci_lintr *i, void *data, size_t *len)
 {
 	bool with_data = i->flags & SCI_INTR_DATA;
@@ -226,7 +226,7 @@ static int intr_take(struct sci_lintr *i, void *data, size_t *len)
 		return -errno;
 	if (ioctl(i->fd, FIONREAD, &need))
 		return -errno;
-	/* another thread took that message, and the next one fits */
+	/* another thread took the long message, and the next message fits */
 	if ((size_t)need <= *len)
 		return 0;
 	*len = (size_t)need;
@@ -280,7 +280,7 @@ int dev_lintr_wait(struct sci_lintr *i, void *data, size_t *len,
 		pthread_mutex_unlock(&i->dev->svc.lock);
 		return ret;
 	}
-	/* Try before poll(): usually a trigger is there, or the caller does not wait. */
+	/* Try before poll(): usually a trigger is pending, or the timeout is 0. */
 	while (!(ret = intr_take(i, data, len))) {
 		ms = dev_intr_left_ms(deadline);
 		if (!ms)
@@ -307,7 +307,7 @@ void dev_lintr_cancel(struct sci_lintr *i)
 	dev_ioctl(i->fd, SCI_IOC_INTR_CANCEL, &arg);
 }
 
-/* ---- the other side ---- */
+/* ---- remote interrupts ---- */
 
 int dev_rintr_connect(struct sci_fabric *f, const struct sci_rintr_param *p,
 		      struct sci_rintr **out)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Lists for `sci`, read from sysfs: adapters of this machine, the nodes that they
- * have sessions with, and segments.  Tests set SCI_SYSFS to a folder of their own.
+ * Lists for `sci`, read from sysfs: adapters of this machine, the nodes that the adapters
+ * have sessions with, and segments.  Tests set SCI_SYSFS to a test folder.
  */
 
 #include "libsci/fabric/dev/dev.h"
@@ -57,7 +57,7 @@ int dev_sysfs_number(const char *where, const char *name, int base,
 	return end == text ? -EINVAL : 0;
 }
 
-/* ---- names in folders, that are numbers ---- */
+/* ---- folders with numbered entries ---- */
 
 struct numbers {
 	uint32_t *n;
@@ -156,7 +156,7 @@ static int places_list(struct places *places)
 
 		snprintf(p->name, sizeof(p->name), "sci%u", list.n[i]);
 		if (dev_sysfs_number(p->name, "node_id", 0, &node))
-			continue;	/* it has disappeared meanwhile */
+			continue;	/* the adapter was removed meanwhile */
 		p->node = (unsigned int)node;
 		places->count++;
 	}
@@ -183,7 +183,7 @@ static int place_add(struct places *places, unsigned int node)
 	return 0;
 }
 
-/* Add the nodes of other machines, which have no adapter here. */
+/* Add the nodes of other machines to which adapter @name has a session. */
 static int peers_add(struct places *places, const char *name)
 {
 	char path[PATH_MAX], where[64], state[16];
@@ -220,8 +220,8 @@ static int peers_add_all(struct places *places)
 }
 
 /*
- * Describe the node of a place. Two adapters with one number belong to two fabrics, but count
- * as one node. Processes on other machines are unknown.
+ * Describe the node of a place. Two adapters with the same node ID are in two fabrics, but count
+ * as one node. The number of processes on other machines is unknown.
  */
 static int node_at(struct dev *dev, const struct places *places, size_t *i,
 		   struct sci_node_info *info)
@@ -264,7 +264,7 @@ int dev_node_list(struct sci_fabric *f,
 
 /* ---- segments ---- */
 
-/* Read a segment. Return false if it has disappeared, or the caller may not see it. */
+/* Read a segment. Return false if it was removed, or if the caller may not see it. */
 static bool segment_read(const struct place *p, uint32_t id,
 			 struct sci_segment_info *info)
 {

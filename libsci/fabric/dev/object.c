@@ -97,8 +97,8 @@ void dev_unwatch(struct dev *dev, int fd)
 /**
  * dev_records() - read the events of an object
  *
- * Context: svc.lock is held. Return: the number of records; negative: the adapter is gone, so
- * there will be no more, and the watch has ended.
+ * Context: svc.lock is held. Return: the number of records; -errno: the adapter was removed, no
+ * further records will arrive, and the watch has ended.
  */
 int dev_records(struct dev *dev, int fd, struct sci_ev_record *rec, int room)
 {

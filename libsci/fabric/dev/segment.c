@@ -37,7 +37,7 @@ static void lseg_input(void *obj)
 		case SCI_EV_LOST:
 			dev_lseg_notify(s, SCI_EVENT_LOST, &rec[i]);
 			break;
-		/* ignore events of a later kernel, and the note that events were dropped */
+		/* ignore events of a later kernel, and SCI_EV_OVERFLOW */
 		default:
 			break;
 		}
@@ -78,8 +78,8 @@ static unsigned int dev_lseg_kernel_flags(unsigned int flags)
 }
 
 /*
- * Return the NUMA node of SCI_NUMA: a number, or the node of the calling thread. The
- * kernel takes pages from one node; other values leave the choice to it.
+ * Return the NUMA node that SCI_NUMA selects: a number, or with "local" the node of the calling
+ * thread. -1: the kernel chooses the node.
  */
 static int lseg_numa_node(void)
 {
@@ -114,7 +114,7 @@ static int segment_make(struct sci_lseg *s)
 	ret = dev_make(s->dev, a->fd, SCI_IOC_SEGMENT_CREATE, &arg,
 		       &arg.out_fd, &s->fd);
 	if (ret == -EINVAL && arg.numa_node >= 0) {
-		/* SCI_NUMA is a wish: try again without it */
+		/* SCI_NUMA is only a preference: try again without it */
 		arg.numa_node = -1;
 		ret = dev_make(s->dev, a->fd, SCI_IOC_SEGMENT_CREATE, &arg,
 			       &arg.out_fd, &s->fd);
@@ -161,7 +161,7 @@ int dev_lseg_attach(struct sci_fabric *f, const struct sci_lseg_param *p,
 	return dev_lseg_begin(s, ret, out);
 }
 
-/* Importers see an end in good order. Copies of the descriptor in a child end, too. */
+/* Disconnect importers in good order, and free a segment. A forked child's copies end, too. */
 void dev_lseg_destroy(struct sci_lseg *s)
 {
 	struct sci_ioc_segment_remove arg = { .size = sizeof(arg) };
@@ -184,7 +184,7 @@ int dev_lseg_register(struct sci_lseg *s, void *addr, size_t len)
 
 	if (((uintptr_t)addr | len) & (sci_page_size() - 1))
 		return -EINVAL;
-	/* The kernel could pin other memory, but the other fabrics could not. */
+	/* Refuse other memory: the kernel could pin it, but other fabrics could not use it. */
 	ret = sci_check_anonymous((uintptr_t)addr, len);
 	ret = ret ? ret : dev_ioctl(s->fd, SCI_IOC_SEGMENT_REGISTER, &arg);
 	if (!ret)
@@ -228,8 +228,8 @@ int dev_lseg_unexport(struct sci_lseg *s, enum sci_unexport how)
 }
 
 /*
- * Return the number of importers. A child that was forked counts until it has closed the
- * descriptor of an importer here.
+ * Return the number of importers. A forked child of this process counts as an importer until it
+ * has closed its copies of the descriptors.
  */
 unsigned int dev_lseg_importers(struct sci_lseg *s)
 {
