@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The whole card: its life, its link and its clock. */
+/* The whole card: creation, reset, link and timer. */
 #include <stdlib.h>
 
 #include "sim/adapter/model.h"
@@ -245,8 +245,8 @@ uint64_t sim_adapter_deadline(const struct sim_adapter *a)
 }
 
 /*
- * End transactions that have expired. The deadline of transactions is a lower bound, because an
- * answer in time does not change it.
+ * Flush stream buffers and end transactions that have expired. The deadline of the card is a
+ * lower bound, because an answer in time does not change it.
  */
 void sim_adapter_timer(struct sim_adapter *a)
 {

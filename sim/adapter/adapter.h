@@ -3,10 +3,10 @@
 /*
  * DOC: the model of the PCI-SCI adapter
  *
- * DATASHEET.md specifies it. The model is plain C, without system calls, threads or a clock.
- * Its user (a device of QEMU, a simulator with its own clock, a test) calls it for each event
- * of bus, link and time, one call at a time. The user gives it the operations of struct
- * sim_host. These must not call the model, unless their description permits it.
+ * DATASHEET.md specifies the adapter. The model is plain C, without system calls, threads or a
+ * clock. The host (a device of QEMU, a simulator with its own clock, a test) calls the model for
+ * each event of bus, link and time, one call at a time. The operations of struct sim_host, which
+ * the model calls, must not call the model.
  */
 #ifndef SIM_ADAPTER_H
 #define SIM_ADAPTER_H
@@ -22,14 +22,14 @@
 #define SIM_NEVER	UINT64_MAX	/* no timer is set */
 
 /**
- * struct sim_config - properties of a card; the data sheet says which are powers of two
+ * struct sim_config - properties of a card; the data sheet has further rules for their values
  * @node: node id
  * @serial: serial number
  * @att_entries: 256 to 65536
  * @att_page_size: 4096 to 524288 bytes
  * @streams: stream buffers, 8 or 16
- * @stream_size: bytes of each, 64 or 128
- * @outstanding: transactions, 1 to 64
+ * @stream_size: bytes of each stream buffer, 64 or 128
+ * @outstanding: number of outstanding transactions, 1 to 64
  * @exports: largest export table, 16 to 4096
  * @dma_max: bytes of one descriptor, at least 4096
  * @direct: the host implements the window, see struct sim_host.att_changed
@@ -48,8 +48,8 @@ struct sim_config {
 };
 
 /*
- * The default: 8192 entries of 64 KiB, 8 buffers of 64 bytes, 64 transactions, 1024 exports, 1
- * MiB of window.
+ * The default card: 8192 ATT entries of 64 KiB, 16 stream buffers of 128 bytes, 64 transactions,
+ * 1024 exports, and 1 MiB for one DMA descriptor.
  */
 extern const struct sim_config sim_config_default;
 
@@ -57,14 +57,14 @@ extern const struct sim_config sim_config_default;
  * struct sim_host - operations that the model calls
  * @now: nanoseconds on a clock that never goes back
  * @dma_read: read from main memory; false: this address has no memory
- * @dma_write: write to main memory; writes are whole, and in the order of the calls
+ * @dma_write: write all bytes to main memory; writes are in the order of the calls
  * @interrupt: INT_STATUS & INT_MASK has become @pending; @raised: the bits for
  *	which a message is due (data sheet, section 10)
  * @send: send a packet over the link, which may lose it
- * @connect: ENABLE was set or cleared; answer by sim_adapter_link() later
- * @att_changed: direct: this entry was written; NULL unless direct
- * @invalidate: direct: take an export out of all windows; NULL unless direct.
- *	Call sim_adapter_invalidated() later, after this call has returned
+ * @connect: ENABLE was set or cleared; the host calls sim_adapter_link() later
+ * @att_changed: direct: @entry was written; NULL unless direct
+ * @invalidate: direct: remove an export from all windows; NULL unless direct.
+ *	The host calls sim_adapter_invalidated() after @invalidate has returned
  * @deadline: sim_adapter_deadline() has changed
  */
 struct sim_host {
@@ -106,9 +106,8 @@ void sim_att_write(struct sim_adapter *a, uint32_t offset, uint32_t value);
 
 enum sim_bus {
 	SIM_BUS_DONE,
-	SIM_BUS_WAIT,	/* call again, with the same arguments, when something
-			 * has been received, a timer has run, or the link or a
-			 * register was changed */
+	SIM_BUS_WAIT,	/* call again, with the same arguments, after the model has received
+			 * a packet or run its timer, or the link or a register has changed */
 };
 
 /**
@@ -135,8 +134,8 @@ void sim_adapter_receive(struct sim_adapter *a, const void *packet, size_t len);
 void sim_adapter_link(struct sim_adapter *a, bool up);
 
 /*
- * Tell the model that a request cannot be delivered: there is no such node. This has the effect
- * of a response with status SCI_PCI_ERR_NODE.
+ * Tell the model that its request @packet was not delivered, because the node does not exist.
+ * The effect is that of a response with status SCI_PCI_ERR_NODE.
  */
 void sim_adapter_no_node(struct sim_adapter *a, const void *packet, size_t len);
 
@@ -147,8 +146,8 @@ void sim_adapter_invalidated(struct sim_adapter *a, uint16_t export_id);
 
 /*
  * Return the time of the next call of sim_adapter_timer(), on the host's clock, or SIM_NEVER.
- * That call may find nothing to do. If the time is not in the future, the last call did not
- * finish its work.
+ * sim_adapter_timer() may find nothing to do at this time. If the time is not in the future, the
+ * last call of the model did not finish its work.
  */
 uint64_t sim_adapter_deadline(const struct sim_adapter *a);
 void sim_adapter_timer(struct sim_adapter *a);
@@ -166,12 +165,12 @@ void sim_att_get(const struct sim_adapter *a, uint32_t entry,
 		 struct sim_att_entry *e);
 
 /*
- * Report that accesses through @entry have reached no node, as an error NODE. Call this before
- * a read of the BARRIER or CHECK that covers them.
+ * Report that accesses through @entry have reached no node, as an error NODE. The host calls
+ * this function before the read of BARRIER or CHECK that covers these accesses.
  */
 void sim_adapter_unreachable(struct sim_adapter *a, uint32_t entry);
 
-/* Return the registers that describe exported memory: EXPORT_BASE, EXPORT_ENTRIES. */
+/* Return the registers EXPORT_BASE and EXPORT_ENTRIES; @entries is 0 if the table has stopped. */
 void sim_export_table(const struct sim_adapter *a, uint64_t *base,
 		      uint32_t *entries);
 

@@ -88,7 +88,7 @@ static bool att_allows(const struct sim_adapter *a, const uint32_t *w,
 	       (!w[3] && !(w[2] & (a->config.att_page_size - 1)));
 }
 
-/* Look an entry up; a failure is reported as an error of the card. */
+/* Look up the entry of an offset in the window. Report a failure as an error of the card. */
 bool att_lookup(struct sim_adapter *a, uint64_t offset, bool store,
 		struct att *e)
 {

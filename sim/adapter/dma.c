@@ -160,7 +160,7 @@ static uint32_t min_u64(uint32_t x, uint64_t y)
 	return y < x ? (uint32_t)y : x;
 }
 
-/* Return the length up to the end of the remote line and of the local page. */
+/* Return the bytes of the next request: it crosses no remote line and no local page. */
 static uint32_t piece_len(const struct sim_adapter *a, const struct dma *d)
 {
 	uint64_t local = d->local + d->issued;
@@ -180,7 +180,7 @@ static bool piece_push(struct sim_adapter *a, struct transaction *t,
 				 t->packet.data, len);
 }
 
-/* Send a request. Return false if there is no free slot now. */
+/* Send the next request of the descriptor. Return false if the request has to wait. */
 static bool piece_send(struct sim_adapter *a)
 {
 	struct dma *d = &a->dma;

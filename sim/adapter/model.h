@@ -3,7 +3,7 @@
 /*
  * DOC: inside the model
  *
- * Where a store goes:
+ * The path of a store:
  *
  *	window -> struct stream -> waiters -> struct transaction -> host->send()
  *		  (gathers)	   (FIFO)     (slot, until answered)
@@ -53,7 +53,7 @@ static inline bool link_empty(const struct link *l)
 	return l->next == l;
 }
 
-/* Insert before @at; before the list itself means at its end. */
+/* Insert @l before @at. If @at is the head of a list, @l becomes the last entry. */
 static inline void link_add(struct link *l, struct link *at)
 {
 	l->next = at;
@@ -72,15 +72,15 @@ static inline void link_del(struct link *l)
 #define LINK_OF(l, type, member) \
 	((type *)(void *)((char *)(l) - offsetof(type, member)))
 
-/* ---- stores and loads on their way ---- */
+/* ---- stores and loads in flight ---- */
 
-/* A store that is not complete. The list of them is ordered by time. */
+/* A store that is not complete. The list sim_adapter.order has all such stores, by time. */
 struct order {
 	struct link link;
-	uint32_t ticket;	/* ticket of the first barrier after it */
+	uint32_t ticket;	/* ticket of the first barrier after the store */
 };
 
-/* Packets that have no transaction yet. */
+/* A stream buffer or a load whose packets have no transaction yet. */
 struct waiter {
 	struct link link;
 	uint64_t line;		/* or NO_LINE */
@@ -89,11 +89,11 @@ struct waiter {
 
 /**
  * struct stream - a stream buffer
- * @address: address of its line; INTERRUPT: of the node
+ * @address: address of its line; INTERRUPT: address of the node
  * @filled: a bit for each byte that was stored
  * @todo: leaving: a bit for each 16 bytes without a transaction
- * @begun: leaving: the outstanding packets of its line are its own
- * @age: number of the buffer, counted as buffers are taken
+ * @begun: leaving: all outstanding packets of its line are from this buffer
+ * @age: number of the buffer in the order in which buffers are taken
  * @page: ATT entry
  */
 struct stream {
@@ -117,9 +117,9 @@ enum read_state { READ_NONE, READ_WAITS, READ_SENT, READ_DONE };
 /**
  * struct read - a load that holds the bus
  * @offset: offset in the window
- * @address: node << 48 and so on
- * @keep: prefetch: the answer is still valid when it arrives
- * @exact: prefetch: the whole line was refused
+ * @address: SCI address
+ * @keep: prefetch: the line in the answer may be kept
+ * @exact: no prefetch, or the target has refused the whole line
  */
 struct read {
 	struct waiter wait;
@@ -136,9 +136,9 @@ struct read {
 
 /**
  * struct initiator - a source of stores and loads
- * @stream: buffer of its last store, while that gathers
- * @next: offset in the window at which that store ended
- * @stalled: its store waits
+ * @stream: buffer of its last store, while this buffer gathers
+ * @next: offset in the window at which its last store ended
+ * @stalled: its store waits for a free buffer
  */
 struct initiator {
 	struct stream *stream;
@@ -149,7 +149,7 @@ struct initiator {
 
 /* A prefetched line. */
 struct kept {
-	uint64_t address;	/* NO_LINE: it has no line */
+	uint64_t address;	/* NO_LINE: unused */
 	uint64_t until;
 	uint32_t len;
 	uint8_t data[PACKET_DATA_MAX];
@@ -185,17 +185,17 @@ struct transaction {
 	uint8_t initiator;
 };
 
-/* Slots: those of the data sheet, then the mailbox's, then the command's. */
+/* The slots of the data sheet, then the slots of the mailbox, then the slot of the command. */
 #define SLOTS_ALL	(SLOTS_MAX + SCI_PCI_MBOX_SLOTS + 1)
 
 /**
  * struct node - another node, or this one
  * @next: number of the next request to it
- * @gave_up: the highest number that was given up, while one below it may still
- *	be answered; new requests wait until the floor can pass it
- * @known: a request has come from it: what follows is true
- * @executed: status + 1 of the requests from @floor on; 4 bits each, 0: not yet
- * @values: answers of locks; allocated with the first one
+ * @gave_up: the highest number of a request that was given up
+ * @held: new requests wait until the floor is above @gave_up
+ * @known: a request of the node has arrived: @floor, @epoch and @executed are valid
+ * @executed: status + 1 of the requests from @floor on; 4 bits each, 0: not executed
+ * @values: answers of locks; allocated with the first lock
  */
 struct node {
 	uint16_t node;
@@ -225,23 +225,23 @@ struct ring {
 	bool stopped;
 };
 
-/* An entry of the export table and one of its pages, kept for the next request. */
+/* A cached entry of the export table, with one of its pages. */
 struct tlb {
 	uint64_t page;		/* bus address */
 	uint64_t length;
 	uint32_t number;	/* of the page */
 	uint16_t id;
-	uint16_t flags;		/* 0: nothing is kept here */
+	uint16_t flags;		/* 0: unused */
 };
 
 /**
- * struct dma - the engine
- * @run: number of the ring, so that late answers do not reach a later one
- * @busy: there is a present descriptor, to which the next members belong:
- * @issued: bytes for which requests have been made
- * @good: bytes from its start of which no request has failed
- * @chain: the descriptor before failed, and this one belongs to it
- * @abort: up to @abort_tail
+ * struct dma - the DMA engine
+ * @run: number of the present ring; late answers have the number of an earlier ring
+ * @busy: the engine has a descriptor, which the members from @local on describe
+ * @issued: bytes of the descriptor for which requests have been sent
+ * @good: bytes of the descriptor before the first failed request
+ * @chain: the previous descriptor has failed, and its flag CHAIN aborts the next one
+ * @abort: descriptors before @abort_tail are aborted
  */
 struct dma {
 	struct ring ring;
@@ -334,7 +334,7 @@ struct sim_adapter {
 	struct link own;	/* requests to the own node */
 	struct nodes *nodes[NODES_FAN];
 
-	/* the timer, and the work that is left */
+	/* the timer and pending work */
 	uint64_t deadline;
 	uint64_t deadline_told;
 	unsigned int budget;
@@ -350,7 +350,7 @@ struct sim_adapter {
 	uint64_t counter[SCI_PCI_COUNTERS_COUNT];
 
 	uint32_t (*att)[4];
-	uint8_t *att_used;	/* which blocks of the table were written */
+	uint8_t *att_used;	/* 1: the block of the table was written */
 };
 
 static inline void counter_add(struct sim_adapter *a, enum sci_pci_counter c)

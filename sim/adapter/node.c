@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Other nodes that this one exchanges packets with. There are at most 16383. The state of a
- * node is never dropped, because one of its packets may still be on the way.
+ * The nodes with which this node exchanges packets, at most 16383. The model keeps the state of
+ * a node for ever, because a packet of the node may still be in flight.
  */
 #include <stdlib.h>
 
@@ -33,7 +33,7 @@ struct node *node_get(struct sim_adapter *a, uint16_t node)
 	return p;
 }
 
-/* Return the number below which no response is expected any more. */
+/* Return the floor: no request to the node with a lower number is outstanding. */
 uint32_t node_floor(const struct node *p)
 {
 	if (link_empty(&p->outstanding))
@@ -43,8 +43,8 @@ uint32_t node_floor(const struct node *p)
 }
 
 /*
- * Return whether a request may be sent to the node. A request that was given up may
- * still be in the fabric; a later request must tell the target that, or wait.
+ * Return whether a request may be sent to the node. A request that was given up may still be in
+ * the fabric; a later request waits until its floor tells the target to ignore the earlier one.
  */
 bool node_ready(struct node *p)
 {
@@ -76,7 +76,7 @@ static void node_discard(struct node *p)
 	free(p);
 }
 
-/* Begin an epoch: number requests anew. The state of received requests stays. */
+/* Begin an epoch: number requests from 1. The state of received requests does not change. */
 void node_restart(struct sim_adapter *a)
 {
 	node_each(a, node_renumber);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Loop-back: this file answers requests to the own node. They cannot get lost, so they have no
- * timeout.
+ * Loop-back: this file answers requests to the own node. Such requests cannot get lost, so they
+ * have no timeout.
  */
 #include "sim/adapter/model.h"
 

@@ -3,8 +3,8 @@
 /*
  * DOC: packets between adapters
  *
- * A request and its response, each one packet (data sheet, section 6).  Little
- * endian, no padding.  Only `size` bytes are sent.
+ * A request is one packet, and its response is one packet (data sheet, section 6). Packets are
+ * little-endian and have no padding. Adapters send only `size` bytes of a packet.
  */
 #ifndef SIM_ADAPTER_PACKET_H
 #define SIM_ADAPTER_PACKET_H
@@ -28,18 +28,17 @@ enum packet_kind {
 
 /**
  * struct sim_packet - a packet
- * @crc: CRC-32 (as zlib's) of all bytes behind it
+ * @crc: CRC-32 (as zlib's) of all bytes behind @crc
  * @kind: enum packet_kind
  * @status: responses: enum sci_pci_error
  * @size: bytes of the packet, header and data
  * @source: node that sends it
- * @target: node that it is for
+ * @target: node that receives it
  * @mask: PACKET_WRITE of 16 bytes: the bytes that are written; else 0.  Other sizes,
  *	of DMA, have no mask
- * @length: PACKET_READ: bytes asked for
- * @epoch: requests: the sender's, rises with each of its resets; responses: the
- *	request's
- * @number: requests: counted for each target; responses: the request's
+ * @length: PACKET_READ: number of bytes to read
+ * @epoch: requests: epoch of the sender, higher after each reset; responses: epoch of the request
+ * @number: requests: counted for each target; responses: number of the request
  * @floor: requests: the sender has no outstanding request with a lower number
  * @address: export id << 32, offset; PACKET_READ_CSR: offset
  * @value: PACKET_INTERRUPT; responses to PACKET_LOCK and PACKET_READ_CSR

@@ -142,7 +142,7 @@ enum sim_bus sim_window_read(struct sim_adapter *a, unsigned int initiator,
 	return SIM_BUS_DONE;
 }
 
-/* ---- their transactions ---- */
+/* ---- transactions of loads ---- */
 
 static void read_whole(const struct sim_adapter *a, const struct read *r,
 		       struct sim_packet *p)

@@ -3,15 +3,15 @@
 /*
  * Requests of other nodes, each executed at most once: section 6 of the data sheet.
  *
- * This node keeps three things for each source: its epoch; the number below which it has no
- * outstanding request (the floor); and the answers to the PACKET_WINDOW numbers from there on.
- * Reads change nothing, so every copy of a read is executed.
+ * The responder stores three things for each source: the epoch; the number below which the source
+ * has no outstanding request (the floor); and the answers to PACKET_WINDOW numbers from the floor
+ * on. Reads change nothing, so the responder executes every copy of a read.
  */
 #include <stdlib.h>
 
 #include "sim/adapter/model.h"
 
-/* ---- what was executed ---- */
+/* ---- executed requests ---- */
 
 static unsigned int request_executed(const struct node *p, uint32_t number)
 {
@@ -36,7 +36,7 @@ static void floor_raise(struct node *p, uint32_t floor)
 	p->floor = floor;
 }
 
-/* Return whether a request of this epoch and number may still be executed. */
+/* Take over epoch and floor of a request. Return whether the request may still be executed. */
 static bool source_admits(struct sim_adapter *a, struct node *p,
 			  const struct sim_packet *q)
 {

@@ -66,7 +66,7 @@ static_assert(offsetof(struct rx_entry, kind) == SCI_PCI_RX_KIND &&
 	      offsetof(struct rx_entry, data) == SCI_PCI_RX_DATA,
 	      "as in memory");
 
-/* Write an entry. Its turn is written last: it makes the entry valid. */
+/* Write an entry, with the turn last: the turn makes the entry valid. */
 static bool rx_write(struct sim_adapter *a, const struct rx_entry *e)
 {
 	uint64_t at = a->rx.base + (a->rx.tail & (a->rx.entries - 1)) *
@@ -108,8 +108,8 @@ enum sci_pci_error rx_put(struct sim_adapter *a, const struct sim_packet *p)
 }
 
 /*
- * Return a mailbox packet to its sender: its node does not exist. If the ring is full, the
- * packet is lost.
+ * Put a mailbox packet of this card back into its receive ring, because the target node does not
+ * exist. If the ring is full, the packet is lost.
  */
 void rx_return(struct sim_adapter *a, const struct sim_packet *p)
 {

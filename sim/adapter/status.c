@@ -30,7 +30,7 @@ static void error_count(struct sim_adapter *a, enum sci_pci_error code)
 	}
 }
 
-/* Count an error, and act on it as the data sheet says. */
+/* Count and record an error, and raise the interrupt ERROR. */
 void status_error(struct sim_adapter *a, enum sci_pci_error code,
 		  uint16_t node, uint64_t address)
 {
@@ -63,7 +63,7 @@ uint32_t status_done(const struct sim_adapter *a)
 	return LINK_OF(a->order.next, struct order, link)->ticket - 1;
 }
 
-/* Begin a barrier; the buffers have been flushed. */
+/* Begin a barrier and return its ticket. Context: the stream buffers have been flushed. */
 uint32_t status_barrier(struct sim_adapter *a)
 {
 	counter_add(a, SCI_PCI_CNT_BARRIERS);
@@ -95,7 +95,7 @@ static void words_get(const struct sim_adapter *a, uint32_t words[4])
 	words[WORD_DONE] = status_done(a);
 }
 
-/* Write the status words, DONE last: it covers the others. */
+/* Write the status words that have changed, DONE last: its reader must see the other words. */
 void status_settle(struct sim_adapter *a)
 {
 	const uint32_t *written = a->status.written;

@@ -118,7 +118,7 @@ static void stream_wait(struct sim_adapter *a, struct stream *s,
 	adapter_until(a, s->deadline);
 }
 
-/* Begin a window for a store that continues no buffer. */
+/* Store @len bytes into a new buffer, as the store does not continue the last one. */
 static enum sim_bus window_begin(struct sim_adapter *a, unsigned int initiator,
 				 uint64_t offset, const void *data, size_t len)
 {
@@ -247,8 +247,8 @@ static void stream_send(struct sim_adapter *a, struct stream *s,
 }
 
 /*
- * Make transactions of the buffer's packets, as far as possible now. They share no
- * bytes, so only the first one waits for older ones of its line.
+ * Make transactions of the buffer's packets, as far as possible now. Packets of one buffer share
+ * no bytes, so only the first packet waits for older packets of its line.
  */
 void stream_issue(struct sim_adapter *a, struct stream *s)
 {

@@ -28,7 +28,7 @@ static struct transaction *special_get_first(const struct sim_adapter *a,
 	return &a->slot[SLOTS_MAX + (unsigned int)__builtin_ctzll(bits)];
 }
 
-/* Call @fn for all transactions that have begun; it may end them. */
+/* Call @fn, which may end the transaction, for all transactions that have begun. */
 static void transactions_each_begun(struct sim_adapter *a, uint64_t arg,
 				    void (*fn)(struct sim_adapter *a,
 					       struct transaction *t, uint64_t arg))
@@ -111,7 +111,7 @@ static void transaction_unhash(struct sim_adapter *a, struct transaction *t)
 
 /* ---- begin ---- */
 
-/* Return why a request to @node could not be sent at all. */
+/* Return the error if no request can be sent to @node, else SCI_PCI_ERR_NONE. */
 enum sci_pci_error transaction_reach(struct sim_adapter *a, uint16_t node)
 {
 	if (!node_valid(node))
@@ -121,7 +121,7 @@ enum sci_pci_error transaction_reach(struct sim_adapter *a, uint16_t node)
 	return SCI_PCI_ERR_NONE;
 }
 
-/* Return whether a request may be sent now; else a later event allows it. */
+/* Return whether a request may be sent now. If not, it has to wait for an answer. */
 bool transaction_ready(struct sim_adapter *a, uint16_t node, uint64_t line)
 {
 	struct node *p = node_get(a, node);
@@ -142,7 +142,7 @@ static void slot_take(struct sim_adapter *a, struct transaction *t,
 	t->tries = 0;
 }
 
-/* Take a slot. The caller completes its packet. Context: after transaction_ready(). */
+/* Take a slot. The caller completes the packet. Context: after transaction_ready(). */
 struct transaction *transaction_new(struct sim_adapter *a, enum owner owner,
 				    uint16_t node, enum packet_kind kind)
 {
@@ -153,13 +153,13 @@ struct transaction *transaction_new(struct sim_adapter *a, enum owner owner,
 	return t;
 }
 
-/* Give back a slot that is not needed. */
+/* Free a slot whose transaction has not begun. */
 void transaction_cancel(struct sim_adapter *a, struct transaction *t)
 {
 	a->slots_free |= UINT64_C(1) << (t - a->slot);
 }
 
-/* Take a slot for mailbox or command, or return NULL. The transaction begins when it can. */
+/* Take a slot for mailbox or command, or return NULL. transaction_run() begins the transaction. */
 struct transaction *transaction_special(struct sim_adapter *a,
 					enum owner owner, uint16_t node,
 					enum packet_kind kind)
@@ -216,7 +216,7 @@ void transaction_begin(struct sim_adapter *a, struct transaction *t,
 	transaction_transmit(a, t);
 }
 
-/* ---- what waits to begin ---- */
+/* ---- waiting transactions ---- */
 
 static void special_end(struct sim_adapter *a, struct transaction *t,
 			enum sci_pci_error error,
@@ -266,8 +266,8 @@ static void waiter_issue(struct sim_adapter *a, struct waiter *w)
 }
 
 /*
- * Issue waiting transactions, the oldest first.  A transaction does not overtake an older one of
- * the same line, because both wait for the same slot, line or node.
+ * Issue waiting transactions, the oldest first. Two transactions of one line keep their order,
+ * because both wait for the same slot, line or node.
  */
 static void waiters_run(struct sim_adapter *a)
 {
@@ -404,7 +404,7 @@ static void transaction_fail_one(struct sim_adapter *a, struct transaction *t,
 		transaction_give_up(a, t, SCI_PCI_ERR_LINK);
 }
 
-/* Fail all transactions: the link is down. @own: also those to the own node. */
+/* Fail all transactions, because the link is down. @own: also transactions to the own node. */
 void transaction_fail(struct sim_adapter *a, bool own)
 {
 	transactions_each_begun(a, own, transaction_fail_one);

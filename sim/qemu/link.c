@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Copyright (C) 2026 The libsci authors */
 /*
- * The cable: a socket to the fabric daemon, while the card is enabled.
+ * The cable is a socket to the fabric daemon, which is open while the card is enabled.
  *
- * No function waits. Packets for which the socket has no room are queued. When the queue is
- * full, packets are lost, as on any link.
+ * No function of this file blocks. A queue has the packets for which the socket has no room.
+ * When the queue is full, packets are lost, as on any link.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -51,7 +51,7 @@ static void link_watch(struct sci_card *card)
 	qemu_set_fd_handler(l->fd, link_readable, l->queued ? link_writable : NULL, card);
 }
 
-/* Queue a frame. Return false if there is no room. Errors appear when the socket is read. */
+/* Send a frame. Return false if the socket has no room. The next read reports other errors. */
 static bool link_push(struct sci_link *l, const struct iovec *v, int n)
 {
 	struct msghdr m = { .msg_iov = (struct iovec *)v, .msg_iovlen = n };
@@ -156,7 +156,7 @@ static void link_report(struct sci_card *card, const char *what, int error)
 	card->link.error = error;
 }
 
-/* Send the first frame; with main memory, if the window is direct. */
+/* Send the first frame, with the descriptor of main memory if the window is direct. */
 static bool link_introduce(struct sci_card *card)
 {
 	struct frame_attach attach = {
@@ -222,7 +222,7 @@ static void connect_now(void *opaque)
 	link_watch(card);
 }
 
-/* Connect or disconnect the link. The model calls this, and learns the result later. */
+/* Connect or disconnect the link. link_tell() reports the result to the model later. */
 void link_enable(struct sci_card *card, bool enable)
 {
 	struct sci_link *l = &card->link;
@@ -241,7 +241,7 @@ void link_enable(struct sci_card *card, bool enable)
 
 /* ---- in ---- */
 
-/* Take the descriptor that came with a message, or return -1; close others. */
+/* Return the last descriptor of a message, or -1. Close other descriptors of the message. */
 static int take_fd(struct msghdr *m)
 {
 	struct cmsghdr *c;
@@ -309,7 +309,7 @@ static void frame_in(struct sci_card *card, const union any_frame *f, size_t siz
 		close(fd);
 }
 
-/* Take the frames that have arrived, up to a limit. */
+/* Receive and handle frames, BUDGET at most. */
 void link_receive(struct sci_card *card)
 {
 	struct sci_link *l = &card->link;

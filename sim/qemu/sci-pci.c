@@ -5,8 +5,8 @@
  *
  * Time is the host's (QEMU_CLOCK_REALTIME), not the guest's: a card has a crystal
  * and a power supply of its own. While the guest is paused the card continues to work: it
- * answers its peers, so their requests do not time out, and it receives answers to its own. If
- * the clock stopped with the guest, lost packets would not be repeated meanwhile, and a
+ * answers requests of its peers, which do not time out, and it receives answers to its requests.
+ * If the clock stopped with the guest, the card would not repeat lost packets, and a
  * debugger's access to the window of a paused guest could wait for ever. After a stop of QEMU
  * itself (SIGSTOP) all timers are late: the card reads the packets that have arrived before it
  * runs any timer.
@@ -30,8 +30,8 @@
 #define LINE		64u
 #define PUMP_STEP	(100 * SCALE_MS)
 /*
- * The longest time that an access to the window may stop the machine. TIMEOUT_US and RETRIES
- * can ask for days. After this time the card disconnects the link.
+ * The longest time that an access to the window may stop the machine: timeouts of TIMEOUT_US and
+ * RETRIES can last days. After this time the card disconnects the link.
  */
 #define PUMP_LIMIT	(60 * (int64_t)NANOSECONDS_PER_SECOND)
 
@@ -71,22 +71,22 @@ void card_end(struct sci_card *card)
 }
 
 /*
- * Begin an access of the bus. An access from inside the model, or while another access waits,
- * is not from a CPU: the guest has set a card as the address of an interrupt message.
+ * Begin a bus access. Refuse an access from inside a model, or while another access waits: it is
+ * not from a CPU, but an interrupt message to which the guest has given the address of a card.
  */
 static bool bus_begin(struct sci_card *card)
 {
 	return !in_pump && card_begin(card);
 }
 
-/* ---- what the model is lent ---- */
+/* ---- operations that the model calls ---- */
 
 static uint64_t host_now(void *ctx)
 {
 	return clock_now();
 }
 
-/* Restrict accesses to main memory: the device of a register might call this one. */
+/* Restrict DMA to main memory: an access to a device might cause an access to this card. */
 static const MemTxAttrs to_memory = { .memory = true };
 
 static bool host_dma_read(void *ctx, uint64_t addr, void *buf, size_t len)
@@ -174,7 +174,7 @@ static const struct sim_host host_direct = {
 	.invalidate = host_invalidate,
 };
 
-/* Return an epoch that rises over restarts of QEMU as well: nanoseconds since 1970. */
+/* Return the nanoseconds since 1970: an epoch that also rises with a restart of QEMU. */
 static uint64_t epoch_make(void)
 {
 	return g_get_real_time() * 1000;
@@ -188,8 +188,8 @@ static bool is_register(hwaddr addr, unsigned int size)
 }
 
 /*
- * Faults of the card itself, for tests of drivers.  Each lasts until the property
- * `fault` is set to something else.
+ * Names of faults of the card, for tests of drivers. A fault lasts until the property
+ * `fault` gets another value.
  */
 static const char *const fault_names[FAULTS] = {
 	[FAULT_NONE] = "none",
@@ -284,7 +284,7 @@ static void att_write(void *opaque, hwaddr addr, uint64_t value, unsigned int si
 	card_end(card);
 }
 
-/* An access of 8 bytes becomes two, low half first. Other sizes are for is_register(). */
+/* QEMU splits an access of 8 bytes into two, low half first. is_register() checks the size. */
 #define REGISTERS						\
 	.endianness = DEVICE_LITTLE_ENDIAN,			\
 	.valid = { .min_access_size = 1, .max_access_size = 8,	\
@@ -326,10 +326,10 @@ static void card_timer(void *opaque)
 /* ---- the window: packets ---- */
 
 /*
- * Wait for an event that may end a bus access, for PUMP_STEP at most, and let all cards of this
- * machine work: the access may wait for one of them, or for a card that waits for one of them.
- * The bus calls this, and never a model. A model cannot cause another call: its DMA reaches
- * only main memory, and bus_begin() refuses other accesses.
+ * Wait for an event that may end a bus access, for PUMP_STEP at most, and run all cards of this
+ * machine, because the access may need an answer of any card. Only bus accesses call this
+ * function. The call is not recursive: DMA of a model reaches only main memory, and bus_begin()
+ * refuses other accesses.
  */
 static void cards_pump(void)
 {
@@ -412,7 +412,7 @@ static void window_access(struct sci_card *card, const struct access *a)
 	in_pump = false;
 }
 
-/* Split an access that crosses from one line into the next. */
+/* Split an access at the ends of lines. */
 static void window_split(struct sci_card *card, struct access *a, unsigned int len)
 {
 	a->initiator = current_cpu ? current_cpu->cpu_index % SIM_INITIATORS : 0;

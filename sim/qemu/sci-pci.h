@@ -3,9 +3,9 @@
 /*
  * DOC: the PCI-SCI adapter as a device of QEMU
  *
- * sci-pci.c puts the model (sim/adapter) on a PCI bus, link.c connects it to the
- * fabric daemon, window-direct.c makes BAR 2 of the peers' main memory.  The
- * behaviour of the card is in the model alone.
+ * sci-pci.c puts the model (sim/adapter) on a PCI bus, link.c connects the model to the
+ * fabric daemon, and window-direct.c maps the peers' main memory in BAR 2. Only the model
+ * implements the behaviour of the card.
  *
  * All functions run under the big lock of QEMU.  Functions that the model calls must not
  * call the model: card_begin() and card_end() enclose each call of the model, and an answer
@@ -60,12 +60,11 @@ struct sci_peer;
  * @shown: for each ATT entry: whether it maps memory, and whether its node is or was missing
  *	without a report by a barrier
  * @lost: number of entries with a missing node
- * @pagemap: tells which pages of this process have been touched; @pages: room to
- *	read it for an entry
- * @peers: the other direct nodes; the first is this node itself
- * @told_base: the export table that the peers know of
- * @invalidating: an invalidation, of @invalid, waits for the peers
- * @done: answers it without them, at @grace at the earliest
+ * @pagemap: /proc/self/pagemap, which has the touched pages; @pages: the part for one ATT entry
+ * @peers: this node, then the other direct nodes
+ * @told_base: the export table of which the peers have a report
+ * @invalidating: the invalidation of export @invalid waits for answers of the peers
+ * @done: timer that ends an invalidation without answers, at @grace at the earliest
  */
 struct sci_window {
 	uint8_t *base;
@@ -93,7 +92,7 @@ enum sci_fault {
 	FAULT_BARRIER,		/* store barriers never end */
 	FAULT_COMMAND,		/* commands never end */
 	FAULT_DMA,		/* DMA never begins */
-	FAULT_DMA_BUSY,		/* ... and looks as if it made progress */
+	FAULT_DMA_BUSY,		/* DMA never begins, but DMA_HEAD changes */
 	FAULT_ONES,		/* registers read as ones, writes do nothing */
 	FAULT_MAILBOX,		/* the mailbox claims more room than it has */
 	FAULTS,
@@ -125,7 +124,7 @@ struct sci_card {
 	struct sci_window window;
 };
 
-/* Enter the model. Return false if another call is inside, or there is no model. */
+/* Enter the model. Return false if a call of a model is in progress, or @card has no model. */
 bool card_begin(struct sci_card *card);
 void card_end(struct sci_card *card);
 
@@ -136,7 +135,7 @@ void link_exit(struct sci_card *card);
 void link_enable(struct sci_card *card, bool enable);
 void link_tell(struct sci_card *card);
 void link_send_packet(struct sci_card *card, const struct sim_packet *p);
-/* Send a frame that must not be lost: if that fails, the connection ends. */
+/* Send a frame that must not be lost: if the queue is full, disconnect. */
 void link_send(struct sci_card *card, const void *frame, size_t size);
 void link_receive(struct sci_card *card);
 void link_flush(struct sci_card *card);
@@ -152,13 +151,13 @@ bool window_memory(struct sci_card *card, struct frame_attach *attach, int *fd,
 		   Error **errp);
 void window_att_changed(struct sci_card *card, uint32_t entry);
 void window_invalidate(struct sci_card *card, uint16_t export_id);
-/* Count stores to missing nodes, before a barrier. */
+/* Before a barrier, report stores to missing nodes to the model. */
 void window_check(struct sci_card *card);
-/* Tell the peers of a change of the export table. */
+/* Report a change of the export table to the peers. */
 void window_exports(struct sci_card *card);
 void window_attached(struct sci_card *card);
 void window_detached(struct sci_card *card);
-/* Handle a frame. Takes over @fd, which may be -1. */
+/* Handle a frame of the daemon. The function keeps or closes @fd, which may be -1. */
 void window_frame(struct sci_card *card, const void *frame, size_t size, int fd);
 
 #endif

@@ -4,17 +4,17 @@
  * Direct windows: BAR 2 is a range of addresses in which pages of the peers' main
  * memory are mapped.
  *
- * A page of the window is looked up when its ATT entry is made valid: in the
- * export table and the lists of pages, which are read from the exporter's memory.
- * The tables are hostile input: addresses are checked against the exporter's memory, which is
- * sealed against shrinking, and each look-up has a fixed number of steps.
+ * When an ATT entry becomes valid, QEMU looks its pages up in the export table and the lists
+ * of pages in the exporter's memory. These tables are hostile input: QEMU checks addresses
+ * against the exporter's memory, which is sealed against shrinking, and each look-up has a
+ * fixed number of steps.
  *
  * Pages have 4096 bytes. The last page of an export is mapped whole. The window has private
  * zeros where no memory is mapped, and a private mapping where stores are not allowed, because
- * a guest's store must not kill QEMU. Both keep stored bytes in this window until the entry is
- * written again. A page without a store still shows the exporter's page.
+ * a guest's store must not kill QEMU. Private pages keep stored bytes until the guest writes the
+ * entry again. A private mapping without a store shows the exporter's page.
  *
- * A store to a missing node must not get lost without an error: the guest's barriers test
+ * A store to a missing node must not get lost without an error: a barrier of the guest tests
  * whether a page of such an entry has been touched.
  */
 #include "qemu/osdep.h"
@@ -33,7 +33,7 @@
 #define PAGE		SCI_PCI_PAGE
 #define LENGTH_MAX	(1ull << 32)
 #define NOTHING		UINT64_MAX
-/* Time that peers get to unmap an export if the daemon cannot be asked. */
+/* Time for the peers to unmap an export, if the card has lost the daemon. */
 #define GRACE_MS	1000
 
 /* bits of an entry of /proc/self/pagemap */
@@ -73,7 +73,7 @@ struct export {
 	bool writable;
 };
 
-/* ---- main memory, own and of others ---- */
+/* ---- main memory of nodes ---- */
 
 static void peer_free(struct sci_peer *p)
 {
@@ -87,7 +87,7 @@ static void peer_free(struct sci_peer *p)
 	g_free(p);
 }
 
-/* Make a peer. It takes over @fd. Return NULL if its memory cannot be mapped safely. */
+/* Make a peer, which owns @fd. Return NULL if the peer's memory cannot be mapped safely. */
 static struct sci_peer *peer_new(const struct frame_attach *attach, int fd)
 {
 	struct sci_peer *p = g_new0(struct sci_peer, 1);
@@ -139,7 +139,7 @@ static struct sci_peer *peer_find(struct sci_window *w, uint32_t node)
 	return p;
 }
 
-/* Return the range that holds all @len bytes at a bus address, or NULL. */
+/* Find the range that contains all @len bytes at a bus address. Return false without a range. */
 static bool peer_range(const struct sci_peer *p, uint64_t address, uint64_t len,
 		       unsigned int *range, uint64_t *within)
 {
@@ -177,7 +177,7 @@ struct merge {
 };
 
 /*
- * Join pieces of main memory to a range. x86 hides some memory below 1 MiB; pieces with the
+ * Add a piece of main memory to the ranges. x86 hides some memory below 1 MiB; pieces with the
  * same distance between address and offset are one range.
  */
 static bool merge_range(Int128 start, Int128 len, const MemoryRegion *mr,
@@ -242,7 +242,7 @@ bool window_memory(struct sci_card *card, struct frame_attach *attach, int *fd,
 	return true;
 }
 
-/* ---- what the window shows ---- */
+/* ---- mappings in the window ---- */
 
 static bool direct_map(struct sci_window *w, uint64_t at, uint64_t len, int flags,
 		       int fd, uint64_t offset)
@@ -295,14 +295,14 @@ static void direct_unshow(struct sci_card *card, uint32_t n)
 	show_nothing_at_all(card);
 }
 
-/* Remove a window from the guest: its node does not exist. */
+/* Remove the mapping of an entry, because the node of the entry does not exist. */
 static void direct_lose(struct sci_card *card, uint32_t n)
 {
 	direct_unshow(card, n);
 	set_lost(&card->window, n, true);
 }
 
-/* Remove the windows that @match accepts, by @how. */
+/* Call @how for each mapped entry that @match accepts. */
 static void unshow_if(struct sci_card *card,
 		      void (*how)(struct sci_card *card, uint32_t n),
 		      bool (*match)(struct sci_card *card, uint32_t n,
@@ -433,7 +433,7 @@ void window_att_changed(struct sci_card *card, uint32_t n)
 
 /* ---- stores that reach no node ---- */
 
-/* Return whether a page was touched. Touched pages become zeros again. */
+/* Return whether a page of the entry was touched. Touched pages become zeros again. */
 static bool direct_touched(struct sci_card *card, uint32_t n)
 {
 	struct sci_window *w = &card->window;
@@ -450,7 +450,7 @@ static bool direct_touched(struct sci_card *card, uint32_t n)
 			break;
 	if (i == pages)
 		return false;
-	/* clear the page before the count, so that the next count sees later stores */
+	/* clear the pages before the report, so that the next test sees later stores */
 	madvise(at, size, MADV_DONTNEED);
 	return true;
 }
@@ -463,7 +463,7 @@ void window_check(struct sci_card *card)
 	for (n = 0; w->lost && n < card->config.att_entries; n++) {
 		if (!w->shown[n].lost)
 			continue;
-		/* an entry with a mapping has no earlier stores to a missing node */
+		/* a mapping has replaced the pages, which may have had stores: report the entry */
 		if (w->shown[n].mapped)
 			set_lost(w, n, false);
 		else if (!direct_touched(card, n))
@@ -472,7 +472,7 @@ void window_check(struct sci_card *card)
 	}
 }
 
-/* ---- export tables and their ends ---- */
+/* ---- export tables and invalidations ---- */
 
 void window_exports(struct sci_card *card)
 {
@@ -526,7 +526,7 @@ void window_invalidate(struct sci_card *card, uint16_t export_id)
 
 void window_attached(struct sci_card *card)
 {
-	/* the daemon has forgotten the table */
+	/* the daemon has no export table of a new connection */
 	card->window.told_base = 0;
 	card->window.told_entries = 0;
 	window_exports(card);
@@ -545,7 +545,7 @@ void window_detached(struct sci_card *card)
 			continue;
 		QTAILQ_REMOVE(&w->peers, p, next);
 		peer_free(p);
-		/* peers lose the daemon, or hear of our end, and do the same */
+		/* peers lose the daemon or receive PEER_GONE, and unmap the memory of this node */
 		w->grace = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) +
 			GRACE_MS * SCALE_MS;
 	}
@@ -576,7 +576,7 @@ static void peer_in(struct sci_card *card, const struct frame_attach *attach, in
 }
 
 /*
- * Show the entries of a node again: they may have become valid before its export table was known.
+ * Map the entries of a node again: they may have become valid before its export table arrived.
  */
 static void show_node(struct sci_card *card, uint32_t node)
 {
