@@ -7,12 +7,12 @@
 #include "sim/switch/loop.h"
 #include "sim/switch/node.h"
 
-/* An action that is due later. @key KEYS: the end of the node. */
+/* A later change of a setting. @key is KEYS: disconnect the node. */
 struct action {
 	struct action *next;
 	struct point *point;
 	struct timer timer;
-	uint64_t at;		/* number of the packet; UINT64_MAX: a timer says when */
+	uint64_t at;		/* number of the packet; UINT64_MAX: @timer runs the action */
 	enum key key;
 	uint64_t value;
 	struct when lasts;
@@ -38,7 +38,7 @@ static struct action *action_take(struct action **place)
 	return a;
 }
 
-/* Carry out an action, and arrange its end. */
+/* Set a value, and schedule the action that restores the former value after @lasts. */
 static bool action_apply(struct point *pt, enum key k, uint64_t value,
 			 const struct when *lasts)
 {

@@ -3,8 +3,8 @@
 /*
  * DOC: actions that are due later
  *
- * A setting may begin after a number of packets at its point, or after a time, and end in the
- * same way. Then it has its former value again.
+ * A setting may change after a number of packets at its point, or after a time. After a further
+ * number of packets or time, the setting may get its former value again.
  */
 #ifndef SIM_SWITCH_ACTION_H
 #define SIM_SWITCH_ACTION_H
@@ -25,17 +25,17 @@ struct span {
 	struct when after, lasts;
 };
 
-/* Set @k of @pt. Return false if there is no memory. */
+/* Set @k of @pt, now or later. Return false without memory. */
 bool action_set(struct point *pt, enum key k, uint64_t value,
 		const struct span *span);
 
-/* Disconnect the point's node. */
+/* Disconnect the point's node, now or later. Return false without memory. */
 bool action_kill(struct point *pt, const struct when *after);
 
-/* Forget later actions on @k; KEYS: all actions. */
+/* Cancel later actions on @k; KEYS: all actions. */
 void actions_cancel(struct point *pt, enum key k);
 
-/* Run the actions that packet number @pt->came makes due, if it has reached @pt->action_at. */
+/* Run the actions that are due at packet number @pt->came. */
 void actions_run(struct point *pt);
 
 #endif

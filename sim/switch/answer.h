@@ -14,11 +14,11 @@ struct answer {
 	char error[512];		/* "" as long as there is no error */
 };
 
-/* Add to the text. */
+/* Append to the text. */
 __attribute__((format(printf, 2, 3)))
 void answer_add(struct answer *a, const char *fmt, ...);
 
-/* Store an error, if it is the first one. Return false. */
+/* Store the error if @a has none. Return false. */
 __attribute__((format(printf, 2, 3)))
 bool answer_fail(struct answer *a, const char *fmt, ...);
 

@@ -15,7 +15,7 @@
 
 #define DESCRIPTORS	8	/* room for descriptors: more than one is an error */
 
-/* Keep the first descriptor; a second one makes the frame invalid. */
+/* Keep the first descriptor of a frame. Return false if the frame has more descriptors. */
 static bool descriptors_take(struct conn *c, struct msghdr *msg)
 {
 	struct cmsghdr *h;
@@ -39,7 +39,7 @@ static bool descriptors_take(struct conn *c, struct msghdr *msg)
 	return good;
 }
 
-/* Receive as recvmsg() does, but return -EBADF if there was more than one descriptor. */
+/* Receive a frame as recvmsg() does, but return -EBADF if it has more than one descriptor. */
 static ssize_t frame_read(struct conn *c)
 {
 	struct iovec iov = {
@@ -62,7 +62,7 @@ static ssize_t frame_read(struct conn *c)
 	return descriptors_take(c, &msg) ? n : -EBADF;
 }
 
-/* Check that all ranges lie in the file: other processes will map it. */
+/* Check that all ranges are inside the file, which other processes will map. */
 static bool memory_is_good(const struct conn *c)
 {
 	const struct frame_attach *a = &c->attach;
@@ -103,7 +103,7 @@ static int frame_check(const struct conn *c, size_t n)
 	return 0;
 }
 
-/* Find the node of an id. Without a topology file it may be new. */
+/* Find the node of an id. Without a topology file, add the node if it is new. */
 static int node_find_attached(struct fabric *f, uint16_t id, struct node **node)
 {
 	*node = node_find(f, id);
@@ -123,7 +123,7 @@ static int conn_attach(struct conn *c)
 	if (ret)
 		return ret;
 	if (node_there(n)) {
-		/* Check the old connection: its end may not be known yet. */
+		/* Check the old connection: the loop may not have handled its end yet. */
 		if (!conn_dead(n->conn))
 			return EEXIST;
 		conn_fail(n->conn);

@@ -12,13 +12,13 @@ struct point;
 struct span;
 struct words;
 
-/* The functions below put errors into @a and return false. */
+/* After an error, the functions below store a text in @a and return false. */
 bool command_run(struct fabric *f, const char *line, struct answer *a);
 
 /* Remove "after ..." and "for ..." from the end of @w. */
 bool span_parse(struct words *w, struct span *span, struct answer *a);
 
-/* Call @fn for all points that @name stands for. */
+/* Call @fn for all points that @name means: a node, a link, a ring, "all" or "links". */
 bool command_points(struct fabric *f, const char *name,
 		    bool (*fn)(struct point *pt, void *arg), void *arg,
 		    struct answer *a);
@@ -29,13 +29,13 @@ bool command_set(struct fabric *f, struct words *w, struct answer *a);
 /* the command "link down|up NAME [after ...] [for ...]" */
 bool command_link(struct fabric *f, struct words *w, struct answer *a);
 
-/* kill NODE [after ...] */
+/* the command "kill NODE [after ...]" */
 bool command_kill(struct fabric *f, struct words *w, struct answer *a);
 
 /* the command "garbage NODE COUNT [FROM]" */
 bool command_garbage(struct fabric *f, struct words *w, struct answer *a);
 
-/* These commands print text. */
+/* The commands below add text to @a. */
 bool command_nodes(struct fabric *f, struct words *w, struct answer *a);
 bool command_links(struct fabric *f, struct words *w, struct answer *a);
 bool command_route(struct fabric *f, struct words *w, struct answer *a);

@@ -61,7 +61,7 @@ bool span_parse(struct words *w, struct span *span, struct answer *a)
 	       when_take(w, "after", &span->after, a);
 }
 
-/* ---- what a name stands for ---- */
+/* ---- points of a name ---- */
 
 typedef bool point_fn(struct point *pt, void *arg);
 
@@ -86,7 +86,7 @@ static bool links_each(struct link **link, unsigned int n, point_fn *fn,
 	return true;
 }
 
-/* Set a value for a node, which without a topology file may come later. */
+/* Call @fn for the point of a node. Without a topology file, add the node if it is new. */
 static bool command_set_node(struct fabric *f, uint16_t id, point_fn *fn, void *arg,
 			     struct answer *a)
 {

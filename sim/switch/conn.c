@@ -114,7 +114,7 @@ static void frame_dequeue(struct conn *c)
 	free(w);
 }
 
-/* Send a frame, or keep it for later. Return false if neither is possible. */
+/* Send a frame, or add it to the queue. Return false if the queue is full. */
 static bool frame_send_or_keep(struct conn *c, const void *frame, size_t size,
 			       int fd, bool packet)
 {
@@ -161,7 +161,7 @@ static void conn_flush(struct conn *c)
 		loop_change(&c->fabric->loop, &c->watch, EPOLLIN);
 }
 
-/* ---- its life ---- */
+/* ---- end and begin ---- */
 
 bool conn_dead(const struct conn *c)
 {
@@ -170,7 +170,7 @@ bool conn_dead(const struct conn *c)
 	return poll(&p, 1, 0) == 1 && p.revents & (POLLHUP | POLLERR);
 }
 
-/* Read the remaining bytes: else the other end would get ECONNRESET instead of frames. */
+/* Read remaining frames before the close, or the adapter would get ECONNRESET, not our frames. */
 static void unread_forget(struct conn *c)
 {
 	char byte;

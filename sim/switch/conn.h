@@ -4,7 +4,8 @@
  * DOC: an adapter's connection
  *
  * Frames that an adapter does not read wait in a queue. If the queue is full, packets are lost.
- * Other frames are kept, but an adapter with very many waiting frames is disconnected.
+ * Frames that are not packets are never lost: the daemon disconnects an adapter for which very
+ * many such frames wait.
  */
 #ifndef SIM_SWITCH_CONN_H
 #define SIM_SWITCH_CONN_H
@@ -24,6 +25,7 @@ struct waiting;
  * struct conn - a connection
  * @node: the node; NULL: the adapter has not attached
  * @failing: the connection ends after the present events
+ * @others: number of frames in @queue that are not packets
  * @memory: direct data path: the descriptor of the node's main memory; else -1
  */
 struct conn {
@@ -44,20 +46,20 @@ struct conn {
 
 void conn_accept(struct fabric *f, int fd);
 
-/* Let a connection end soon; from now on it counts as gone. */
+/* Close a connection after the present events. From now on, its node counts as detached. */
 void conn_fail(struct conn *c);
 
 /* Separate the connection from its node. */
 void conn_leave(struct conn *c);
 void conn_close_all(struct fabric *f);
 
-/* Return whether the other end has gone. */
+/* Return whether the adapter has closed its end of the connection. */
 bool conn_dead(const struct conn *c);
 
-/* Send a frame that is not a packet, with a descriptor or -1. */
+/* Send a frame that is not a packet, with the descriptor @fd; -1: no descriptor. */
 void conn_send(struct conn *c, const void *frame, size_t size, int fd);
 
-/* Send a frame with a packet. Return false if there was no room. */
+/* Send a frame with a packet. Return false if the queue is full. */
 bool conn_send_packet(struct conn *c, const void *frame, size_t size);
 
 #endif

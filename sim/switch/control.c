@@ -15,10 +15,10 @@
 #define LINE_MAX_	4096u
 
 /**
- * struct control - a client
- * @in, @used: bytes that the client has sent until now
- * @out, @sent: answers, and the number of their bytes that the client has read; the client
- *	gets the next answer when it has read the last
+ * struct control - a client of the control socket
+ * @in, @used: bytes of the client that are not executed yet
+ * @out, @sent: an answer, and the number of its bytes that have been sent; the daemon executes
+ *	the next command after the last byte
  * @ended: the client sends no more commands
  */
 struct control {
@@ -56,7 +56,7 @@ static void control_fail(struct control *c)
 	loop_later(&c->fabric->loop, &c->later);
 }
 
-/* Return whether everything has been sent. */
+/* Send the answer. Return whether all its bytes have been sent. */
 static bool control_flush(struct control *c)
 {
 	while (c->sent < c->out.length) {

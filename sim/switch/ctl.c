@@ -20,7 +20,7 @@ static int ctl_no_daemon(const char *path, const char *why)
 	return NO_DAEMON;
 }
 
-/* Print a word; a path is made absolute, since the daemon runs in another folder. */
+/* Print a word. Make a path absolute, because the daemon may run in another folder. */
 static void word_print(FILE *out, const char *word, bool is_path)
 {
 	char *path = is_path ? realpath(word, NULL) : NULL;

@@ -4,7 +4,7 @@
 #ifndef SIM_SWITCH_CTL_H
 #define SIM_SWITCH_CTL_H
 
-/* Send a command. @word: the socket and the command. Return: the exit status. */
+/* Send a command and print the answer. @word: socket and command. Return: the exit status. */
 int ctl(int words, char **word);
 
 #endif

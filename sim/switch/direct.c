@@ -9,7 +9,7 @@
 
 #define PENDING_MAX	64u	/* of one node */
 
-/* An invalidation under way. @awaited: connections that still have to answer */
+/* An invalidation that is not complete. @awaited: connections that have not answered */
 struct invalidation {
 	struct invalidation *next;
 	struct conn *owner;
@@ -18,7 +18,7 @@ struct invalidation {
 	const struct conn *awaited[];
 };
 
-/* Return the next connection of a direct node from @from on, other than @c. */
+/* Return the first connection from @from on that has a direct node and is not @c, or NULL. */
 static struct conn *conn_next_other(struct conn *from, const struct conn *c)
 {
 	while (from && (from == c || !from->node || from->failing ||
@@ -85,7 +85,7 @@ static void invalidation_forget(struct invalidation **p)
 	free(v);
 }
 
-/* Note the answer of @c. Return false if no answer was expected. */
+/* Record the answer of @c. Return false if @v does not wait for an answer of @c. */
 static bool invalidation_answered(struct invalidation *v, const struct conn *c)
 {
 	unsigned int i;
@@ -162,7 +162,7 @@ void direct_invalidated(struct fabric *f, struct conn *c,
 {
 	struct invalidation **p = &f->direct.pending, *v;
 
-	/* this answers the oldest invalidation of this export; it may have been freed */
+	/* @answer is for the oldest invalidation of the export, which may have been freed */
 	for (; (v = *p); p = &v->next) {
 		if (v->owner->node->id != answer->node ||
 		    v->id != answer->value || !invalidation_answered(v, c))

@@ -3,9 +3,9 @@
 /*
  * DOC: direct nodes
  *
- * Each direct node has the memory of every other one in its window. Before a machine frees
- * memory, all other nodes remove it from their windows and confirm that. A node that leaves
- * counts as confirmed.
+ * Each direct node can map the memory of every other direct node in its window. Before a machine
+ * frees exported memory, all other nodes unmap this memory and confirm the invalidation. The end
+ * of a node counts as a confirmation.
  */
 #ifndef SIM_SWITCH_DIRECT_H
 #define SIM_SWITCH_DIRECT_H
@@ -23,7 +23,7 @@ struct direct {
 	struct invalidation *pending;
 };
 
-/* Handle an adapter that has attached or has left; it may be a direct one. */
+/* Report an adapter that has attached or detached to all others, if it is direct. */
 void direct_came(struct fabric *f, struct conn *c);
 void direct_gone(struct fabric *f, struct conn *c);
 
@@ -31,8 +31,8 @@ void direct_exports(struct fabric *f, struct conn *c,
 		    const struct frame_exports *e);
 
 /*
- * Begin to invalidate an export at all peers. Return false if the adapter asks for too much at
- * once.
+ * Begin to invalidate an export at all peers. Return false if the adapter has too many
+ * invalidations that are not complete, or without memory.
  */
 bool direct_invalidate(struct fabric *f, struct conn *c, uint32_t id);
 void direct_invalidated(struct fabric *f, struct conn *c,

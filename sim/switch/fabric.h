@@ -6,19 +6,19 @@
  *	main		options, the loop
  *	  listen	sockets that clients connect to
  *	  conn		an adapter's socket, and the frames that wait for it
- *	    attach	... its introduction
- *	    receive	... its frames
+ *	    attach	the first frame of an adapter
+ *	    receive	further frames of an adapter
  *	  node		nodes, and the state of their links
- *	  flight	a packet on its way
+ *	  flight	a packet in flight
  *	    point	a place that a packet passes: settings, counters, generator
  *	    fault	faults of packets at a point
  *	    topology	the next place of a packet
  *	  action	settings that begin or end later
- *	  direct	memory of direct nodes, and the windows that show it
+ *	  direct	memory of direct nodes, and the windows that map it
  *	  control	the control socket
- *	    command	its commands; command_set, command_show: most of them
- *	    garbage	one of them
- *	  ctl		the client of it
+ *	    command	the commands; command_set, command_show: most commands
+ *	    garbage	the command "garbage"
+ *	  ctl		the client of the control socket
  */
 #ifndef SIM_SWITCH_FABRIC_H
 #define SIM_SWITCH_FABRIC_H
@@ -45,10 +45,10 @@ struct signals {
 
 /**
  * struct fabric - the state of the daemon
- * @node: nodes by id / 4; a node stays when its adapter leaves
- * @node_preset: settings of nodes that are not known yet; @link_preset: links
- * @ready, @ready_end: packets that move after the present one
- * @garbage: the generator of garbage: its state
+ * @node: nodes by id / 4; a node stays when its adapter detaches
+ * @node_preset: settings of nodes that attach later; @link_preset: settings of later links
+ * @ready, @ready_end: packets that move after the present packet
+ * @garbage: state of the random generator of the command "garbage"
  */
 struct fabric {
 	struct loop loop;
@@ -67,13 +67,13 @@ struct fabric {
 	uint64_t garbage, garbage_epoch;
 };
 
-/* Set the settings that hold until a command changes them. */
+/* Store the default settings in @value. */
 void fabric_presets(uint64_t value[KEYS]);
 
 int fabric_open(struct fabric *f);
 void fabric_close(struct fabric *f);
 
-/* Make the present settings those that `reset` restores. */
+/* Record the present settings, which `reset` will restore. */
 void fabric_keep_initial(struct fabric *f);
 void fabric_reset(struct fabric *f);
 void fabric_seed(struct fabric *f, uint64_t seed);	/* Restart all generators. */

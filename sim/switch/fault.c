@@ -7,7 +7,7 @@
 #include "sim/switch/point.h"
 
 #define FLIPS_MAX	3u	/* a CRC-32 always detects up to so many flipped bits */
-/* bits of a packet's size: they are never flipped, so that the frame is right */
+/* bits of a packet's size, which corruption never changes, so that the frame stays valid */
 #define SIZE_BITS	16u
 #define SIZE_AT		(8 * offsetof(struct sim_packet, size)) /* the CRC */
 
@@ -24,7 +24,7 @@ static bool fault_chance(const struct point *pt, enum key k)
 
 static bool fault_swallows(const struct point *pt, const struct flight *p)
 {
-	/* The value of a node concerns responses to it: see flight.c. */
+	/* flight_deliver() handles KEY_STUCK of a node, which drops responses to the node. */
 	return pt->value[KEY_DOWN] ||
 	       (pt->value[KEY_STUCK] && !pt->is_node && p->response);
 }
@@ -53,7 +53,7 @@ static void packet_corrupt(struct point *pt, struct flight *p)
 		packet_flip(p, (bit + i * (bits / FLIPS_MAX)) % bits);
 }
 
-/* Replace the mailbox data by random bytes. */
+/* Replace the data of a valid mailbox packet by random bytes. */
 static void packet_garble(struct point *pt, struct flight *p)
 {
 	struct sim_packet *s = &p->frame.packet;
@@ -75,7 +75,7 @@ static bool packet_has_message(const struct sim_packet *s)
 	       s->data[CONTROL_TYPE] == CONTROL_DATA;
 }
 
-/* Change the type, a byte or a word, or repeat the message before. */
+/* Change the type, a byte or a word of a message, or repeat the previous message. */
 static void message_change(struct point *pt, uint8_t *m)
 {
 	static const uint32_t words[] = {
@@ -85,7 +85,7 @@ static void message_change(struct point *pt, uint8_t *m)
 	uint32_t at = (uint32_t)(r >> 8) & 0xffff;
 
 	switch (r % 4) {
-	case 0:		/* a type, 0 and one that does not exist included */
+	case 0:		/* any type, also 0 and a type that does not exist */
 		m[0] = (uint8_t)(at % (MESSAGE_TYPES + 2));
 		break;
 	case 1:

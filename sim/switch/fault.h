@@ -9,7 +9,7 @@
 struct flight;
 struct point;
 
-/* Return whether the packet goes on from there now. */
+/* Apply the faults of @pt to @p. Return whether @p leaves @pt now. */
 bool fault_pass(struct point *pt, struct flight *p);
 
 #endif

@@ -11,7 +11,7 @@
 
 #define FLYING_MAX	16384u		/* limit of packets of one node */
 
-/* ---- those that do not go at once ---- */
+/* ---- packets that move later ---- */
 
 static struct flight *flight_keep(const struct flight *p)
 {
@@ -54,7 +54,7 @@ bool flight_copy(const struct flight *p)
 	return k;
 }
 
-/* ---- the end of the way ---- */
+/* ---- arrival ---- */
 
 static void flight_send_frame(struct node *n, uint32_t kind, struct flight *p)
 {
@@ -65,7 +65,7 @@ static void flight_send_frame(struct node *n, uint32_t kind, struct flight *p)
 		node_count(n, COUNT_DELIVERED);
 }
 
-/* Answer for a node that is not there. A broken request gets no answer. */
+/* Answer a request to a node that is not attached. A corrupted request gets no answer. */
 static void flight_no_node(struct flight *p)
 {
 	struct node *n = p->source;
@@ -109,9 +109,9 @@ static void packet_deliver_later(const struct flight *p)
 	flight_free(k);
 }
 
-/* ---- the way ---- */
+/* ---- route ---- */
 
-/* Return the next link on the way; NULL: the packet has arrived, or there is no way. */
+/* Return the next link of the route; NULL: the packet has arrived, or there is no route. */
 static struct link *link_find_next(struct fabric *f, struct flight *p)
 {
 	struct link *l;
@@ -194,7 +194,7 @@ void flight_begin(struct node *source, struct flight *p)
 	fabric_go_on(f);
 }
 
-/* ---- held back ---- */
+/* ---- packets that a point holds back ---- */
 
 void flight_release(struct point *pt)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * DOC: packets on their way
+ * DOC: packets in flight
  *
- * A packet moves all the way at once, from point to point. The delays of its way add up, and it
- * waits for their sum at the end. A packet that a point holds back, so that others overtake it,
- * moves on from there later.
+ * A packet moves through all points of its route at once. At the end of the route, the packet
+ * waits for the sum of the delays of the points. A packet that a point holds back, so that other
+ * packets overtake it, continues its route later.
  */
 #ifndef SIM_SWITCH_FLIGHT_H
 #define SIM_SWITCH_FLIGHT_H
@@ -24,13 +24,14 @@ struct station;
 
 /**
  * struct flight - a packet
- * @next: entry in the list of packets that are ready to go on
- * @source, @target: nodes; @target is NULL if there is no such node
- * @at: the packet's present point; @left: it has passed the point of its source
- * @holder: the point that holds it back
+ * @next: next packet in the list fabric.ready
+ * @source, @target: nodes; @target is NULL if the node does not exist
+ * @at: the packet's present station; @left: the packet has passed the point of its source
+ * @holder: the point that holds the packet back
  * @delay: delay until now, in ns
  * @size: size of the frame
- * @response, @corrupted: known before corruption changes the packet
+ * @response: the packet is a response, as its sender has sent it
+ * @corrupted: a point has corrupted the packet
  */
 struct flight {
 	struct timer timer;
@@ -44,16 +45,16 @@ struct flight {
 	struct frame_packet frame;
 };
 
-/* Send @p->frame, which has been checked, on its way. @p belongs to the caller. */
+/* Move the valid packet @p->frame along its route. The caller owns @p. */
 void flight_begin(struct node *source, struct flight *p);
 
-/* Send a copy from the same place, after the present packet. Return false if there is no room. */
+/* Move a copy of @p from the same point, after the present packet. Return false without room. */
 bool flight_copy(const struct flight *p);
 
-/* Hold the packet back at @pt. Return false if there is no room. */
+/* Hold a copy of @p back at @pt. Return false without room. */
 bool flight_hold(struct point *pt, const struct flight *p);
 
-/* Release the packet that @pt holds back, after the present one. */
+/* Release the packet that @pt holds back; the released packet moves after the present packet. */
 void flight_release(struct point *pt);
 
 /* Free all packets when the daemon ends. */

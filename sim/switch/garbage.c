@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Packets that no adapter would send, with a CRC that is right. Their source is a node that is
- * not attached. With an attached source they would use up its numbers, and its own requests
- * would count as executed. (The packets of an attached node can be garbled: see fault.c.)
+ * The command "garbage": packets that no adapter would send, with a valid CRC. The source in these
+ * packets is a node that is not attached. With an attached source, the packets would use up the
+ * numbers of this node, and its own requests would count as executed. (fault.c garbles packets of
+ * attached nodes.)
  */
 #include <string.h>
 #include <time.h>
@@ -39,7 +40,7 @@ static void garbage_fill(struct fabric *f, void *p, size_t size)
 		*byte++ = (unsigned char)garbage_random(f);
 }
 
-/* Return an epoch that is higher than all before, also those of an earlier daemon. */
+/* Return an epoch that is higher than all earlier epochs, also of an earlier daemon. */
 static uint64_t epoch_next(struct fabric *f)
 {
 	struct timespec ts;
@@ -52,7 +53,7 @@ static uint64_t epoch_next(struct fabric *f)
 	return f->garbage_epoch++;
 }
 
-/* Make a valid request with a meaningless message. */
+/* Make a valid mailbox request with random data. */
 static void mailbox_make(struct fabric *f, struct sim_packet *s)
 {
 	s->kind = PACKET_MAILBOX;
@@ -74,7 +75,7 @@ static void malformed_make(struct fabric *f, struct sim_packet *s)
 		s->kind = (uint8_t)(garbage_random(f) % (PACKET_READ_CSR + 2));
 }
 
-/* Return a frame's size, which now and then differs from the packet's. */
+/* Make a frame. Return its size, which sometimes differs from the size in the packet. */
 static size_t frame_make(struct fabric *f, struct node *to, uint16_t from,
 			 struct frame_packet *frame)
 {
@@ -96,7 +97,7 @@ static size_t frame_make(struct fabric *f, struct node *to, uint16_t from,
 	return size;
 }
 
-/* Return a node id that is not attached; @id: the highest to try. */
+/* Return the highest id up to @id of a node that is not attached; 0: all are attached. */
 static uint16_t garbage_stranger(struct fabric *f, uint16_t id)
 {
 	const struct node *n;

@@ -32,7 +32,7 @@ void listener_init(struct listener *l)
 	l->watch.fd = l->lock = -1;
 }
 
-/* Return whether the file of that name is still the one that is open. */
+/* Return whether the file @path is still the file that @fd has open. */
 static bool file_is_same(int fd, const char *path)
 {
 	struct stat a, b;
@@ -41,7 +41,7 @@ static bool file_is_same(int fd, const char *path)
 	       a.st_dev == b.st_dev;
 }
 
-/* Take the lock. Return 0 or -errno. The file may be removed meanwhile. */
+/* Take the lock. Repeat this if another daemon has removed the file. Return 0 or -errno. */
 static int lock_take(struct listener *l)
 {
 	for (;;) {
@@ -62,7 +62,7 @@ static int lock_take(struct listener *l)
 	}
 }
 
-/* Return whether a process listens there, though it does not hold the lock. */
+/* Return whether a process without the lock listens on the socket. */
 static bool listener_is_alive(const struct listener *l, int type)
 {
 	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -3,8 +3,8 @@
 /*
  * DOC: sockets with a name
  *
- * A daemon holds a lock on NAME.lock as long as it lives.  So a socket whose lock no
- * daemon holds belongs to a dead daemon, and is replaced.
+ * A daemon locks the file NAME.lock while it runs. If no daemon has the lock of a socket, the
+ * socket is that of a dead daemon, and a new daemon replaces it.
  */
 #ifndef SIM_SWITCH_LISTEN_H
 #define SIM_SWITCH_LISTEN_H
@@ -35,7 +35,7 @@ bool listener_open(struct fabric *f, struct listener *l, const char *path,
 		   struct answer *a);
 void listener_close(struct listener *l);	/* close it and remove its name */
 
-/* Listen again: there may be free descriptors. */
+/* Accept connections again after a lack of descriptors: a descriptor has been closed. */
 void listener_resume(struct loop *loop, struct listener *l);
 
 /* Make an address of a path. Return false if @path is too long. */

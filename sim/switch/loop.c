@@ -135,7 +135,7 @@ static void clock_ready(struct watch *w, uint32_t events)
 
 	(void)events;
 	if (read(w->fd, &times, sizeof(times)) < 0)
-		return;		/* it was set to another time meanwhile */
+		return;		/* the clock has been set to another time */
 	l->armed = 0;
 	while (l->timers && (t = heap_at(l, 1))->due <= now) {
 		timer_cancel(l, t);

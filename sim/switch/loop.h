@@ -4,7 +4,7 @@
  * DOC: the event loop
  *
  * The loop has descriptors, timers, and work that runs after all events of one epoll_wait().
- * Until then a watch must exist, with its descriptor open.
+ * Until this work runs, a watch must exist, with its descriptor open.
  */
 #ifndef SIM_SWITCH_LOOP_H
 #define SIM_SWITCH_LOOP_H
@@ -23,7 +23,7 @@ struct watch {
 	void (*ready)(struct watch *w, uint32_t events);
 };
 
-/** struct timer - a timer; all zero except @expired: it does not run */
+/** struct timer - a timer; a timer with all members but @expired 0 is not set */
 struct timer {
 	void (*expired)(struct timer *t);
 	uint64_t due;		/* ns of CLOCK_MONOTONIC */

@@ -84,7 +84,7 @@ static int signals_watch(struct fabric *f)
 	return loop_watch(&f->loop, &f->signals.watch, EPOLLIN);
 }
 
-/* Raise the limit of descriptors: each node takes one, a direct one two. */
+/* Raise the limit of descriptors: each node takes one, a direct node takes two. */
 static void limit_raise(void)
 {
 	struct rlimit limit;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Nodes. A node is known for ever after it was named, and present while an adapter is attached. */
+/* Nodes. A node exists from its first use on, and is attached while its adapter is connected. */
 #ifndef SIM_SWITCH_NODE_H
 #define SIM_SWITCH_NODE_H
 
@@ -15,8 +15,8 @@
 /**
  * struct node - a node of the fabric
  * @conn: connection of its adapter; NULL: no adapter is attached
- * @told_up: state of the link that the adapter was told last
- * @flying: list of packets that the node sent and that have not arrived
+ * @told_up: state of the link in the last report to the adapter
+ * @flying: number of packets of the node that are delayed or held back
  */
 struct node {
 	struct point point;
@@ -35,10 +35,10 @@ static inline bool node_id_good(uint64_t id)
 
 bool node_id_parse(const char *text, uint16_t *id);
 
-struct node *node_find(struct fabric *f, uint16_t id);	/* return NULL if it is not known */
+struct node *node_find(struct fabric *f, uint16_t id);	/* return NULL if it does not exist */
 struct node *node_new(struct fabric *f, uint16_t id);	/* return NULL without memory */
 
-/* Add a node to the default ring, which needs no topology file; NULL: no memory. */
+/* Add a node to the ring of a daemon without topology file. Return NULL without memory. */
 struct node *node_join_default(struct fabric *f, uint16_t id);
 
 struct node *node_of_point(struct point *pt);
@@ -46,7 +46,7 @@ struct node *node_of_point(struct point *pt);
 /* Return whether an adapter is attached and its connection works. */
 bool node_there(const struct node *n);
 bool node_link_up(const struct node *n);
-/* Tell the node the state of its link, if the state has changed or @anyway is true. */
+/* Report the state of its link to the adapter, if the state has changed or @anyway is true. */
 void node_tell_link(struct node *n, bool anyway);
 void node_kill(struct node *n);
 

@@ -77,7 +77,7 @@ void point_init(struct point *pt, struct fabric *f, const char *name,
 	point_update(pt);
 }
 
-/* Return the node that a point belongs to; NULL: it is a switch's link. */
+/* Return the node of a point; NULL: the point is a link of a switch. */
 static struct node *point_node(struct point *pt)
 {
 	return pt->is_node ? node_of_point(pt) :

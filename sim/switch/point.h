@@ -3,10 +3,10 @@
 /*
  * DOC: points
  *
- * A packet passes points: its sender's way out, then each link of its route.  A
- * point has settings, counters and a random generator of its own.  A number that the
- * generator draws depends on the seed, on the point's name, and on the count of
- * packets at the point since the generator began: not on other points.
+ * A packet passes points: the output of its sender, then each link of its route. A point has
+ * settings, counters and a random generator of its own. A number of the generator depends on the
+ * seed, on the point's name, and on the count of packets at the point since the start of the
+ * generator. The number does not depend on other points.
  */
 #ifndef SIM_SWITCH_POINT_H
 #define SIM_SWITCH_POINT_H
@@ -17,8 +17,8 @@
 #include "sim/switch/setting.h"
 
 enum counter {
-	COUNT_FORWARDED,	/* packets that left here */
-	COUNT_BYTES,		/* ... and their bytes */
+	COUNT_FORWARDED,	/* packets that have left the point */
+	COUNT_BYTES,		/* bytes of the forwarded packets */
 	COUNT_LOST,
 	COUNT_DUPLICATED,
 	COUNT_REORDERED,
@@ -26,20 +26,20 @@ enum counter {
 	COUNT_GARBLED,
 	COUNT_DAMAGED,
 	/* counters of nodes only */
-	COUNT_DELIVERED,	/* to it */
-	COUNT_NO_NODE,		/* packets from it to a node that is not there */
-	COUNT_OVERFLOW,		/* lost: too many packets wait for it, or from it */
-	COUNT_MALFORMED,	/* frames of it that are invalid */
+	COUNT_DELIVERED,	/* packets to the node */
+	COUNT_NO_NODE,		/* packets of the node to a node that is not attached */
+	COUNT_OVERFLOW,		/* lost: too many packets to or from the node wait */
+	COUNT_MALFORMED,	/* invalid frames of the node */
 	COUNTERS,
 };
 
 /*
- * sci.ko's control packets (kmod/core/session.h), which are the data of mailbox packets. A
- * control packet of type DATA ends with a message.
+ * Layout of sci.ko's control packets (kmod/core/session.h), which are the data of mailbox
+ * packets. A control packet of type DATA ends with a message.
  */
 #define MESSAGE_AT	16u
 #define MESSAGE_SIZE	48u
-#define MESSAGE_TYPES	13u	/* 1 and so on */
+#define MESSAGE_TYPES	13u	/* types of messages are 1 to 13 */
 #define CONTROL_TYPE	1u	/* offset of the type in a control packet */
 #define CONTROL_DATA	3u
 
@@ -51,15 +51,15 @@ struct flight;
 struct action;
 
 /**
- * struct point - begins struct link; is in struct node
- * @hash: hash of its name
- * @came: packets, since the generator began
- * @plain: no fault is set, and no packet held back: packets just pass
+ * struct point - a point; the first member of struct link and of struct node
+ * @hash: hash of @name
+ * @came: number of packets since the start of the generator
+ * @plain: no fault is set, and no packet is held back
  * @initial: settings at the start of the daemon
  * @actions: list of actions that a packet or a time triggers
- * @action_at: the first packet of these; UINT64_MAX: none
- * @held: packet held back, for @hold_left others
- * @message: the last message that passed: it may be repeated in place of a later one
+ * @action_at: number of the first packet that triggers an action; UINT64_MAX: none
+ * @held: packet that is held back until @hold_left other packets have passed
+ * @message: the previous message, which may replace the next one
  */
 struct point {
 	struct fabric *fabric;

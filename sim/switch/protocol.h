@@ -3,17 +3,17 @@
 /*
  * DOC: frames between an adapter and the fabric daemon
  *
- * A Unix socket of type SOCK_SEQPACKET; each message is a frame.  Numbers are in
- * the machine's byte order: both ends are on one host.  An adapter connects,
- * sends FRAME_ATTACH and gets FRAME_ATTACHED and FRAME_LINK, or FRAME_REFUSED and
- * end of file.  When the connection ends the node is gone.
+ * Adapters connect to a Unix socket of type SOCK_SEQPACKET; each message is a frame. Numbers are
+ * in the machine's byte order, because adapters and daemon are on one host. An adapter connects,
+ * sends FRAME_ATTACH and receives FRAME_ATTACHED and FRAME_LINK, or FRAME_REFUSED and
+ * end of file. The end of the connection detaches the node.
  *
- * Refused: EEXIST: there is a node of that id; EINVAL: id, memory, or something
- * reserved that is not 0; EPROTONOSUPPORT: version; EPROTO: no FRAME_ATTACH;
- * ENODEV: the topology does not have the node; ENOMEM.
+ * Errors in FRAME_REFUSED: EEXIST: the node is attached already; EINVAL: invalid id or memory, or
+ * a reserved field that is not 0; EPROTONOSUPPORT: version; EPROTO: no FRAME_ATTACH;
+ * ENODEV: the topology does not have the node; ENOMEM: out of memory.
  *
- * A packet whose sizes are wrong, or that is not from the adapter's own node, is
- * dropped.  Any other invalid frame ends the connection.
+ * The daemon drops a packet with wrong sizes, or whose source is not the adapter's own node. Any
+ * other invalid frame ends the connection.
  */
 #ifndef SIM_SWITCH_PROTOCOL_H
 #define SIM_SWITCH_PROTOCOL_H
@@ -27,27 +27,28 @@
 
 enum frame_kind {
 	FRAME_PACKET = 1,	/* both ways: a struct sim_packet follows */
-	FRAME_NO_NODE,		/* to an adapter: its request could not be delivered */
+	FRAME_NO_NODE,		/* to an adapter: its request, which was not delivered */
 	FRAME_ATTACH,		/* from an adapter: struct frame_attach */
 	FRAME_ATTACHED,		/* to an adapter: it is attached */
 	FRAME_REFUSED,		/* to an adapter: it was refused; value is an errno */
 	FRAME_LINK,		/* to an adapter: value 1: link up, 0: down */
 	/*
-	 * Direct windows. The daemon tells each direct node of every other one (FRAME_PEER,
-	 * FRAME_PEER_GONE). An adapter sends the place of its export table after each change.
+	 * Direct windows. The daemon reports each direct node to all other direct nodes
+	 * (FRAME_PEER, FRAME_PEER_GONE). An adapter sends the place of its export table after
+	 * each change.
 	 */
 	FRAME_PEER,		/* to an adapter: struct frame_attach of node */
-	FRAME_PEER_GONE,	/* to an adapter: forget node and its memory */
+	FRAME_PEER_GONE,	/* to an adapter: unmap the memory of node */
 	FRAME_EXPORTS,		/* both ways: struct frame_exports, node's table */
 	FRAME_INVALIDATE,	/* both ways: value is an export id of node */
-	FRAME_INVALIDATED,	/* answer to it, with its node and value; the
-				 * daemon's: all have answered */
+	FRAME_INVALIDATED,	/* answer with the same node and value; from the daemon: all
+				 * adapters have answered */
 };
 
 /**
  * struct frame - head of every frame
  * @kind: enum frame_kind
- * @node: the node it is about; by default the adapter's own
+ * @node: the node that the frame is about; by default the adapter's own node
  * @value: number whose meaning depends on the kind, else 0
  */
 struct frame {
@@ -58,7 +59,7 @@ struct frame {
 };
 
 /**
- * struct frame_attach - an adapter introduces itself
+ * struct frame_attach - the first frame of an adapter
  * @version: FABRIC_VERSION
  * @direct: the frame carries a descriptor of the adapter's main memory (SCM_RIGHTS)
  * @ranges: number of used entries of @range

@@ -48,7 +48,7 @@ static bool receive_invalidated(struct conn *c, const struct frame *frame,
 	return true;
 }
 
-/* Read a frame. Return false if it is invalid. @p->frame has as many bytes as fit. */
+/* Handle @p->frame, a frame of @size bytes that may be cut. Return false if it is invalid. */
 static bool conn_receive(struct conn *c, struct flight *p, size_t size)
 {
 	const void *frame = &p->frame;

@@ -8,7 +8,7 @@
 
 struct conn;
 
-/* Read the next frame. Return false if there is nothing to read. */
+/* Read and handle the next frame. Return false if there is no frame, or the connection ends. */
 bool receive_frame(struct conn *c);
 
 #endif

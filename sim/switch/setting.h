@@ -14,16 +14,16 @@
 enum key {
 	KEY_LOSS,		/* ppm */
 	KEY_DUPLICATE,		/* ppm */
-	KEY_REORDER,		/* ppm of packets held back ... */
-	KEY_DISTANCE,		/* ... until so many others have passed */
-	KEY_HOLD,		/* ... or for so many ns */
+	KEY_REORDER,		/* ppm of packets that are held back */
+	KEY_DISTANCE,		/* number of packets that overtake a held packet */
+	KEY_HOLD,		/* ns after which a held packet moves anyway */
 	KEY_CORRUPT,		/* ppm */
-	KEY_GARBLE,		/* ppm of mailbox packets with other data and a right CRC */
-	KEY_DAMAGE,		/* ppm of messages in them that are changed below the header */
+	KEY_GARBLE,		/* ppm of mailbox packets that get random data and a valid CRC */
+	KEY_DAMAGE,		/* ppm of control messages that change inside a valid packet */
 	KEY_DELAY,		/* ns */
-	KEY_JITTER,		/* ns added at random, up to this */
-	KEY_STUCK,		/* responses are swallowed */
-	KEY_DOWN,		/* no link */
+	KEY_JITTER,		/* limit in ns of a random delay */
+	KEY_STUCK,		/* 1: responses are lost */
+	KEY_DOWN,		/* 1: the link is down */
 	KEY_QUEUE_PACKETS,	/* limit for packets that wait for a node to read */
 	KEY_QUEUE_BYTES,
 	KEYS,
@@ -46,7 +46,7 @@ void key_print(struct answer *a, enum key k, uint64_t value);
 
 bool parse_number(const char *text, uint64_t max, uint64_t *value);
 
-/* Parse "500ns", "2us", "1ms", "1s". @unit, if not NULL, is that of a bare number. */
+/* Parse "500ns", "2us", "1ms" or "1s". With @unit not NULL, @text is a number of this unit. */
 bool parse_time(const char *text, const char *unit, uint64_t *ns);
 
 #endif

@@ -166,7 +166,7 @@ struct station *topology_find_switch(struct fabric *f, const char *name)
 	return NULL;
 }
 
-/* ---- ways ---- */
+/* ---- routes ---- */
 
 /* Compute the distance of each station to @target, breadth first, against the links. */
 static void topology_measure(const struct station *target, uint32_t *far,

@@ -3,10 +3,10 @@
 /*
  * DOC: rings
  *
- * A ring is a cycle of links, each from one station to the next; packets go in
- * that direction only.  A station is a node or a switch, and may be on several
- * rings: packets change from one ring to another there. Packets take a shortest way. If there
- * are several, each station chooses the link of the ring that was declared first. A torus
+ * A ring is a cycle of links, each from one station to the next; packets travel in
+ * this direction only. A station is a node or a switch, and may be on several
+ * rings: at a station packets change from one ring to another. Packets take a shortest route. If
+ * there are several, each station selects the link of the ring that was declared first. A torus
  * declares its rows before its columns, so its packets use dimension order.
  *
  * Without a file there is one ring, named "ring", of all nodes that ever
@@ -31,9 +31,10 @@ struct link {
 };
 
 /**
- * struct station - @node: NULL: a switch
- * @next: for each station, the index of the link that leads from it to this one,
- *	NONE if there is no way; NULL before the first use
+ * struct station - a node or a switch
+ * @node: NULL: a switch
+ * @next: for each station, the index of its first link on the route to this station,
+ *	UINT32_MAX without a route; NULL before the first use
  */
 struct station {
 	char name[40];
@@ -51,24 +52,24 @@ struct ring {
 };
 
 struct topology {
-	bool fixed;			/* the ring is from a file */
+	bool fixed;			/* the rings are from a file */
 	struct station **station;
 	struct ring **ring;
 	struct link **link;
 	unsigned int stations, rings, links;
 };
 
-/* The functions below print errors and return false or NULL. */
+/* After an error, the functions below store a text in @a and return false or NULL. */
 struct station *topology_station(struct fabric *f, struct node *node,
 				 const char *name, struct answer *a);
 struct ring *topology_ring(struct fabric *f, const char *name,
 			   struct answer *a);
 
-/* Insert @s into the ring before link number @place, or as its last. */
+/* Insert @s into the ring before link number @place; @r->links: at the end. */
 bool topology_join(struct fabric *f, struct ring *r, struct station *s,
 		   unsigned int place, struct answer *a);
 
-/* Check the links that were added, and use them from now on. */
+/* Close the rings after links were added, and discard the routes. */
 bool topology_close(struct fabric *f, struct answer *a);
 
 /* Add a node to the ring that exists without a file. */
@@ -78,7 +79,7 @@ struct ring *topology_find_ring(struct fabric *f, const char *name);
 struct link *topology_find_link(struct fabric *f, const char *name);
 struct station *topology_find_switch(struct fabric *f, const char *name);
 
-/* Return the next link on the way; NULL: there is none, or no memory. */
+/* Return the next link of the route; NULL: there is no route, or no memory. */
 struct link *topology_next(struct fabric *f, const struct station *at,
 			   struct station *target);
 

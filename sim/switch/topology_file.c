@@ -121,7 +121,7 @@ static struct station *torus_at(const struct torus *t, unsigned int x,
 	return t->station[y * t->x + x];
 }
 
-/* Make a ring of @n stations, each @step after the last. */
+/* Make the ring of row or column number @number of a torus. */
 static bool torus_ring(struct fabric *f, const struct torus *t,
 		       const char *kind, unsigned int number,
 		       struct answer *a)
@@ -214,7 +214,7 @@ static bool shape_read(struct fabric *f, struct words *w, struct answer *a)
 			   w->word[0]);
 }
 
-/* link, node NAME KEY VALUE...: read after all links. */
+/* Read a line "link NAME KEY VALUE..." or "node NAME KEY VALUE...", after all links exist. */
 static bool settings_read(struct fabric *f, struct words *w, struct answer *a)
 {
 	bool link = !strcmp(w->word[0], "link");

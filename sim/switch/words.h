@@ -19,7 +19,7 @@ struct words {
 bool words_split(struct words *w, const char *line, struct answer *a);
 void words_free(struct words *w);
 
-/* Call @fn for each line of @file that has words, until it returns false. */
+/* Call @fn for each line of @file that has words, until @fn returns false. */
 bool words_read_lines(struct fabric *f, FILE *file, const char *path,
 		      bool (*fn)(struct fabric *f, struct words *w,
 				 struct answer *a), struct answer *a);
