@@ -38,7 +38,7 @@ static bool coll_buffer(struct member *m, size_t bytes)
 	return m->buf;
 }
 
-/* ---- what is sent ---- */
+/* ---- contents of messages ---- */
 
 static uint32_t block_seed(const struct member *m, unsigned int from,
 			   unsigned int to)
@@ -78,7 +78,7 @@ static int block_check(const struct member *m, unsigned int from,
 
 /* ---- to and from peers ---- */
 
-/* Return the connection with @rank, which may have asked for it first. */
+/* Get the connection with @rank, which may have connected first. Return 0 or an errno. */
 static int peer_of(struct member *m, unsigned int rank, struct sci_peer **p)
 {
 	const struct sci_addr addr = {
@@ -127,7 +127,7 @@ static int member_receive(struct member *m, unsigned int rank, void *buf,
 	return ret ? ret : coll_finish(req, len);
 }
 
-/* Send and receive at once. */
+/* Send to rank @to and receive from rank @from at the same time. */
 static int coll_exchange(struct member *m, unsigned int to, const void *out,
 			 unsigned int from, void *in, size_t len)
 {
@@ -146,7 +146,7 @@ static int coll_exchange(struct member *m, unsigned int to, const void *out,
 	return sent ? sent : ret;
 }
 
-/* Exchange the own blocks of both ends. */
+/* Send the own block for rank @to, and receive and check the block of rank @from. */
 static int blocks_exchange(struct member *m, unsigned int to, uint8_t *out,
 			   unsigned int from, uint8_t *in, size_t len)
 {
@@ -212,7 +212,7 @@ static int sum_check(const struct member *m, const uint8_t *sum, size_t len)
 	return 0;
 }
 
-/* Reduce among the first @n ranks, a power of two. */
+/* Add up the bytes of the first @n ranks; @n is a power of two. */
 static int allreduce_rounds(struct member *m, unsigned int n, uint8_t *sum, uint8_t *in,
 			    size_t bytes)
 {
@@ -288,7 +288,7 @@ int collective_neighbours(struct member *m, size_t bytes)
 	return coll_exchange_all(m, ranks, n, bytes);
 }
 
-/* Make an all-to-all. If the number of ranks is a power of two, they exchange in pairs. */
+/* Make an all-to-all. If the number of ranks is a power of two, ranks exchange in pairs. */
 int collective_alltoall(struct member *m, size_t bytes)
 {
 	bool pairs = !(m->size & (m->size - 1));
@@ -309,9 +309,9 @@ int collective_alltoall(struct member *m, size_t bytes)
 /* ---- Bruck ---- */
 
 /*
- * Block i is for the node i ranks further on. The round of bit k moves it k ranks on if i has
- * that bit. So after all rounds each block is at its target, and block i there is the block
- * from i ranks before.
+ * At the start, block i of a rank is for the rank that is i higher. The round of bit k sends the
+ * blocks whose index i has this bit to the rank that is k higher. After all rounds each block is
+ * at its target, where block i is from the rank that is i lower.
  */
 struct bruck {
 	uint8_t *blocks;
@@ -319,7 +319,7 @@ struct bruck {
 	size_t bytes;
 };
 
-/* Copy between @b's blocks with bit @k and @packed. Return the number of bytes. */
+/* Copy the blocks whose index has bit @k to @packed or back. Return the number of bytes. */
 static size_t bruck_move(const struct member *m, const struct bruck *b,
 			 unsigned int k, uint8_t *packed, bool pack)
 {

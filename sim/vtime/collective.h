@@ -3,8 +3,8 @@
 /*
  * DOC: collective operations
  *
- * The operations send messages of the library, as a program does. A peer is connected when it
- * is first needed. All members call the same operation with the same number of bytes. Each
+ * The operations send messages of the library, as a program does. A member connects to a peer
+ * before the first message. All members call the same operation with the same number of bytes. Each
  * member compares the received bytes with the expected ones, and returns -EILSEQ if a byte
  * differs.
  */
@@ -16,7 +16,7 @@
 #include "sim/vtime/vtime.h"
 
 /**
- * struct member - a node that takes part
+ * struct member - a member of the operations
  * @rank: 0 to @size - 1
  * @round: number of the round; the bytes differ in each round
  * @buf: buffer of all operations; freed after the endpoint, because requests of a failed
@@ -32,7 +32,7 @@ struct member {
 	size_t room;
 };
 
-/* Open the endpoint, and make no connection. */
+/* Open the endpoint of a member without connections. */
 int member_open(struct member *m, struct vt_node *n);
 void member_close(struct member *m);
 
@@ -45,9 +45,9 @@ int collective_barrier(struct member *m, size_t bytes);
 int collective_broadcast(struct member *m, size_t bytes);
 
 /*
- * Give all ranks the sum of @bytes of each rank, byte by byte. Recursive doubling: log2 n rounds
- * of exchanges between pairs. Ranks beyond a power of two give their bytes to another
- * rank before these rounds, and get the sum after them.
+ * Compute the sum of @bytes of all ranks, byte by byte, on all ranks. Recursive doubling takes
+ * log2 n rounds of exchanges between pairs. Ranks beyond a power of two send their bytes to
+ * another rank before these rounds, and receive the sum after these rounds.
  */
 int collective_allreduce(struct member *m, size_t bytes);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Costs of a program's accesses to memory. Stores take time one after the other: the next
- * instruction begins when the bus has taken the store. The host bridges of the papers work like
- * this, because their few buffers are always full in a stream.
+ * Costs of a program's accesses to memory. The times of stores add up: the next instruction
+ * begins when the bus has taken the store. The host bridges of the papers behave like this,
+ * because their few buffers are always full in a stream.
  */
 #include <assert.h>
 #include <string.h>

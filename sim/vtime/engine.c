@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Events in order of time, and programs as coroutines. A program runs ahead of the world on its
- * own clock while it only computes. Before it reads a word that another node may change, it
- * runs the events that are due (vt_sync()).
+ * Events in order of time, and programs as coroutines. While a program only computes, its clock
+ * runs ahead of the simulation. Before the program reads a word that another node may change,
+ * vt_sync() runs the events that are due.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -16,13 +16,13 @@
 
 #define STACK_BYTES	(128u << 10)
 /*
- * The interval at which a waiting program polls while an interrupt is pending: the library
- * polls for interrupts only now and then.
+ * The interval at which a waiting program polls while an interrupt is pending: not every poll of
+ * the library tests for interrupts.
  */
 #define LOOK_PS		(100 * (uint64_t)VT_NS)
 #define WINDOW_BYTES	((size_t)VT_ATT_ENTRIES * VT_ATT_PAGE)
 
-/* The simulation whose program runs. libsci/msg, which does not know it, needs this. */
+/* The simulation whose program runs. Calls of libsci/msg find their node by this variable. */
 static struct vt_sim *running;
 
 /* ---- events: a heap ---- */
@@ -106,7 +106,7 @@ static void node_leave(struct vt_node *n)
 	fiber_switch(&n->fiber, &s->main);
 }
 
-/* Handle an event: let the program continue. */
+/* An event: continue the program of a node. */
 static void node_resume(void *arg)
 {
 	struct vt_node *n = arg;
@@ -175,8 +175,8 @@ static void node_wake(struct vt_node *n)
 static void limit_reached(void *arg);
 
 /*
- * Set the time limit of a wait. One event is enough if it is not too late: it computes the next
- * time.
+ * Set an event for the time limit of a wait. If an earlier event of this kind is set, it will
+ * set the next event.
  */
 static void limit_set(struct vt_node *n)
 {
@@ -190,7 +190,7 @@ static void limit_reached(void *arg)
 {
 	struct vt_node *n = arg;
 
-	/* this event was overtaken by an earlier one */
+	/* limit_set() has set an earlier event in place of this one */
 	if (n->sim->now != n->limit)
 		return;
 	n->limit = VT_NEVER;
@@ -234,7 +234,7 @@ static bool event_is_program(vt_event_fn fn)
 	return fn == node_resume || fn == node_touched || fn == limit_reached;
 }
 
-/* Run events without a change of stacks as far as possible: most events that are due are short. */
+/* Run due events on the present stack, up to an event that needs a program's own stack. */
 void vt_sync(struct vt_node *n)
 {
 	struct vt_sim *s = n->sim;

@@ -119,7 +119,7 @@ static int fab_segment_list(struct sci_fabric *f,
 	return 0;
 }
 
-/* ---- the rest ---- */
+/* ---- table of operations, begin and end ---- */
 
 static void fab_store_barrier(struct sci_fabric *f, struct sci_rseg *r)
 {
@@ -226,7 +226,7 @@ volatile void *vt_share(struct vt_node *owner, struct vt_node *user,
 	return user->window + (size_t)first * VT_ATT_PAGE;
 }
 
-/* Drop events that are not needed any more. */
+/* Free the argument of an event that will not run, because the simulation ends. */
 void fabric_drop(vt_event_fn fn, void *arg)
 {
 	fabric_news_drop(fn, arg);

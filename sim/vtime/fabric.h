@@ -3,8 +3,8 @@
 /*
  * DOC: the library's fabric "model"
  *
- * Stores, barriers and plain interrupts use the adapter. A question between kernels and its
- * answer (connecting, events, interrupts with data) take the time `control` of the profile.
+ * Stores, barriers and plain interrupts use the adapter. A request to another node's kernel and
+ * its answer (connects, events, interrupts with data) take the time `control` of the profile.
  */
 #ifndef SIM_VTIME_FABRIC_H
 #define SIM_VTIME_FABRIC_H
@@ -15,11 +15,10 @@
 
 #define FABRIC_BUCKETS		64u
 
-/* The receiver of events of an object.  It outlives the object while events are on
- * their way. */
+/* The receiver of events of an object. It exists until all events in flight have arrived. */
 struct vt_listener {
 	struct vt_node *node;
-	sci_event_fn fn;		/* NULL: the object is gone */
+	sci_event_fn fn;		/* NULL: the object has been freed */
 	void *owner;
 	unsigned int refs;
 };
@@ -31,7 +30,7 @@ struct sci_lseg {
 	uint32_t id;
 	uint64_t size;
 	uint8_t *mem;
-	bool own;			/* mem is to be freed */
+	bool own;			/* the segment has allocated @mem */
 	bool exported;
 	uint16_t export_id;
 	uint8_t *pages;			/* of the export: leaves, then their root */
@@ -43,7 +42,7 @@ struct sci_rseg {
 	struct list link;		/* lseg->importers */
 	struct vt_node *node;
 	struct vt_listener *listener;
-	struct sci_lseg *lseg;		/* NULL: gone */
+	struct sci_lseg *lseg;		/* NULL: the exporter has cut the import off */
 	uint16_t target;
 	uint16_t export_id;
 	uint64_t size;
@@ -114,7 +113,7 @@ int fab_rseg_map(struct sci_rseg *r, uint64_t off, size_t len,
 void fab_unmap(struct sci_fabric *base, void *addr, size_t len);
 void fabric_lseg_free(struct sci_lseg *s);
 
-/* fabric_interrupt.c: likewise */
+/* fabric_interrupt.c: struct sci_fabric_ops */
 int fab_lintr_create(struct sci_fabric *base, struct sci_lintr_param *p,
 		     struct sci_lintr **out);
 int fab_lintr_wait(struct sci_lintr *i, void *data, size_t *len,

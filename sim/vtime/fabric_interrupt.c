@@ -208,7 +208,7 @@ static void parcel_came(void *arg)
 	free(parcel);
 }
 
-/* Drop an event that is not needed any more. */
+/* Free the data interrupt of an event that will not run, because the simulation ends. */
 void fabric_parcel_drop(vt_event_fn fn, void *arg)
 {
 	struct parcel *parcel = arg;

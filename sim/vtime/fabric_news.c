@@ -26,7 +26,7 @@ static void listener_put(struct vt_listener *l)
 		free(l);
 }
 
-/* End a listener: its object is gone. */
+/* End the listener of an object that is freed. */
 void fabric_listener_end(struct vt_listener *l)
 {
 	if (l)
@@ -60,7 +60,7 @@ void fabric_tell(struct vt_listener *l, enum sci_event_type type,
 	vt_at(s, s->now + s->profile.control / 2, news_deliver, news);
 }
 
-/* Drop an event that is not needed any more. */
+/* Free the news of an event that will not run, because the simulation ends. */
 void fabric_news_drop(vt_event_fn fn, void *arg)
 {
 	struct news *news = arg;

@@ -256,7 +256,7 @@ void fab_unmap(struct sci_fabric *base, void *addr, size_t len)
 	struct vt_fabric *f = fabric_cast(base);
 	uint64_t at = (uint64_t)((uintptr_t)addr - (uintptr_t)f->node->window);
 
-	/* local memory stays where it is */
+	/* a map of a local segment is its memory itself */
 	if (at >= (uint64_t)VT_ATT_ENTRIES * VT_ATT_PAGE)
 		return;
 	vt_sync(f->node);

@@ -14,7 +14,7 @@ uint32_t fabric_pages(uint64_t off, size_t len)
 			  VT_ATT_PAGE);
 }
 
-/* Return the first of @pages free entries in a row; UINT32_MAX: there is no such row. */
+/* Take @pages consecutive entries. Return the first one; UINT32_MAX: too few are free. */
 uint32_t fabric_entries_get(struct vt_fabric *f, uint32_t pages)
 {
 	uint32_t run = 0;
@@ -72,7 +72,7 @@ static size_t leaf_count(const struct sci_lseg *s)
 	return (page_count(s) + SCI_PCI_LEAF_PAGES - 1) / SCI_PCI_LEAF_PAGES;
 }
 
-/* Return the offset of the root, which lies right behind the lists, mostly in the same page. */
+/* Return the offset of the root, which follows the lists directly, mostly in the same page. */
 static size_t root_offset(const struct sci_lseg *s)
 {
 	return page_count(s) * 8;
@@ -153,7 +153,7 @@ void fabric_export_end(struct sci_lseg *s)
 	memset(export_entry(f, s->export_id), 0, 4);
 	sim_csr_write(a, SCI_PCI_CMD_ARG, s->export_id);
 	sim_csr_write(a, SCI_PCI_CMD, SCI_PCI_CMD_INVALIDATE);
-	/* 0 stands for a slot in use */
+	/* 0 marks a slot in use */
 	f->next_export[s->export_id % VT_EXPORTS] = next ? next : VT_EXPORTS;
 	s->exported = false;
 }

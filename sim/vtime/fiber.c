@@ -14,14 +14,14 @@
 #endif
 #endif
 
-/* ---- what the address sanitizer wants to know ---- */
+/* ---- reports to the address sanitizer ---- */
 
 #ifdef FIBER_ASAN
 #include <sanitizer/asan_interface.h>
 
 /*
- * Tell the sanitizer of a switch. @frames: keeps the frames until another fiber switches back;
- * NULL: none will
+ * Report a switch to the sanitizer. @frames: receives the frames until another fiber switches
+ * back; NULL: the fiber ends
  */
 static void fiber_departs(void **frames, const struct fiber *to)
 {
@@ -30,7 +30,7 @@ static void fiber_departs(void **frames, const struct fiber *to)
 
 static void fiber_arrives(struct fiber *f)
 {
-	/* NULL: the sanitizer knows the thread's own stack */
+	/* the sanitizer also returns the stack of the thread itself, which no fiber has */
 	__sanitizer_finish_switch_fiber(f->frames, &f->before->stack,
 					&f->before->size);
 }
@@ -58,9 +58,9 @@ static void stack_wipe(struct fiber *f)
 }
 #endif
 
-/* ---- for all ---- */
+/* ---- fibers ---- */
 
-/* Begin a fiber. makecontext() passes only ints. */
+/* Begin a fiber, whose address is in two ints, because makecontext() passes only ints. */
 static void fiber_begin(unsigned int low, unsigned int high)
 {
 	struct fiber *f = (struct fiber *)((uintptr_t)high << 32 | low);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Functions with a stack of their own, between which a thread changes. */
+/* Functions with a stack of their own, between which a thread switches. */
 #ifndef SIM_VTIME_FIBER_H
 #define SIM_VTIME_FIBER_H
 
@@ -15,8 +15,8 @@ struct fiber {
 	void *arg;
 	const void *stack;
 	size_t size;
-	struct fiber *before;		/* that changed to this one last */
-	void *frames;			/* the address sanitizer's */
+	struct fiber *before;		/* the fiber that has switched to this one */
+	void *frames;			/* frames of the address sanitizer */
 };
 
 /* Make @f ready to begin @fn(@arg). Return false if there is no memory; errno has the reason. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Interface between the parts of the virtual machine. */
+/* Interface between the parts of the simulation. */
 #ifndef SIM_VTIME_INTERNAL_H
 #define SIM_VTIME_INTERNAL_H
 
@@ -18,7 +18,7 @@ struct vt_network;
 
 struct vt_event {
 	uint64_t when;
-	uint64_t turn;		/* of two at one time the older one is first */
+	uint64_t turn;		/* order of events at the same time */
 	vt_event_fn fn;
 	void *arg;
 };
@@ -30,7 +30,7 @@ struct vt_sim {
 	uint64_t random;
 	struct vt_event *heap;
 	size_t events, room;
-	uint64_t done;			/* events, ever */
+	uint64_t done;			/* number of events that have run */
 
 	struct vt_node *node;
 	unsigned int nodes;
@@ -40,13 +40,13 @@ struct vt_sim {
 
 	struct vt_network *network;
 	struct vt_packet *spare;	/* packets that have arrived */
-	struct vt_packet *packets;	/* all of them */
+	struct vt_packet *packets;	/* all packets */
 	uint32_t loss;			/* of a million packets */
-	uint64_t limit;			/* when it is given up */
+	uint64_t limit;			/* time at which vt_run() ends */
 	uint8_t *windows;		/* addresses of all windows; no memory */
 };
 
-/* Status words as the adapter writes them, behind the words that the kernel counts. */
+/* Status words: those that the kernel counts, then from link.hw_errors on the adapter's words. */
 struct vt_words {
 	struct sci_link_words link;
 	uint32_t fatal;
@@ -58,26 +58,26 @@ struct vt_node {
 	unsigned int index;
 	uint16_t id;
 
-	/* its program */
+	/* the program */
 	uint64_t clock;
 	vt_program fn;
 	void *arg;
 	struct fiber fiber;
 	bool waits;
-	bool waking;			/* an event for that is on its way */
+	bool waking;			/* the event node_touched() is set */
 	uint64_t touches;
-	unsigned int rings;		/* interrupts it has not taken yet */
-	uint64_t until;			/* how long it waits at most */
-	uint64_t limit;			/* when that is looked at next */
+	unsigned int rings;		/* number of pending interrupts */
+	uint64_t until;			/* time limit of the present wait */
+	uint64_t limit;			/* time of the next event limit_reached() */
 
-	/* its adapter */
+	/* the adapter */
 	struct sim_adapter *adapter;
-	uint64_t bus_free;		/* when the bus is */
-	uint64_t bus_in_free;		/* ... that packets come in by, if it is another one */
+	uint64_t bus_free;		/* time at which the bus is free */
+	uint64_t bus_in_free;		/* time at which the second bus is free */
 	bool two_buses;
-	uint64_t timer;			/* when sim_adapter_timer() is called next */
-	uint64_t taken;			/* when what comes in was, by the bus */
-	bool interrupt;			/* an event for it is on its way */
+	uint64_t timer;			/* time of the next event node_timer() */
+	uint64_t taken;			/* see vt_packet.taken: of the present packet */
+	bool interrupt;			/* the event node_interrupts() is set */
 	uint32_t rx_head;
 	uint8_t *window;		/* addresses */
 	struct vt_words *words;		/* status words */

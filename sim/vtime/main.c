@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* sci-model: what `sci model` starts. */
+/* sci-model: the program that `sci model` executes. */
 #include <stdio.h>
 #include <string.h>
 

@@ -5,18 +5,18 @@
  *
  *	ring		one ring of all nodes
  *	rings:K		rings of K nodes and a port of one switch each
- *	torus:XxY	X rings of Y nodes and Y of X: every node is on two
- *	torus		... with X and Y as near to each other as possible
+ *	torus:XxY	X rings of Y nodes and Y rings of X nodes: every node is on two rings
+ *	torus		torus:XxY with X and Y as near to each other as possible
  *
- * A link goes from one station of a ring to the next, in one direction. Packets use a link one
- * after the other. A packet enters the next link when its head has arrived (virtual
- * cut-through). So a way costs a hop for each link, and the packet's length once. On a torus
- * they take the row first, then the column. The links' queues are unlimited, and SCI's echoes (8
- * bytes, on the rest of the ring) are not modelled.
+ * A link connects one station of a ring with the next one, in one direction. Packets use a link
+ * one after the other. A packet enters the next link when its head has arrived (virtual
+ * cut-through). So a route costs a hop for each link, and the packet's length once. On a torus
+ * packets take the row first, then the column. The queues of links are unlimited, and the model
+ * has no SCI echoes (8 bytes, on the rest of the ring).
  *
- * The whole way of a packet is computed at its start. On each link it gets the first free time
- * that is long enough. So a packet that arrives later does not take a link from a packet that
- * arrives sooner.
+ * The model computes the whole route of a packet at its start. On each link the packet reserves
+ * the first free time that is long enough. So a packet that arrives at a link later does not
+ * delay a packet that arrives there sooner.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@
 /* Answers to stores may start before the event that makes them, by at most this time. */
 #define PAST		(5 * (uint64_t)VT_US)
 
-/* A time of a link that is reserved for packets, one directly after the other. */
+/* A reservation of a link for one packet, or for packets one directly after the other. */
 struct span {
 	uint64_t from, to;
 };
@@ -39,7 +39,7 @@ struct link {
 	uint64_t busy;		/* in total, ps */
 };
 
-/* The network. Each node has a link in its row (or only ring), and one in its column. */
+/* The network. Each node has a link in its row (or only ring), and on a torus in its column. */
 struct vt_network {
 	struct vt_sim *sim;
 	unsigned int size;	/* stations of a row */
@@ -155,7 +155,7 @@ static void spans_grow(struct link *l)
 	}
 }
 
-/* Insert a reservation before @i. The shorter side moves. */
+/* Insert a reservation before @i: move the reservations of the shorter side. */
 static void span_insert(struct link *l, unsigned int i, struct span s)
 {
 	if (l->first && i - l->first <= l->end - i) {
@@ -194,7 +194,7 @@ static unsigned int span_after(const struct link *l, uint64_t when)
 	return low;
 }
 
-/* Reserve the first free time of @length from @when on. Return its start. */
+/* Reserve the first free time of @length from @when on. Return the start of the reservation. */
 static uint64_t link_reserve(struct link *l, uint64_t when, uint64_t length)
 {
 	unsigned int i = span_after(l, when);
@@ -218,7 +218,7 @@ static uint64_t link_reserve(struct link *l, uint64_t when, uint64_t length)
 	return when;
 }
 
-/* A packet on its way. */
+/* A packet in flight. */
 struct way {
 	uint64_t now;
 	uint64_t when;		/* its head */
@@ -233,7 +233,7 @@ static void link_cross(struct link *l, struct way *w)
 	l->busy += w->length;
 }
 
-/* Go from station @from to @to of a ring of @size stations, whose links are @step apart. */
+/* Move a packet from station @from to @to of a ring of @size stations with links @step apart. */
 static void way_go_round(struct link *ring, unsigned int size, unsigned int step,
 			 unsigned int from, unsigned int to, struct way *w)
 {

@@ -10,7 +10,7 @@
  * struct vt_network_load - the load of the links
  * @links: number of links
  * @busiest: busy time of the busiest link, in picoseconds
- * @mean: mean of all links
+ * @mean: mean busy time of all links
  * @packets: number of packets sent; @bytes: their lengths with headers, counted once each
  */
 struct vt_network_load {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * A node: the operations that its adapter calls. Its main memory belongs to this process, so
- * bus addresses are pointers. The CPU's stores and the adapter's accesses to main memory share
- * one bus.
+ * A node: the operations that its adapter calls. Main memory of the node is memory of this
+ * process, so bus addresses are pointers. The CPU's stores and the adapter's accesses to main
+ * memory share one bus.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,15 +16,15 @@
 #define EXPORTS_BYTES	(VT_EXPORTS * SCI_PCI_EXPORT_ENTRY_SIZE)
 
 struct vt_packet {
-	struct vt_packet *next;		/* spare */
-	struct vt_packet *all;
+	struct vt_packet *next;		/* in vt_sim.spare */
+	struct vt_packet *all;		/* next in vt_sim.packets */
 	struct vt_sim *sim;
-	struct vt_node *target;		/* NULL: there is none */
-	uint64_t taken;			/* main memory has its address */
+	struct vt_node *target;		/* NULL: the node does not exist */
+	uint64_t taken;			/* time at which main memory takes its address */
 	struct sim_packet packet;
 };
 
-/* Reserve the bus for @time, at @from or when it is free. Return the end. */
+/* Reserve the bus for @time, from @from on or when the bus is free. Return the end. */
 uint64_t node_bus(struct vt_node *n, uint64_t from, uint64_t time)
 {
 	uint64_t start = n->bus_free > from ? n->bus_free : from;
@@ -96,7 +96,7 @@ static void packet_in(void *arg)
 	packet_done(p);
 }
 
-/* Return how many bytes of the target's main memory a packet reads or writes. */
+/* Return the number of bytes that a packet reads or writes in the target's main memory. */
 static uint64_t memory_bytes(const struct sim_packet *p)
 {
 	switch (p->kind) {
@@ -164,7 +164,7 @@ static bool host_dma_write(void *ctx, uint64_t addr, const void *buf,
 	return true;
 }
 
-/* A posted store: its answer comes before the bytes are in memory. */
+/* The answer to a posted store starts before the bytes are in memory. */
 #define STORE_ANSWER	(PACKET_WRITE | PACKET_RESPONSE)
 
 static void host_send(void *ctx, const struct sim_packet *packet)
@@ -206,7 +206,7 @@ static void host_connect(void *ctx, bool enable)
 		vt_at(n->sim, n->sim->now, link_up, n);
 }
 
-/* ---- its clock ---- */
+/* ---- the adapter's timer ---- */
 
 static void node_timer(void *arg);
 
@@ -224,7 +224,7 @@ static void node_timer(void *arg)
 {
 	struct vt_node *n = arg;
 
-	/* this event was overtaken by an earlier one */
+	/* timer_set() has set an earlier event, which has set n->timer again */
 	if (n->sim->now < n->timer)
 		return;
 	n->timer = VT_NEVER;
@@ -237,12 +237,12 @@ static void host_deadline(void *ctx)
 {
 	struct vt_node *n = ctx;
 
-	/* the adapter is NULL while it is being made */
+	/* the adapter is NULL in sim_adapter_new() */
 	if (n->adapter)
 		timer_set(n);
 }
 
-/* ---- its interrupts ---- */
+/* ---- the adapter's interrupts ---- */
 
 static uint32_t le32_read(const uint8_t *p)
 {
@@ -294,7 +294,7 @@ static const struct sim_host host = {
 	.deadline = host_deadline,
 };
 
-/* ---- life ---- */
+/* ---- begin and end ---- */
 
 static void node_write64(struct vt_node *n, uint32_t offset, const void *p)
 {
@@ -320,8 +320,8 @@ static void node_set_up(struct vt_node *n)
 }
 
 /*
- * Get zeroed pages, which take memory only when they are used. A node has very many blocks, so
- * the headers of a heap would cost too much.
+ * Map zeroed pages, which take memory only when they are used. The nodes have very many blocks,
+ * so headers of a heap would take too much memory.
  */
 uint8_t *node_pages_get(size_t size)
 {

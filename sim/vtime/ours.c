@@ -10,7 +10,7 @@
 #include "sim/vtime/network.h"
 #include "sim/vtime/ours.h"
 
-/* Make rounds until all rings exist and status lines come at their usual intervals. */
+/* Return the rounds after which all rings exist and status lines have their usual intervals. */
 static unsigned int rings_warm_up(size_t size)
 {
 	return size > 16384 ? 2 : 48;
@@ -24,7 +24,7 @@ static unsigned int rings_warm_up(size_t size)
 #define PATIENCE	(10000 * (uint64_t)VT_MS)
 #define BYTE_PATIENCE	(10 * (uint64_t)VT_US)
 
-/* The longest message. Both machines have memory for it. */
+/* The longest message: the machines of the profiles have memory for it. */
 #define BYTES_MAX	(256u << 20)
 
 struct side {
@@ -49,7 +49,7 @@ static bool mode_exports(enum ours_mode mode)
 	return mode >= OURS_ZCOPY;
 }
 
-/* Choose a protocol for all messages longer than one line. */
+/* Set the parameters that select a protocol for all messages longer than one line. */
 static int ours_choose(struct sci_ep *ep, enum ours_mode mode)
 {
 	int ret = 0;
@@ -173,7 +173,7 @@ static void ours_play(struct vt_node *n, void *arg)
 	}
 	if (!ret && !vt_index(n))
 		pingpong_end(n, pp);
-	/* the other program may end now: everything has been counted */
+	/* the counts are complete: a last message lets the other program end */
 	if (!ret)
 		ret = vt_index(n) ? ours_recv_one(pp, &s) : ours_send_one(pp, &s);
 	if (ret)

@@ -10,9 +10,9 @@ enum ours_mode {
 	OURS_PLAIN,			/* untagged, any buffers */
 	OURS_TAGGED,
 	OURS_ZCOPY,			/* untagged, exported buffers */
-	/* modes that find the size from which zero-copy pays */
-	OURS_LINES,			/* ... never without a copy */
-	OURS_DIRECT,			/* ... always */
+	/* modes with exported buffers that find the size from which zero-copy is faster */
+	OURS_LINES,			/* lines at all sizes */
+	OURS_DIRECT,			/* zero-copy at all sizes */
 };
 
 /**
@@ -33,8 +33,8 @@ struct ours_result {
 };
 
 /*
- * Measure a ping-pong of @size bytes between two nodes. Return false, with a message, if it
- * failed.
+ * Measure a ping-pong of @size bytes between two nodes. Return false, after a message, if the
+ * ping-pong failed.
  */
 bool ours_pingpong(const struct vt_profile *p, enum ours_mode mode,
 		   size_t size, unsigned int rounds, struct ours_result *r);

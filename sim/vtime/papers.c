@@ -12,7 +12,7 @@
 #define DECK_IV_A	"DECK, IV.A"
 #define MPICH_TAB_2	"SCI-MPICH, table 2"
 #define MADELEINE_TAB	"MPICH/Madeleine, "
-#define MB20		1.048576	/* of that paper, section 5.1 */
+#define MB20		1.048576	/* 2^20 bytes, as in MPICH/Madeleine, section 5.1 */
 
 const struct paper_figure papers_published[] = {
 	{ "B", DECK_1, PAPER_LATENCY, 0, 4.66, 0.1, DECK_IV },
@@ -155,7 +155,7 @@ static void figure_print(const struct vt_profile *p, const struct paper_figure *
 	printf("  %s\n", f->source);
 }
 
-/* The argument names the folder of the profiles; the default is this project's folder. */
+/* `sci model papers`: the argument is the folder of profiles; default: see vt_profile_find(). */
 int papers_main(int argc, char **argv)
 {
 	const char *folder = argc > 1 ? argv[1] : NULL;

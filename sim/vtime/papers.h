@@ -3,9 +3,9 @@
 /*
  * DOC: the papers' protocols
  *
- * The protocols are programs that store and load as the authors describe it, without
+ * The protocols are programs that store and load as the authors describe, without
  * libsci/msg. The profile has the costs of stores, flushes, waits, copies, polls and locks. A
- * cost of only one system is a constant beside its code, with its source.
+ * cost of only one system is a constant beside its code, with a source.
  *
  *	DECK	Low-latency and zero-copy message passing protocols for
  *		SCI-based clusters; on profile B
@@ -22,13 +22,13 @@ enum paper_system {
 	DECK_1,				/* one packet; 0 to 62 bytes */
 	DECK_2,				/* buffer, flush, control packet */
 	DECK_3,				/* zero-copy */
-	DECK,				/* 1 up to 62 bytes, 2 up to 1024, 3 */
+	DECK,				/* DECK_1 up to 62 bytes, DECK_2 up to 1024, DECK_3 */
 	MPICH_SHORT,			/* one packet; 0 to 47 bytes */
 	MPICH_EAGER,
 	MPICH_RENDEZVOUS,
 	MPICH,				/* short up to 47, eager up to 32768 */
-	MPICH_EQUATIONS,		/* what that paper computes for it */
-	SCAMPI,				/* and below: published figures only */
+	MPICH_EQUATIONS,		/* the equations of the SCI-MPICH paper */
+	SCAMPI,				/* SCAMPI and below: published figures only */
 	MADELEINE,
 	MPICH_MADELEINE,
 	PAPER_SYSTEMS
@@ -47,8 +47,8 @@ double papers_latency(const struct vt_profile *p, enum paper_system sys,
 double papers_bandwidth(const struct vt_profile *p, enum paper_system sys);
 
 enum paper_metric {
-	PAPER_LATENCY,			/* the smallest, microseconds */
-	PAPER_BANDWIDTH,		/* the largest, 10^6 bytes a second */
+	PAPER_LATENCY,			/* smallest latency, microseconds */
+	PAPER_BANDWIDTH,		/* largest bandwidth, 10^6 bytes a second */
 };
 
 /**
@@ -56,8 +56,8 @@ enum paper_metric {
  * @profile: the machine of the measurement, or the machine most like it
  * @bytes: with PAPER_LATENCY: length of the message
  * @value: the published value; bandwidths of 2^20 bytes a second are converted to 10^6
- * @within: part of @value by which the model may differ. If it is more than a tenth, the
- *	model of the system says why.
+ * @within: part of @value by which the model may differ; a comment of the model gives the reason
+ *	for more than a tenth.
  */
 struct paper_figure {
 	const char *profile;

@@ -7,19 +7,19 @@
  * passing protocols for SCI-based clusters; III.A to C.  The paper says:
  *
  *  - all remote stores are MMX bursts of multiples of 64 bytes;
- *  - a receiver polls a ring for each process, and for protocol 2 the place of
- *    a control packet for each; with 4 nodes (II.A) that is 8 places;
+ *  - a receiver polls a ring for each process, and for protocol 2 a control packet
+ *    for each process; with 4 nodes (II.A) the receiver polls 8 places;
  *  - a receiver that has taken a message writes its read position to the sender,
- *    which does not wait for it.  The 4 bytes stay in a stream buffer until the next
- *    store to another line, which in a ping-pong is the answer;
+ *    which does not wait for the position.  Its 4 bytes stay in a stream buffer until the
+ *    next store to another line, which in a ping-pong is the answer;
  *  - all operations are thread-safe: each has a lock and an unlock, of one locked
  *    instruction each;
- *  - the latency is the same from 0 to 62 bytes, so all 62 are always copied.
+ *  - the latency is the same from 0 to 62 bytes, so all 62 bytes are always copied.
  *
- * Assumed: protocol 3 begins with a control packet in the place of those of protocol 2,
- * and a process that has begun it polls only one place.
+ * The model assumes: protocol 3 begins with a control packet in the place of protocol 2's
+ * control packets, and a process in protocol 3 polls only one place.
  *
- * Where the model differs by more than a tenth (profile B):
+ * Figures from which the model differs by more than a tenth (profile B):
  *
  *  - Largest bandwidth of protocol 2: +11 %.  The model copies received bytes at
  *    334 MB/s, SCI-MPICH's figure for its best block, of 8 kB.  Copies at 218 MB/s would
@@ -40,8 +40,8 @@
 #include "sim/vtime/papers_run.h"
 
 #define SHORT_MAX	62u
-#define SLOTS		16u	/* of a ring; not said */
-#define HEADER		8u	/* of protocol 2: the size */
+#define SLOTS		16u	/* of a ring; the paper does not give the number */
+#define HEADER		8u	/* header of protocol 2: the size */
 #define PROCESSES	4u
 #define PLACES		(2 * PROCESSES)
 
@@ -56,7 +56,7 @@ struct mailbox {
 	struct packet ring[SLOTS];
 	struct packet control;
 	struct packet answer;
-	_Alignas(PAPER_LINE) uint32_t position;	/* the other's */
+	_Alignas(PAPER_LINE) uint32_t position;	/* read position of the other side */
 	_Alignas(PAPER_LINE) uint8_t data[];
 };
 
@@ -91,7 +91,7 @@ static void deck_take_packet(struct paper_side *s, const struct packet *from,
 	vt_busy(s->node, s->profile->line_take);
 }
 
-/* Wait for flow control: the receiver has not read these packets yet. */
+/* Wait until the receiver has less than @most packets that it has not read. */
 static void room_await(struct paper_side *s, uint32_t most)
 {
 	struct mailbox *near = s->near;
@@ -163,7 +163,7 @@ static void protocol2_send(struct paper_side *s)
 
 	deck_lock(s);
 	room_await(s, 1);
-	/* make one copy, which begins with the header */
+	/* store the header and the message as one block */
 	memcpy(line, &s->size, sizeof(s->size));
 	memcpy(line + HEADER, s->buf, s->size < first ? s->size : first);
 	vt_store(s->node, far->data, line, sizeof(line));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * The equations (1) to (6) of MPICH for SCI-connected Clusters, IV.A: an upper bound for its
- * protocols, without the costs of the layers above.
+ * The equations (1) to (6) of MPICH for SCI-connected Clusters, IV.A: the limit of its
+ * protocols, without the costs of the layers above the protocols.
  */
 #include "sim/vtime/papers.h"
 #include "sim/vtime/papers_mpich.h"

@@ -7,25 +7,25 @@
  *
  *  - A control packet is 64 bytes: 12 of header, 47 of payload, 4 that align, 1
  *    of identifier.  Packets go through a ring; the sender reads the receiver's
- *    count (a remote read) when it believes the ring is full.  After each packet
- *    and each block it looks at the error counter, a register of the adapter.
+ *    count (a remote read) when the ring seems to be full.  After each packet
+ *    and each block the sender reads the error counter, a register of the adapter.
  *  - Remote stores are the FPU's, 8 bytes at a time (IV.B): the profile's
  *    bus_fpu.
  *  - Short: a control packet.  Eager: the message, then a control packet; the
  *    receiver returns the buffer's pointer.  Rendezvous: the receiver offers a
- *    buffer, part of the message for part, and copies each block while the next
- *    one is stored.
+ *    buffer for each part of the message, and copies each block while the sender
+ *    stores the next block.
  *  - The layer above (MPIR) takes about 2.5 us per message: IV.B.2, measured on
- *    the 450 MHz CPU of profile A.  It is the system's own, on any profile.
+ *    the 450 MHz CPU of profile A.  The model uses this time on all profiles.
  *
- * Assumed: the stream buffers are flushed and waited for before a control packet
- * says that data are there, since packets have no order (III.A: "must be taken
- * into account"); blocks of 8 kB, where the local copy is fastest (IV.B.2), and
- * a buffer of 512 kB; half of MPIR's time in each process; 64 places in a ring.
+ * The model assumes: a store barrier before a control packet that announces data,
+ * since packets have no order (III.A: "must be taken into account"); blocks of 8 kB,
+ * where the local copy is fastest (IV.B.2), and a buffer of 512 kB; half of MPIR's
+ * time in each process; 64 places in a ring.
  *
- * The 7.26 us that DECK (IV.A) measured for it on profile B are of another
- * operating system and a later release.  The CPU of B is faster than that
- * of A, and no other part of B is slower, so the model stays 10 % below.
+ * The 7.26 us that DECK (IV.A) measured for SCI-MPICH on profile B are of another
+ * operating system and a later release.  The CPU of B is faster than the CPU
+ * of A, and no other part of B is slower, so the model stays 10 % below 7.26 us.
  */
 #include <assert.h>
 #include <stddef.h>
@@ -57,7 +57,7 @@ struct shared {
 
 static_assert(sizeof(struct packet) == PAPER_LINE, "a packet is a line");
 
-/* Store by the FPU. The bus has bursts of a line; the loop takes longer. */
+/* Store by the FPU. The bus takes bursts of a line; the FPU's loop takes longer than the bus. */
 static void mpich_store(struct paper_side *s, volatile void *to, const void *from,
 			size_t len)
 {
@@ -85,7 +85,7 @@ static void mpich_put_packet(struct paper_side *s, const void *payload, size_t l
 		.length = (uint32_t)s->size, .id = paper_id(s->sent),
 	};
 
-	/* the one remote read: when all places seem to be taken */
+	/* when all slots seem to be full, read the receiver's count: the only remote read */
 	while (s->sent - s->more_got >= SLOTS)
 		vt_load(s->node, &s->more_got, &far->count,
 			sizeof(s->more_got));
@@ -114,7 +114,7 @@ static void packet_taken(struct paper_side *s)
 	near->count = ++s->got;
 }
 
-/* Take the time of MPIR in one of the two processes. */
+/* Add the time of MPIR in one of the two processes. */
 static void mpich_mpir(struct paper_side *s)
 {
 	vt_busy(s->node, MPIR / 2);
@@ -152,7 +152,7 @@ static size_t eager_memory(size_t bytes)
 	return sizeof(struct shared) + paper_lines(bytes);
 }
 
-/* Store, and wait until the stores have arrived: the next packet announces them. */
+/* Store, and wait until the stores have arrived, because the next packet announces them. */
 static void mpich_store_and_wait(struct paper_side *s, volatile void *to,
 				 const void *from, size_t len)
 {

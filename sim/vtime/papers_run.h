@@ -15,11 +15,11 @@ static inline size_t paper_lines(size_t bytes)
 
 /**
  * struct paper_side - a process of a ping-pong
- * @near: memory of this side that the other side stores to
- * @far: the other's
- * @buf: buffer for a message, larger than the largest one
+ * @near: memory of this side to which the other side stores
+ * @far: map of the other side's @near
+ * @buf: buffer for a message, larger than the largest message
  * @size: length of the messages
- * @sent, @got: number of messages or packets so far; the protocol counts
+ * @sent, @got: number of messages or packets until now; the protocol counts them
  */
 struct paper_side {
 	struct vt_node *node;
@@ -54,13 +54,13 @@ double papers_pingpong(const struct vt_profile *p,
 		       const struct paper_protocol *proto, size_t bytes);
 
 /*
- * Poll @byte until it is @value. The program polls it and @others in turn, so on average it
- * reads half of them before it finds the value.
+ * Poll @byte until it is @value. The program polls @byte and @others other bytes in turn, so on
+ * average it reads half of the others before it finds the value.
  */
 void paper_poll(struct paper_side *s, const volatile uint8_t *byte,
 		uint8_t value, unsigned int others);
 
-/* Return the last byte of message @i, which differs from that of the message before it. */
+/* Return the last byte of packet @i, which differs from the last byte of packet @i - 1. */
 static inline uint8_t paper_id(uint32_t i)
 {
 	return (uint8_t)(i % 255 + 1);

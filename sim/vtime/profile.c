@@ -20,7 +20,7 @@ struct figure {
 #define COUNT(field, lo, hi) \
 	{ #field, offsetof(struct vt_profile, field), 1, lo, hi }
 
-/* Times in nanoseconds, rates in 10^6 bytes a second. */
+/* The figures of a profile: times in nanoseconds, rates in 10^6 bytes a second. */
 static const struct figure figures[] = {
 	COUNT(streams, 8, 16),
 	COUNT(stream_size, 64, 128),

@@ -7,15 +7,15 @@
  * appear, once each. Times are nanoseconds with a fraction, in memory picoseconds.
  *
  * A store of a line takes the bus for @bus_line; a shorter store takes it for @bus_word for
- * each 4 bytes. A packet on its way takes @adapter_out, then each link's serialization
+ * each 4 bytes. The time of a packet is @adapter_out, then each link's serialization
  * (@link_header and the data, at @link_rate) and @link_hop, then @adapter_in, and the target's
  * bus for @mem_setup and the data at @mem_rate; programs see it @mem_latency later. A response
- * goes the same way, up to @adapter_in. The answer to a read starts when memory has delivered
+ * has the same times, up to @adapter_in. The answer to a read starts when memory has delivered
  * the data. The answer to a store, which the bus posts, starts when main memory has taken its
  * address: after @mem_setup.
  *
  * A load from a remote line that was read ahead takes the bus for @bus_word.
- * That may be too little: in the model, reads of blocks are six to seven times slower than
+ * This time may be too short: in the model, reads of blocks are six to seven times slower than
  * stores, and in the papers about ten times.
  */
 #ifndef SIM_VTIME_PROFILE_H
@@ -32,25 +32,25 @@ struct vt_profile {
 	uint64_t streams;		/* stream buffers */
 	uint64_t stream_size;		/* bytes of each */
 	uint64_t outstanding;		/* transactions */
-	uint64_t gather;		/* ps: a buffer that is not full leaves */
+	uint64_t gather;		/* ps after which a buffer leaves that is not full */
 
 	/* CPU and memory; ps */
 	uint64_t load_local;		/* a load from main memory */
-	uint64_t copy_setup;		/* of a local copy ... */
-	uint64_t copy_rate;		/* ... bytes a second */
-	uint64_t line_put;		/* a line is composed: 64 bytes in the cache */
-	uint64_t line_take;		/* a line is taken off a ring, and looked at */
-	uint64_t check;			/* a look at the error count */
+	uint64_t copy_setup;		/* start of a local copy */
+	uint64_t copy_rate;		/* bytes a second of a local copy */
+	uint64_t line_put;		/* composing a line: 64 bytes in the cache */
+	uint64_t line_take;		/* taking a line off a ring, and testing it */
+	uint64_t check;			/* a check of the error count */
 	uint64_t atomic;		/* a locked instruction */
 
 	/* bus; ps */
 	uint64_t bus_line;		/* a store of a whole line, as one burst */
-	uint64_t bus_fpu;		/* ... by the FPU, 8 bytes at a time */
+	uint64_t bus_fpu;		/* a store of a line by the FPU, 8 bytes at a time */
 	uint64_t bus_word;		/* a store of up to 4 bytes */
 	uint64_t bus_read;		/* a load from the adapter's registers */
-	uint64_t mem_setup;		/* the adapter writes to main memory ... */
-	uint64_t mem_rate;		/* ... bytes a second ... */
-	uint64_t mem_latency;		/* ... and when the bus is free again, this */
+	uint64_t mem_setup;		/* start of the adapter's write to main memory */
+	uint64_t mem_rate;		/* bytes a second of this write */
+	uint64_t mem_latency;		/* from the end of this write to a program's load */
 
 	/* adapter and links; ps */
 	uint64_t adapter_out;
@@ -66,8 +66,8 @@ struct vt_profile {
 bool vt_profile_read(struct vt_profile *p, const char *path);
 
 /*
- * Find and read a profile. @name: a path, with a slash; or NAME.profile in @folder; NULL: in
- * this project's folder.
+ * Find and read a profile. @name: a path, with a slash, or NAME of the file NAME.profile in
+ * @folder. @folder is NULL: the installed profiles, else sim/profiles of the source tree.
  */
 bool vt_profile_find(struct vt_profile *p, const char *folder, const char *name);
 

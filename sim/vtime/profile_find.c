@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The search for profiles by name: beside the installed program, or in its source. */
+/* The search for profiles by name: beside the installed program, or in the source tree. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -16,7 +16,7 @@ struct bench {
 	size_t bytes;
 	bool bursts;
 	uint8_t *near[2];		/* by node: its own memory */
-	volatile uint8_t *far[2];	/* by node: the other's */
+	volatile uint8_t *far[2];	/* by node: the memory of the other node */
 	uint8_t *buf;
 	double result;
 	double packets[2];
@@ -127,7 +127,7 @@ double raw_write_rate(const struct vt_profile *p, size_t block, bool bursts)
 
 /* ---- reads ---- */
 
-/* Load from lines that were not read before. */
+/* A program: load from lines that it has not read before. */
 static void play_read(struct vt_node *n, void *arg)
 {
 	struct bench *b = arg;

@@ -3,7 +3,7 @@
 /*
  * DOC: the hardware alone
  *
- * Programs on two nodes that only store and load. They show whether the profile's figures for
+ * Programs on two nodes that only store and load show whether the profile's figures for
  * store, bus and link add up to the measured values of its machine.
  */
 #ifndef SIM_VTIME_RAW_H
@@ -11,7 +11,7 @@
 
 #include "sim/vtime/vtime.h"
 
-/* Times are picoseconds, rates bytes a second. 0: the run failed, with a message. */
+/* Times are picoseconds, rates bytes a second. A result of 0: the run failed, with a message. */
 
 /**
  * struct raw_write - a remote write
@@ -36,7 +36,7 @@ double raw_write_rate(const struct vt_profile *p, size_t block, bool bursts);
 double raw_copy_rate(const struct vt_profile *p, size_t bytes);
 double raw_poll(const struct vt_profile *p);
 
-/* ---- what was measured ---- */
+/* ---- measured values ---- */
 
 enum raw_what {
 	RAW_WRITE,			/* microseconds */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * All nodes run the same operation several times. Between two runs they wait for each other
- * outside of the virtual world, without messages. They begin at the same time, when no packet
- * is on the links any more.
+ * All nodes run the same operation several times. Between two runs all programs wait at a
+ * barrier outside of the simulation, without messages. All programs begin a run at the same
+ * time, when no packet is on the links any more.
  */
 #include "sim/vtime/scale.h"
 
@@ -60,7 +60,7 @@ struct world {
 	uint64_t begin;
 	uint64_t end;
 	int error;
-	unsigned int failed;		/* the node that found it */
+	unsigned int failed;		/* the node that found @error */
 };
 
 /* ---- results ---- */
@@ -118,7 +118,7 @@ static void round_end(struct world *w, enum round round)
 	r->host_bytes = host_bytes();
 }
 
-/* ---- waiting for each other ---- */
+/* ---- barrier of all programs ---- */
 
 static void members_wake(struct world *w)
 {
@@ -131,7 +131,7 @@ static void round_begin(void *arg)
 	vt_network_clear(arg);
 }
 
-/* Let all programs continue: the last one has arrived. No round ends before the first wait. */
+/* Let all programs continue, which have reached the barrier. The first barrier ends no round. */
 static void barrier_release(struct world *w)
 {
 	if (w->turn)
@@ -144,7 +144,7 @@ static void barrier_release(struct world *w)
 	members_wake(w);
 }
 
-/* Wait, and answer peers, until all programs have arrived. They go on at the same time. */
+/* Wait at the barrier, and answer peers. All programs leave the barrier at the same time. */
 static void member_meet(struct world *w, struct member *m)
 {
 	struct vt_node *n = m->node;
@@ -227,7 +227,7 @@ bool scale_run(const struct scale_setup *setup, struct scale_result *r)
 	bool done;
 
 	memset(r, 0, sizeof(*r));
-	/* return memory of an earlier run, which would count for this one */
+	/* free memory of an earlier run, which would count for this run */
 	malloc_trim(0);
 	before = host_bytes();
 	w.sim = vt_new(setup->profile, setup->nodes, setup->topology,

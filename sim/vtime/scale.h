@@ -39,9 +39,9 @@ struct scale_setup {
 
 /**
  * struct scale_result - the result of a run
- * @first: picoseconds of the first run, with connections
- * @time: ... of a run with all connections and rings, on the slowest node
- * @load: load of the links in that time
+ * @first: picoseconds of the first run, which makes the connections
+ * @time: picoseconds of a run with all connections and rings, on the slowest node
+ * @load: load of the links during @time
  * @peers: largest number of peers of a node; @all_peers: sum over all nodes
  * @receive: largest number of bytes of a node's memory that peers may write to;
  *	@all_receive: sum over all nodes
@@ -64,7 +64,7 @@ struct scale_result {
 	uint64_t host_ns;
 };
 
-/* Run the model. Return false after printing an error: it could not run, or data was wrong. */
+/* Run the model. Return false, after printing an error, if the run failed or data was wrong. */
 bool scale_run(const struct scale_setup *setup, struct scale_result *r);
 
 #endif

@@ -3,23 +3,23 @@
 /*
  * DOC: replaced parts of the library
  *
- * The protocols are the library's own objects.  These modules of it are replaced,
- * function by function, since they deal with the real world:
+ * The protocols are the library's own objects.  This file replaces the functions of
+ * these modules, which use real time, threads and descriptors:
  *
- *	libsci/msg/api/wait.c	waiting, sleeping, the clock: a wait polls, and when
- *				there was nothing, the world goes on
+ *	libsci/msg/api/wait.c	waits and the clock: a wait polls, and runs the
+ *				simulation if the poll finds no work
  *	libsci/msg/conn/wake.c	descriptors: no thread sleeps on them
- *	libsci/msg/conn/keeper.c	a thread for programs that do not come back into a
- *				call: here they do
- *	libsci/msg/conn/callers.c	threads for calls to other nodes: here they are made
- *				at once
- *	libsci/fabric/core/fault.c	stores to remote memory: through the adapter.  The
- *				links lose packets, if any are to be lost
+ *	libsci/msg/conn/keeper.c	a thread for programs that make no calls: programs of
+ *				the simulation make calls
+ *	libsci/msg/conn/callers.c	threads for calls to other nodes: a program makes
+ *				these calls itself
+ *	libsci/fabric/core/fault.c	stores to remote memory use the adapter; lost packets
+ *				are lost on the links
  *	libsci/fabric/net	no node is beyond the adapter
- *	libsci/fabric/core/fabric.c	which fabric: that of the node whose program runs
+ *	libsci/fabric/core/fabric.c	the fabric of a call is that of the node whose program runs
  *
- * The cost of a line and of a copy is charged where the library composes a line, takes one,
- * or copies.
+ * A program's clock advances by the cost of a line or of a copy when the library composes a
+ * line, takes a line, or copies.
  */
 #include <errno.h>
 #include <limits.h>
@@ -53,7 +53,7 @@ static bool charged_get(const volatile struct msg_line *slot, uint64_t id,
 	return true;
 }
 
-/* Copy and charge the time.  Up to a line comes out of a line that was just loaded. */
+/* Copy, and charge the time. Bytes of up to a line come from a line that was just loaded. */
 static void charged_copy(void *dst, const void *src, size_t len)
 {
 	struct vt_node *n = vt_current();
@@ -66,7 +66,7 @@ static void charged_copy(void *dst, const void *src, size_t len)
 	vt_busy(n, n->sim->profile.line_put * len / LINE_BYTES);
 }
 
-/* Charge the time once, before the first endpoint, while no program runs. */
+/* Install the operations that charge time, once, before the first endpoint is open. */
 static void time_charge(void)
 {
 	if (real_lines.put)
@@ -133,7 +133,7 @@ void sci_fault_check(struct sci_rseg_status *st)
 	(void)st;
 }
 
-/* Do nothing: the barrier of the fabric delivers. */
+/* Do nothing: packets arrive by the store barrier of the fabric. */
 void sci_fault_deliver(void)
 {
 }
@@ -173,11 +173,11 @@ void callers_fini(struct sci_ep *ep)
 	(void)ep;
 }
 
-/* Make calls at once: no program stops, and answers take the time of the profile. */
+/* Make a call at once: every node answers, after the time of the profile. */
 void callers_make(struct msg_call *c)
 {
 	call_run(c);
-	/* a later round takes the answer */
+	/* a later round of progress takes the answer */
 	vt_touch(vt_current());
 }
 
@@ -243,13 +243,13 @@ int sci_ep_arm(struct sci_ep *ep)
 
 static int poll_once(struct sci_ep *ep, struct vt_node *n)
 {
-	/* charge a look at the last word of the next line of each polled ring */
+	/* charge a load of the last word of the next line of each polled ring */
 	vt_busy(n, (ep->n_hot ? ep->n_hot : 1) * n->sim->profile.load_local);
 	vt_sync(n);
 	return msg_progress(ep);
 }
 
-/* Wait. Polling finds lost packets, because there is no thread that checks for them. */
+/* Return the limit of a wait: only polls find lost packets, as no thread checks for them. */
 static uint64_t wait_until(struct sci_ep *ep, uint64_t until,
 			   uint64_t clock, uint32_t often_ms)
 {
@@ -298,7 +298,7 @@ int msg_wait(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeout)
 	return msg_wait_often(ep, fn, arg, timeout, 0);
 }
 
-/* ---- libsci/fabric/net: there is none ---- */
+/* ---- libsci/fabric/net ---- */
 
 static int net_open_none(struct sci_fabric **out, const struct sci_fabric_place *at,
 			 const char *arg)

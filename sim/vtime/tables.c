@@ -13,7 +13,7 @@
 
 #define LINE	64u
 
-/* Rounds of a ping-pong: one status for this number of answers. */
+/* Rounds of a ping-pong: a receiver sends one status line for this number of answers. */
 #define ROUNDS	5u
 
 static const size_t sizes[] = {
@@ -96,7 +96,7 @@ bool table_write(const struct table *t, const char *path)
 	return true;
 }
 
-/* ---- what the hardware could do at best ---- */
+/* ---- limits of the hardware ---- */
 
 /* Return the picoseconds from the first store of @bytes to the poll that sees the last byte. */
 static double bound_latency(const struct vt_profile *p, size_t bytes)
@@ -106,7 +106,7 @@ static double bound_latency(const struct vt_profile *p, size_t bytes)
 	return (double)(lines * p->bus_line + vt_way(p, LINE) + p->load_local);
 }
 
-/* Return the bytes a second of whole lines, one after the other. */
+/* Return the bytes a second of stores of whole lines, one after the other. */
 static double bound_rate(const struct vt_profile *p)
 {
 	return LINE * 1e12 / (double)p->bus_line;
@@ -166,7 +166,7 @@ static enum ours_mode mode_beside(enum paper_system sys)
 	return sys <= DECK ? OURS_ZCOPY : OURS_TAGGED;
 }
 
-/* Return the largest bandwidth at any size, in bytes a second. */
+/* Store the largest bandwidth at any size in @rate, in bytes a second. */
 static bool ours_rate(struct table *t, const struct vt_profile *p,
 		      enum ours_mode mode, double *rate)
 {
@@ -221,7 +221,7 @@ bool tables_published(struct table *t, const struct vt_profile *p)
 	return true;
 }
 
-/* ---- from where on one protocol is faster than another ---- */
+/* ---- sizes from which on one protocol is faster than another ---- */
 
 struct contest {
 	const struct vt_profile *profile;
@@ -248,7 +248,7 @@ static bool ours_is_faster(struct contest *c, size_t bytes)
 	return !c->good || direct.latency <= lines.latency;
 }
 
-/* Return the first multiple of a line, up to 128 KiB, from which on a protocol wins. */
+/* Return the smallest multiple of a line, up to 128 KiB, from which on @wins returns true. */
 static double figure_crossover(struct contest *c,
 			       bool (*wins)(struct contest *c, size_t bytes))
 {
@@ -271,7 +271,7 @@ bool tables_crossovers(struct table *t, const struct vt_profile *p)
 	struct contest mpich = { p, MPICH_EAGER, MPICH_RENDEZVOUS, true };
 	struct table_row row = row_make(p, "DECK", "protocol 3 from, bytes");
 
-	row.paper = strcmp(p->name, "B") ? NAN : 1024;	/* its IV */
+	row.paper = strcmp(p->name, "B") ? NAN : 1024;	/* DECK IV */
 	row.modelled = figure_crossover(&deck, paper_is_faster);
 	row.ours = figure_crossover(&deck, ours_is_faster);
 	table_add(t, &row);
@@ -323,9 +323,9 @@ bool tables_sizes(struct table *t, const struct vt_profile *p)
 	return true;
 }
 
-/* ---- what a message costs ---- */
+/* ---- costs of a message ---- */
 
-/* Rounds in which every rhythm of the rings comes out even. */
+/* Rounds: a multiple of the intervals of status lines, which are 24 lines and 5 answers. */
 #define EVEN	120u
 
 static bool row_cost(struct table *t, const struct vt_profile *p,

@@ -23,7 +23,7 @@ struct table_row {
 	double bound;
 };
 
-/* Known figures of this library on the current profile. */
+/* A latency of this library on the current profile that has been computed already. */
 struct table_known {
 	enum ours_mode mode;
 	size_t size;
@@ -41,7 +41,7 @@ void table_add(struct table *t, const struct table_row *row);
 void table_free(struct table *t);
 bool table_write(const struct table *t, const char *path);
 
-/* Make the rows of all kinds for one profile, in the order of the document. */
+/* The functions below add the rows of one profile to @t, in the order of the document. */
 bool tables_raw(struct table *t, const struct vt_profile *p);
 bool tables_published(struct table *t, const struct vt_profile *p);
 bool tables_crossovers(struct table *t, const struct vt_profile *p);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* `sci model tables`: all tables, as files for people and for plots. */
+/* `sci model tables`: all tables, as a document and as files for plots. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static const char *const names[] = { "a", "b", "c" };
 
 #define PROFILES	(sizeof(names) / sizeof(names[0]))
 
-/* ---- for people ---- */
+/* ---- the document ---- */
 
 static void value_print(FILE *out, double v)
 {
@@ -45,7 +45,7 @@ static void document_figures(const struct table *t, FILE *out)
 	}
 }
 
-/* Write a row for each message. */
+/* Print a row of costs for each message. */
 static void document_costs(const struct table *t, FILE *out)
 {
 	fputs("\n| buffers | bytes | packets | barriers | reads | bytes on links |\n"
@@ -63,7 +63,7 @@ static void document_costs(const struct table *t, FILE *out)
 	}
 }
 
-/* ---- for plots ---- */
+/* ---- files for plots ---- */
 
 static FILE *file_open_in(const char *dir, const char *name)
 {
@@ -130,7 +130,7 @@ static bool sizes_write(const struct table *t, const struct vt_profile *p,
 	return !fclose(f);
 }
 
-/* ---- all of it ---- */
+/* ---- all profiles ---- */
 
 static bool profile_write_tables(const char *profiles, const char *name,
 				 const char *dir, struct table *all,
@@ -149,7 +149,7 @@ static bool profile_write_tables(const char *profiles, const char *name,
 	good = good && tables_sizes(&one, &p);
 	if (good && dir)
 		good = sawtooth_write(&p, dir) && sizes_write(&one, &p, dir);
-	/* the packets are the same on each profile */
+	/* the costs in packets are the same on each profile */
 	if (good && !strcmp(p.name, "B"))
 		good = tables_costs(&one, &p);
 	for (size_t i = 0; good && i < one.rows; i++)

@@ -4,20 +4,20 @@
  * DOC: virtual time
  *
  * Each node has an adapter (sim/adapter) and one program that calls libsci/msg. A network joins
- * the nodes. The library's own objects run; only functions that wait for real time are replaced
- * (standin.c). No function reads a clock: the profile says how long stores, loads, copies and
- * packets take. All nodes are one process and one thread. A program runs until it has to wait
- * for an event of the virtual world.
+ * the nodes. The library's own objects run; standin.c replaces only functions that wait for real
+ * time. No function reads a clock: the profile has the times of stores, loads, copies and
+ * packets. All nodes are one process and one thread. A program runs until it has to wait
+ * for an event of the simulation.
  *
  *	scenario	programs, and the evaluation of their times
  *	  libsci/msg	  the library's protocols
- *	    fabric	  its segments and interrupts, by the adapter's tables
- *	    standin	  its waiting
+ *	    fabric	  the library's segments and interrupts, in the adapter's tables
+ *	    standin	  the library's waits
  *	  cpu		  costs of a program's stores, loads and copies
  *	  node		  an adapter, its bus, its main memory
- *	    network	  links that packets share, and the ways through them
+ *	    network	  links that packets share, and routes over the links
  *	  engine	  events in order of time, programs as coroutines
- *	    fiber	  their stacks
+ *	    fiber	  stacks of coroutines
  *	  profile	  the figures of a machine
  *
  * Time is in picoseconds, so that rounding errors do not add up.
@@ -59,23 +59,23 @@ struct vt_sim *vt_new(const struct vt_profile *profile, unsigned int nodes,
 		      const char *topology, uint64_t seed);
 void vt_free(struct vt_sim *s);
 
-/* Set the program of a node, one for each. It starts at time 0. */
+/* Set the program of a node, which starts at time 0. A node has one program. */
 void vt_start(struct vt_node *n, vt_program fn, void *arg);
 
 /**
  * vt_run() - run until all programs have returned
  *
- * Return: false if the remaining programs wait for events that will not come, or run at the
- * limit.
+ * Return: true; false: the remaining programs wait for events that will never come, or the
+ * limit of vt_set_limit() was reached.
  */
 bool vt_run(struct vt_sim *s);
 
-/* Set the time after which a program that only retries is ended; default: never. */
+/* Set the virtual time at which vt_run() ends, even if programs still retry. Default: none. */
 void vt_set_limit(struct vt_sim *s, uint64_t ps);
 
 struct vt_node *vt_node(struct vt_sim *s, unsigned int i);
 unsigned int vt_nodes(const struct vt_sim *s);
-struct vt_node *vt_current(void);	/* whose program runs; NULL: none */
+struct vt_node *vt_current(void);	/* return the node whose program runs, or NULL */
 uint64_t vt_now(const struct vt_sim *s);
 uint64_t vt_events(const struct vt_sim *s);
 uint64_t vt_random(struct vt_sim *s);
@@ -83,28 +83,28 @@ uint64_t vt_random(struct vt_sim *s);
 /* Lose this number of a million packets. */
 void vt_set_loss(struct vt_sim *s, uint32_t of_a_million);
 
-/* Call @fn(@arg) at @when, after the events that are due by then already. */
+/* Call @fn(@arg) at the time @when, after the events that have been set for this time before. */
 void vt_at(struct vt_sim *s, uint64_t when, vt_event_fn fn, void *arg);
 
 /* ---- for programs ---- */
 
-/* Return the node's own time, which its program has used. */
+/* Return the clock of the node's program. */
 uint64_t vt_clock(const struct vt_node *n);
 
-/* Keep the program busy for a time. */
+/* Advance the clock of the node's program: the program is busy for @ps picoseconds. */
 void vt_busy(struct vt_node *n, uint64_t ps);
 
-/* Run all events that are due before the program's time, and advance the world to it. */
+/* Run all events before the program's clock, and advance the simulation to this clock. */
 void vt_sync(struct vt_node *n);
 
 /*
- * Wait until an event at the node (such as a packet), or @until. Return at once if there was an
- * event after vt_touches() was @seen.
+ * Wait until vt_touch() reports an event at the node (such as a packet), or until the time
+ * @until. Return at once if vt_touches() is not @seen any more.
  */
 void vt_wait(struct vt_node *n, uint64_t seen, uint64_t until);
 uint64_t vt_touches(const struct vt_node *n);
 
-/* Tell a node about an event: its program polls. */
+/* Report an event to a node: its program wakes up and polls. */
 void vt_touch(struct vt_node *n);
 
 /* ---- node.c ---- */
@@ -119,7 +119,7 @@ struct sim_adapter *vt_adapter(const struct vt_node *n);
  * adapters are on different buses. Context: before its program starts.
  */
 void vt_two_buses(struct vt_node *n);
-uint32_t vt_att_max(const struct vt_node *n);	/* entries ever used at once */
+uint32_t vt_att_max(const struct vt_node *n);	/* largest number of used entries */
 
 /* ---- cpu.c: a program's memory accesses ---- */
 
@@ -133,11 +133,11 @@ void vt_store_words(struct vt_node *n, volatile void *dst, const void *src,
 void vt_load(struct vt_node *n, void *dst, const volatile void *src,
 	     size_t len);
 void vt_flush(struct vt_node *n);
-/* Do what vt_flush() does, and wait until all stores have arrived. */
+/* Flush as vt_flush() does, and wait until all stores have arrived. */
 void vt_barrier(struct vt_node *n);
 /* Copy local memory to local memory. */
 void vt_copy(struct vt_node *n, void *dst, const void *src, size_t len);
-/* Check the error count. */
+/* Take the time of a check of the error count. */
 void vt_check(struct vt_node *n);
 /* Read a byte of local memory until it is @value. */
 void vt_poll(struct vt_node *n, const volatile uint8_t *byte, uint8_t value);
@@ -151,8 +151,8 @@ uint32_t vt_register(struct vt_node *n, uint32_t offset);
  * @attr: SCI_PCI_ATT_*
  * @mem: address of the segment at @owner
  *
- * For programs without the library, before they start. The memory lives as long as the machine.
- * Return: @user's address of it; NULL: a resource is exhausted.
+ * Programs without the library use this memory, which exists as long as the machine.
+ * Context: before the programs start. Return: the address at @user; NULL: out of a resource.
  */
 volatile void *vt_share(struct vt_node *owner, struct vt_node *user,
 			size_t size, uint16_t attr, void **mem);
