@@ -8,7 +8,7 @@
  *	SCI_NET=vsock:CID:PORT[+SLOTS]
  *	SCI_NET=sci				no sockets: through gateways only
  *	SCI_NET_PEERS=NODE=ADDRESS,...		or the path of a file with one a line
- *	ADDRESS: also via:GATEWAY, a node
+ *	ADDRESS may also be via:GATEWAY, with the node ID of a gateway
  */
 
 #include <arpa/inet.h>
@@ -356,8 +356,8 @@ struct net_route *net_route_find(struct net *net, unsigned int node)
 
 /*
  * Set *@to to route number @turn to a node. Direct routes come first, then the gateways.
- * Processes of different nodes start with different gateways. Return false if there are fewer
- * routes.
+ * Processes of different nodes start with different gateways. Return false if there is no such
+ * route.
  */
 bool net_route_addr(struct net *net, unsigned int node, unsigned int turn,
 		    struct net_addr *to)

@@ -11,7 +11,7 @@
 
 #include "libsci/fabric/net/net.h"
 
-/* Function types of libcrypto, copied so that a build of libsci does not need its headers. */
+/* Function types of libcrypto, so that a build of libsci does not need libcrypto's headers. */
 typedef const void *(*digest_fn)(void);
 typedef unsigned char *(*hmac_fn)(const void *digest, const void *key, int key_len,
 				  const unsigned char *data, size_t len,
@@ -35,7 +35,7 @@ static void auth_load(void)
 	crypto.hmac = (hmac_fn)dlsym(lib, "HMAC");
 }
 
-/* Load libcrypto. If there is none, print that to standard error and return -ENOSYS. */
+/* Load libcrypto. Return: 0; -ENOSYS, after a message: libcrypto is not installed. */
 int net_auth_init(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -68,7 +68,7 @@ void net_mac(const struct net *net, const char *role, const struct iovec *parts,
 		memcpy(text + len, parts[i].iov_base, parts[i].iov_len);
 		len += parts[i].iov_len;
 	}
-	/* without memory, make a code that the other side does not accept */
+	/* after an error of HMAC(), make a code that the other side does not accept */
 	if (!crypto.hmac(crypto.sha256(), net->key, (int)net->key_len, text, len, mac,
 			 &mac_len) && net_random(mac, NET_MAC))
 		memset(mac, 0, NET_MAC);

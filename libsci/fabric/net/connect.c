@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Find the instance that has a data interrupt, and send it questions. Callers may block. */
+/* Find the instance that has a data interrupt, and send questions to it. Callers may block. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -119,7 +119,7 @@ void net_cancel_connect(struct sci_fabric *f, const void *owner)
 
 /* ---- finding an instance ---- */
 
-/* Return the link to an instance, even a broken link: it may be carried on. */
+/* Return the link to an instance, even a broken link: it may continue on a new socket. */
 static struct net_link *link_known(struct net *net, unsigned int node, uint32_t port)
 {
 	struct list *pos, *n;
@@ -176,7 +176,7 @@ static bool dial_slots(struct net *net, const struct net_addr *first, unsigned i
 			*ret = err == -EISCONN ? 0 : err;
 			return true;
 		}
-		/* the time is over, or a gateway is missing or knows no more slots */
+		/* the connect timed out, or a gateway is missing or has no further slot */
 		if (err == -ETIMEDOUT || err == -EHOSTUNREACH || err == -ERANGE)
 			break;
 		denied |= err == -EACCES;

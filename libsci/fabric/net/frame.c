@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Handling of received frames. The other side knows the session's key, but it may still send
- * nonsense: check every field here. -EPROTO ends the link.
+ * Handling of received frames. The other side has the session's key, but it may still send invalid
+ * frames: check every field here. -EPROTO ends the link.
  */
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #define LINE		64u		/* a receiver polls a line's last word */
 
-/* Store bytes: each word at once, and the last word of a line after the words before it. */
+/* Store bytes: each word by one store, and the last word of a line after its other words. */
 static void frame_store(uint8_t *dst, const uint8_t *src, size_t len)
 {
 	uint64_t w;
@@ -35,8 +35,8 @@ static void frame_store(uint8_t *dst, const uint8_t *src, size_t len)
 }
 
 /*
- * Find the target of a PUT. Return -ENOENT if the segment is gone, or was never imported over
- * this link: then the bytes are dropped.
+ * Find the target of a PUT. Return -ENOENT if the segment was destroyed, or was never imported
+ * over this link: the caller then drops the bytes.
  */
 static int frame_put_target(struct net_link *l, const struct net_frame *f, uint8_t **to)
 {
@@ -150,7 +150,7 @@ static int big_begin(struct net_link *l, const struct net_frame *f)
 	return 0;
 }
 
-/* Return how many bytes are missing. *@to: where they go; NULL: drop them */
+/* Return how many bytes of a long frame are missing. *@to: their target; NULL: drop them. */
 size_t net_big_target(struct net_link *l, uint8_t **to)
 {
 	const struct net_frame *f = &l->big;

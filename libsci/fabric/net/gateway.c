@@ -3,30 +3,30 @@
 /*
  * DOC: gateways
  *
- * A gateway relays bytes and knows nothing of frames. A client proves to the gateway that it
- * knows the session's key, and names a node and one of its processes. The gateway connects to
- * that process, or to the next gateway, and answers. From then on it moves bytes between the
- * two sockets. Through them the client makes the handshake of a link with the process that it
- * has named. So a link works in the same way with and without gateways: keys, acknowledgements
+ * A gateway relays bytes and does not read frames. A client proves to the gateway that it has
+ * the session's key, and names a node and one of its processes. The gateway connects to that
+ * process, or to the next gateway, and answers. From then on the gateway moves bytes between the
+ * two sockets. Over these sockets the client makes the handshake of a link with the process that
+ * it has named. So a link works in the same way with and without gateways: keys, acknowledgements
  * and positions belong to its two ends. When a gateway dies, the link continues over another
  * gateway at the same position.
  *
  * Memory: a direction has one buffer of NET_FORWARD_BUF bytes if neither side is a pipe, and
  * otherwise uses the rings of the pipes. The gateway reads only as much as it has room for. A
- * link has at most NET_WINDOW bytes of long transfers on their way, whatever is between its
- * ends: the credits are end to end.
+ * link has at most NET_WINDOW bytes of long transfers in flight, with any number of gateways:
+ * the credits are end to end.
  *
  * No deadlock: in every gateway, each direction of a link has its own buffers, so it waits only
- * for its next hop. The last hop is a process that receives everything and needs no room for
- * that: what it has to send in return waits in its log. By induction from there, every hop gets
- * room. There is no cycle, because a chain of gateways is made hop by hop and has at most
- * NET_HOPS gateways. selftests/spin/gateway.pml is the model.
+ * for its next hop. The last hop is a process that always receives, without a need for room: its
+ * own bytes wait in its log. By induction from there, every hop gets room. There is no cycle,
+ * because a chain of gateways is made hop by hop and has at most NET_HOPS gateways.
+ * selftests/spin/gateway.pml is the model.
  *
- * Polling: while bytes come, the service thread polls a relay instead of sleeping, and its pipes
- * ask for no wake-ups. After BUSY_NS without bytes the relay sleeps again. Each poll in vain
- * doubles the number of turns with bytes that precede the next poll, up to 64; it becomes 256 when
- * other threads want the CPU. So an idle gateway uses no CPU, and a relay whose packets are far
- * apart is rarely polled.
+ * Polling: while bytes arrive, the service thread polls a relay instead of sleeping, and the
+ * relay's pipes ask for no wake-ups. After BUSY_NS without bytes the relay sleeps again. Each
+ * polling phase that ends so doubles the number of turns with bytes before the next polling
+ * phase, up to 64. The number is 256 when other threads want the CPU. So an idle gateway uses no
+ * CPU, and a relay whose packets are far apart is rarely polled.
  *
  * Copies: bytes from a pipe go to the other side directly out of the ring. Bytes from a socket
  * to a pipe go directly into the ring, if that is memory of this host.
@@ -39,16 +39,16 @@
 #include "libsci/fabric/net/net.h"
 
 #define MOVE_MAX	(1u << 20)	/* bytes, before the next socket has its turn */
-#define BUSY_NS		100000u		/* a relay is polled for so long after its last bytes */
+#define BUSY_NS		100000u		/* time that a relay is polled after its last bytes */
 #define BUSY_MAX	16u		/* relays that are polled at a time */
 #define MISSES_MAX	6u
-#define MISSES_CROWDED	8u		/* the CPU is crowded: a thread that sleeps runs sooner */
+#define MISSES_CROWDED	8u		/* for a crowded CPU, where a sleeper runs sooner */
 
 /* ---- moving bytes ---- */
 
 /*
- * The move functions return the number of moved bytes; 0 at the end; or -errno. *@full: @to has
- * no room
+ * Functions that move bytes return the number of moved bytes; 0: end of the stream; -errno. They
+ * set *@full if @to has no room.
  */
 static ssize_t forward_from_pipe(struct net_socket *from, struct net_socket *to, bool *full)
 {
@@ -119,11 +119,11 @@ static ssize_t forward_some(struct net_socket *from, struct net_socket *to,
 
 struct turn {
 	bool full[2];			/* the other side has no room */
-	bool more;			/* there is more for the next turn */
+	bool more;			/* bytes are left for the next turn */
 	bool moved;
 };
 
-/* Move bytes in one direction. Return why it has ended, or 0. */
+/* Move bytes in one direction. Return: 0; -errno: the direction has ended. */
 static int forward_move(struct net_forward *f, int i, struct turn *t)
 {
 	size_t moved = 0;
@@ -145,7 +145,7 @@ static bool forward_is_busy(const struct net_forward *f)
 	return !list_empty(&f->busy);
 }
 
-/* Begin or end to poll. At the end, pipes ask for wake-ups and look again. */
+/* Begin or end to poll a relay. At the end, its pipes ask for wake-ups and check again. */
 static void forward_busy(struct net_forward *f, bool busy)
 {
 	struct net *net = f->side[0]->net;
@@ -207,8 +207,8 @@ static void forward_moves(void *socket)
 }
 
 /*
- * Poll the busy relays. Return whether there are any. Runs on the service thread. On a crowded
- * CPU all of them sleep: the scheduler prefers a thread that wakes up.
+ * Poll the busy relays. Return true if there are any. Context: the service thread. On a crowded
+ * CPU all relays sleep, because the scheduler prefers a thread that wakes up.
  */
 bool net_forwards_poll(struct net *net, bool crowded)
 {
@@ -251,7 +251,7 @@ static int hop_find(struct net *net, const struct net_proof *p, struct net_addr 
 	return net_addr_slot(&first, p->epoch, to) ? 0 : -ERANGE;
 }
 
-/* Begin to relay for @s, whose client has proved that it knows the key and has named a process. */
+/* Begin to relay for @s, whose client has proved that it has the key and has named a process. */
 int net_forward_begin(struct net_socket *s)
 {
 	struct net *net = s->net;
@@ -297,7 +297,7 @@ void net_forward_ready(struct net_socket *s)
 		net_forward_end(f, NULL, ret);
 }
 
-/* End both sides. @closing: the side that the caller is closing with @error; or NULL */
+/* End a relay. @closing: the side that the caller is closing with @error; or NULL. */
 void net_forward_end(struct net_forward *f, struct net_socket *closing, int error)
 {
 	struct net *net = f->side[0]->net;

@@ -13,15 +13,15 @@
  * key, and that the messages are not replayed. A server keeps at most STRANGERS sockets without
  * a PROOF, for HANDSHAKE_MS each. A new socket replaces the oldest.
  *
- * A PROOF is a promise: from then on, the client reads from no older socket of the link, because
- * the server continues at the position in the PROOF. Two instances may connect to each other at
- * the same time. The link counts its sockets: the count is the epoch. A server accepts a socket
- * with a higher epoch than that of its current socket. If two sockets have the same epoch, both
- * sides choose the one that the instance with the lower nonce has made.
+ * After a PROOF the client reads from no older socket of the link, because the server continues at
+ * the position in the PROOF. Two instances may connect to each other at the same time. The link
+ * counts its sockets: the count is the epoch. A server accepts a socket with a higher epoch than
+ * that of its current socket. If two sockets have the same epoch, both sides choose the socket
+ * that the instance with the lower nonce has made.
  *
- * A client that needs a gateway makes a handshake with the gateway first, whose PROOF names the
- * process it wants. After the WELCOME, the same socket leads to the next gateway or to that
- * process, and the client starts again with a HELLO.
+ * A client that needs a gateway first makes a handshake with the gateway. The PROOF of this
+ * handshake names the wanted process. After the WELCOME, the same socket leads to the next
+ * gateway or to that process, and the client starts again with a HELLO.
  */
 
 #include <errno.h>
@@ -74,7 +74,7 @@ static struct net_socket *socket_new(struct net *net, int fd, bool client)
 	return s;
 }
 
-/* Close @s. Tell the thread, link or gateway that waits for it. */
+/* Close @s. Notify the thread, the link or the gateway that waits for @s. */
 void net_socket_end(struct net_socket *s, int error)
 {
 	struct net_link *l = s->of;
@@ -93,7 +93,7 @@ void net_socket_end(struct net_socket *s, int error)
 		s->dial->done = true;
 		pthread_cond_broadcast(&s->net->cond);
 	}
-	/* the link waits for this socket: look for another one */
+	/* the link waits for this socket: it may connect another socket */
 	if (l && s->client)
 		net_link_dialed(l, error);
 	free(s);
@@ -151,14 +151,14 @@ static int server_hello(struct net_socket *s)
 	return socket_say(s, c, sizeof(*c));
 }
 
-/* Return whether @s may become the socket of @l: see the DOC block above. */
+/* Return true if @s may become the socket of @l. The epochs decide. */
 static bool server_accepts_socket(const struct net_socket *s, const struct net_link *l)
 {
 	return s->proof.epoch > l->epoch ||
 	       (s->proof.epoch == l->epoch && l->ours && s->hello.nonce < s->net->nonce);
 }
 
-/* Return the link that the client means, or NULL; *@error says why. */
+/* Return the link for the client's PROOF; NULL: refuse the PROOF with *@error. */
 static struct net_link *server_link(struct net_socket *s, int *error)
 {
 	struct net_link *l = net_link_find(s->net, s->hello.nonce);
@@ -184,7 +184,7 @@ static struct net_link *server_link(struct net_socket *s, int *error)
 	       net_link_new(s->net, s->hello.nonce, s->hello.node);
 }
 
-/* Store the address where the client listens, as seen from here, if it listens. */
+/* If the client listens, store its address: the peer address of @s with the client's port. */
 static void client_address(struct net_socket *s, struct net_link *l)
 {
 	struct net_addr *a = &l->addr;
@@ -230,7 +230,7 @@ static int server_proof(struct net_socket *s)
 			net_forward_answer(s, ret);
 		return ret;
 	}
-	/* the client is authenticated: it is no stranger any more */
+	/* the client is authenticated: find its link */
 	l = server_link(s, &w.status);
 	if (l)
 		w.status = 0;
@@ -285,7 +285,7 @@ static int client_connected(struct net_socket *s)
 	return client_hello(s);
 }
 
-/* Name the wanted process to a gateway. */
+/* Send a gateway the PROOF that names the wanted process. */
 static int client_forward(struct net_socket *s)
 {
 	struct net_proof *p = &s->proof;
@@ -322,13 +322,13 @@ static int client_challenge(struct net_socket *s)
 		return -EACCES;
 	if (s->hop)
 		return client_forward(s);
-	/* the wanted process has ended, and another one has its port */
+	/* the wanted process has ended, and another process has its port */
 	if (s->only && s->challenge.nonce != s->only)
 		return -ESTALE;
 	if (s->challenge.nonce == s->net->nonce)
 		return -ENOENT;
 	l = net_link_find(s->net, s->challenge.nonce);
-	/* another socket carries the link already, or will do so */
+	/* the link has another socket, or will have it after a handshake */
 	if (l && (l->state == LINK_UP || (l->socket && l->socket != s)))
 		return -EISCONN;
 	if (!l)
@@ -420,7 +420,7 @@ static int handshake_read(struct net_socket *s)
 
 	if (n <= 0)
 		return n ? (int)n : -ECONNRESET;
-	/* the gateway has not answered: the client must not send */
+	/* the client of a relay must not send before the gateway's answer */
 	if (s->forward && !s->client)
 		return -EPROTO;
 	s->have += (size_t)n;
@@ -449,7 +449,7 @@ void net_handshakes_check(struct net *net, uint64_t now)
 	}
 }
 
-/* Find the first address on the way to @to: its own, or that of a gateway. */
+/* Find the address of the first hop to @to: @to itself, or the gateway. */
 static int hop_find_first(struct net *net, const struct net_addr *to, struct net_addr *hop)
 {
 	struct net_route *r;
@@ -521,7 +521,7 @@ int net_dial_start(struct net *net, const struct net_addr *to, uint64_t only,
 	return 0;
 }
 
-/* Connect to @to for the gateway's @forward. @hops: how many gateways may follow */
+/* Connect to @to for the relay @forward. @hops: the number of gateways that may follow. */
 int net_dial(struct net *net, const struct net_addr *to, uint32_t wanted, uint32_t hops,
 	     struct net_forward *forward)
 {
@@ -587,7 +587,7 @@ static void listener_ready(void *obj)
 	net_accept(net, fd, NULL);
 }
 
-/* Return whether the socket's path is left over: it stays in the file system after its process. */
+/* Remove the socket's path if a dead process has left it. Return true if it was removed. */
 static bool path_is_left_over(const struct net_addr *a)
 {
 	const struct sockaddr_un *un = (const struct sockaddr_un *)&a->sa;
@@ -629,7 +629,7 @@ static int listener_open_at(struct net *net, const struct net_addr *a)
 	return sci_watch(&net->svc, fd, EPOLLIN, listener_ready, net);
 }
 
-/* Listen on the first free address of those in SCI_NET. */
+/* Listen on the first free address of SCI_NET. */
 int net_listen(struct net *net)
 {
 	int ret = -EADDRINUSE;

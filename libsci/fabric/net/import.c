@@ -101,7 +101,7 @@ struct sci_rseg_status *net_rseg_status(struct sci_rseg *r)
 	return &r->status;
 }
 
-/* Reserve addresses that stand for the segment. A load or store to these addresses faults. */
+/* Reserve addresses for puts to the segment. A load or store to these addresses faults. */
 int net_rseg_map(struct sci_rseg *r, uint64_t off, size_t len, unsigned int flags,
 		    void **addr)
 {
@@ -123,7 +123,7 @@ void net_unmap(struct sci_fabric *f, void *addr, size_t len)
 	struct hash_node *i = NULL;
 	bool local = false;
 
-	/* a mapping of this process's own segment exists as long as the segment */
+	/* keep the mapping of a segment of this process: it exists as long as the segment */
 	pthread_mutex_lock(&net->svc.lock);
 	while (!local && (i = hash_walk(&net->segments, i)))
 		local = container_of(i, struct sci_lseg, by_id)->addr == addr;
@@ -132,7 +132,7 @@ void net_unmap(struct sci_fabric *f, void *addr, size_t len)
 		munmap(addr, len);
 }
 
-/* Nothing to do: frames arrive in order. */
+/* Do nothing for a store barrier: frames arrive in order. */
 void net_store_barrier(struct sci_fabric *f, struct sci_rseg *r)
 {
 	(void)f;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Data interrupts. */
+/* Data interrupts of the net fabric. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 /* ---- interrupts of this process ---- */
 
 /*
- * Return the number of the first data interrupt, which identifies this instance to others; 0:
- * none.
+ * Return the number of the first data interrupt, which identifies this instance to other
+ * instances; 0: none.
  */
 uint32_t net_port(struct net *net)
 {
@@ -33,7 +33,7 @@ struct sci_lintr *net_lintr_find(struct net *net, uint32_t number)
 	return NULL;
 }
 
-/* Deliver an interrupt, or drop it without room: its sender repeats it until an answer comes. */
+/* Deliver an interrupt, or drop it if the queue is full: the sender repeats it until an answer. */
 void net_triggered(struct net *net, const struct net_frame *f, const uint8_t *data)
 {
 	const struct sci_event ev = { .type = SCI_EVENT_INTERRUPT };
@@ -103,7 +103,7 @@ static int message_take(struct sci_lintr *i, void *data, size_t *len)
 	return 0;
 }
 
-/* Fetch the data of an interrupt. Never waits: the event function reports interrupts. */
+/* Fetch the data of an interrupt, without a wait: the event function reports interrupts. */
 int net_lintr_wait(struct sci_lintr *i, void *data, size_t *len, uint32_t timeout)
 {
 	int ret;

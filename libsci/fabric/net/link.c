@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Links: their sockets, and their end. */
+/* Links: sockets, time limits, sending, and the end of a link. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ struct net_link *net_link_new(struct net *net, uint64_t nonce, unsigned int node
 
 /* ---- sockets ---- */
 
-/* Close the link's socket, without telling the link or the thread that waits for the socket. */
+/* Close the link's socket, without a notice to the link or to a waiting thread. */
 static void socket_drop(struct net_link *l)
 {
 	struct net_socket *s = l->socket;
@@ -59,7 +59,7 @@ static void socket_drop(struct net_link *l)
 	if (!s)
 		return;
 	net_keen_end(l);
-	/* the thread waits for the link: it gets the next socket */
+	/* the thread waits for the link, which gets another socket */
 	if (s->dial)
 		*s->dial = (struct net_dial){ .done = true, .of = l };
 	s->dial = NULL;
@@ -68,7 +68,7 @@ static void socket_drop(struct net_link *l)
 	net_socket_end(s, -ECONNRESET);
 }
 
-/* Make @s the socket of @l. net_link_attach() finishes that. */
+/* Make @s the socket of @l. net_link_attach() completes the change. */
 void net_link_take(struct net_link *l, struct net_socket *s, uint32_t epoch, bool ours)
 {
 	if (l->socket != s)
@@ -83,7 +83,7 @@ void net_link_take(struct net_link *l, struct net_socket *s, uint32_t epoch, boo
 	s->of = l;
 }
 
-/* Carry on the link: the handshake is over. The other side has @received bytes of our stream. */
+/* Continue link @l on @s after the handshake. The other side has received up to @received. */
 void net_link_attach(struct net_link *l, struct net_socket *s, uint64_t received)
 {
 	struct net *net = l->net;
@@ -102,7 +102,7 @@ void net_link_attach(struct net_link *l, struct net_socket *s, uint64_t received
 	l->last_rx_ms = net->now_ms;
 	l->last_tx_ms = net->now_ms;
 	l->dials = 0;
-	/* epoll has an entry for the descriptor already; without it the socket is useless */
+	/* without a watch the socket is useless: the next tick ends the link */
 	if (net_wire_watch(s, EPOLLIN, net_link_ready))
 		l->failed = true;
 	net_link_flush(l);
@@ -127,8 +127,8 @@ static void link_dial(struct net_link *l)
 }
 
 /*
- * Give up the socket. The time limit for a new one counts from @since. @l may have been freed
- * after this call.
+ * Drop the link's socket. The time limit for a new socket counts from @since. @l may have been
+ * freed after this call.
  */
 void net_link_break(struct net_link *l, uint64_t since)
 {
@@ -148,17 +148,17 @@ void net_link_dialed(struct net_link *l, int error)
 {
 	struct net_addr next;
 
-	/* the link is ending, or another socket carries it */
+	/* the link is ending, or has another socket */
 	if (list_empty(&l->link) || l->socket)
 		return;
 	l->dialing = false;
 	if (l->state == LINK_NEW && list_empty(&l->questions))
 		net_link_lost(l, true);
-	/* this gateway is missing, and there is no other */
+	/* this gateway is missing, and there is no other gateway */
 	else if (error == -EHOSTUNREACH &&
 		 !net_route_addr(l->net, l->node, ++l->dials, &next))
 		net_link_lost(l, true);
-	/* the address is free, or another instance has it */
+	/* no process listens at the address, or another instance does */
 	else if (error == -ECONNREFUSED || error == -ENOENT || error == -ESTALE)
 		net_link_lost(l, true);
 }
@@ -227,7 +227,7 @@ static void link_check_up(struct net_link *l, uint64_t now)
 	}
 }
 
-/* Handle time limits. @l may have been freed after this call. */
+/* Handle the time limits of a link. @l may have been freed after this call. */
 void net_link_check(struct net_link *l, uint64_t now)
 {
 	if (l->failed)
@@ -252,7 +252,7 @@ int net_link_send(struct net_link *l, struct net_frame *f, const void *data)
 	ret = net_log_add(&l->log, f, sizeof(*f));
 	if (!ret && f->len)
 		ret = net_log_add(&l->log, data, f->len);
-	/* a frame that was sent in part cannot be taken back: the stream is broken for good */
+	/* the log may have a part of the frame: the stream is broken for good */
 	l->failed |= ret != 0;
 	l->told = l->received;
 	l->ack_now = false;

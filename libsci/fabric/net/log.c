@@ -9,7 +9,7 @@
 #include "libsci/fabric/net/net.h"
 
 #define LOG_FIRST	(64u << 10)
-/* More unacknowledged bytes than this break the protocol. */
+/* Limit of unacknowledged bytes. More of them break the protocol. */
 #define LOG_MAX		(16u << 20)
 
 static size_t log_at(const struct net_log *log, uint64_t position)
@@ -17,7 +17,7 @@ static size_t log_at(const struct net_log *log, uint64_t position)
 	return position & (log->size - 1);
 }
 
-/* Copy to or from the ring, which may wrap around. */
+/* Copy bytes into the ring, where they may wrap around. */
 static void log_copy_in(struct net_log *log, uint64_t at, const uint8_t *data, size_t len)
 {
 	size_t first = log->size - log_at(log, at);
@@ -73,12 +73,12 @@ void net_log_change(struct net_log *log, uint64_t at, const void *data, size_t l
 	log_copy_in(log, at, data, len);
 }
 
-/* Free the bytes before @position, which have been received. Return false if that is impossible. */
+/* Free the acknowledged bytes before @position. Return false if @position was never written. */
 bool net_log_acked(struct net_log *log, uint64_t position)
 {
 	if (position > log->written)
 		return false;
-	/* an older position than an earlier one is harmless */
+	/* a position below an earlier one is harmless */
 	if (position > log->acked)
 		log->acked = position;
 	if (log->sent < log->acked)

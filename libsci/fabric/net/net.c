@@ -51,7 +51,7 @@ void net_timer_set(struct net *net)
 }
 
 /*
- * Move the time limits by @gap, in which this process was stopped: the other side was
+ * Extend the time limits by @gap ms, in which this process was stopped: the other sides were
  * not silent.
  */
 static void links_excuse(struct net *net, uint64_t gap)
@@ -240,7 +240,7 @@ static struct sci_link_status *net_status(struct sci_fabric *f, unsigned int ada
 	return &net_of(f)->status;
 }
 
-/* Return whether there is a route to the node. Only a connection shows whether it answers. */
+/* Return 0 if there is a route to the node. Only a connection shows that the node answers. */
 static int net_probe(struct sci_fabric *f, unsigned int adapter, unsigned int node)
 {
 	struct net *net = net_of(f);

@@ -6,7 +6,7 @@
  * This fabric connects processes that no adapter connects, over stream sockets (TCP, AF_UNIX,
  * vsock). It has segments and data interrupts. An endpoint opens it beside its own fabric if
  * SCI_NET is set. Imports are not memory: a mapping of an import is a range of addresses
- * without pages, and sci_stream_ops.put writes to the segment that they stand for.
+ * without pages, and sci_stream_ops.put writes to the segment at such an address.
  *
  * instance	an open fabric, struct net, with a random nonce. It listens on the first
  *		free port of its range, or not at all
@@ -19,11 +19,11 @@
  *	network (gateway.c)
  *
  * The sender keeps all bytes that the receiver has not acknowledged (log.c). When a socket
- * breaks, one side makes another. Both sides tell the position up to which they have received,
- * and the streams continue there. So nothing is lost, and nothing is received twice.
+ * breaks, one side makes a new socket. Both sides send the position up to which they have
+ * received, and the streams continue there. So no byte is lost, or received twice.
  *
- * One lock, svc.lock, protects everything. A polling thread of the program (net_poll) or the
- * service thread reads the sockets. They never wait for the same socket.
+ * One lock, svc.lock, protects all objects. A polling thread of the program (net_poll) or the
+ * service thread reads the sockets. These two threads never wait for the same socket.
  */
 #ifndef LIBSCI_NET_H
 #define LIBSCI_NET_H
@@ -84,7 +84,7 @@ struct net_head {
 struct net_hello {
 	struct net_head head;
 	uint32_t node;
-	uint16_t port;			/* the sender listens here; 0: it does not listen */
+	uint16_t port;			/* port at which the sender listens; 0: none */
 	uint16_t reserved;
 	uint64_t nonce;
 	uint8_t random[NET_RANDOM];
@@ -101,17 +101,17 @@ struct net_challenge {
 
 struct net_proof {
 	struct net_head head;
-	uint32_t epoch;			/* number of this socket in the life of the link */
+	uint32_t epoch;			/* number of the link's sockets, with this one */
 	uint32_t wanted;		/* a data interrupt of the receiver; 0: any */
 	uint32_t port;			/* a data interrupt of the sender */
 	/*
-	 * To a gateway: the node to which it connects this socket; 0: not to a gateway. Then
-	 * @epoch is the slot there, @wanted is an interrupt of that node, and @received is the
-	 * number of gateways that may follow.
+	 * The node to which the gateway connects this socket; 0: the receiver is no gateway. For
+	 * a gateway @epoch is the slot on that node, @wanted is an interrupt of that node, and
+	 * @received is the number of gateways that may follow.
 	 */
 	uint32_t forward;
-	uint64_t birth;			/* identifies the sender's half of the link ... */
-	uint64_t yours;			/* ... and the receiver's half; 0: unknown */
+	uint64_t birth;			/* identifies the sender's half of the link */
+	uint64_t yours;			/* identifies the receiver's half; 0: unknown */
 	uint64_t received;		/* position up to which the sender has received */
 	uint8_t mac[NET_MAC];
 };
@@ -131,15 +131,15 @@ _Static_assert(sizeof(struct net_proof) == 80, "on the wire");
 _Static_assert(sizeof(struct net_welcome) == 64, "on the wire");
 
 enum net_type {
-	NET_ACK = 1,			/* nothing but @ack */
+	NET_ACK = 1,			/* only @ack */
 	NET_PUT,			/* bytes for a segment */
-	NET_CONNECT_SEG,		/* is there such a segment? */
-	NET_ANSWER,			/* to that: object is -status, offset the size */
+	NET_CONNECT_SEG,		/* a question: import segment @object */
+	NET_ANSWER,			/* to CONNECT_SEG: object is -status, offset the size */
 	NET_LEAVE,			/* the sender has ended its import */
 	NET_GONE,			/* the sender has destroyed the segment */
 	NET_TRIGGER,			/* a data interrupt */
 	NET_GET,			/* read a segment at @offset; a length follows */
-	NET_DATA,			/* the bytes; without bytes: object is -status */
+	NET_DATA,			/* answers a GET; without bytes: object is -status */
 	NET_BYE,			/* the sender ends the link */
 	NET_TYPES
 };
@@ -159,25 +159,25 @@ struct net_frame {
 
 _Static_assert(sizeof(struct net_frame) == 32, "on the wire");
 
-#define NET_SMALL	4096u		/* a frame beyond this length is handled in parts */
+#define NET_SMALL	4096u		/* a longer frame is handled in parts */
 #define NET_BIG		(1u << 20)	/* the longest frame, in bytes */
 #define NET_TRIGGER_MAX	1024u		/* the longest data of an interrupt, in bytes */
-#define NET_TRIGGERS	256u		/* data interrupts that wait to be fetched */
+#define NET_TRIGGERS	256u		/* limit of queued data interrupts */
 #define NET_GET_MAX	(256u << 10)
-#define NET_GETS	64u		/* reads under way, per link */
+#define NET_GETS	64u		/* reads in flight, per link */
 #define NET_ACK_EVERY	(64u << 10)
 
 /* ---- objects ---- */
 
 #define NET_KEEN	4u		/* links that threads of the program poll */
-#define NET_IN		(16u << 10)	/* bytes of a read that are not received in place */
+#define NET_IN		(16u << 10)	/* room for bytes that are not received in place */
 #define NET_WINDOW	(1u << 20)	/* unacknowledged bytes, before a long PUT has to wait */
 
 _Static_assert(NET_IN > 2 * (NET_SMALL + sizeof(struct net_frame)), "room for a read");
 
 struct net;
 
-/* The unacknowledged bytes: from @acked on. Positions only grow. */
+/* The unacknowledged bytes of a stream, from position @acked on. Positions only grow. */
 struct net_log {
 	uint8_t *buf;
 	size_t size;			/* a power of two; 0: none yet */
@@ -188,14 +188,14 @@ struct net_log {
 
 /* Fabrics that carry pipes: that of the endpoint, and those of a gateway. */
 #define NET_UNDERS	8u
-#define NET_PIPE_PORT	0x01000000u	/* + an instance's interrupt: for its pipes */
-#define NET_GATEWAY	0x4f000001u	/* the interrupt of a node's gateway, for pipes */
+#define NET_PIPE_PORT	0x01000000u	/* + an instance's interrupt: its port for pipes */
+#define NET_GATEWAY	0x4f000001u	/* the port for pipes of a node's gateway */
 
 struct net_under {
 	struct sci_fabric *fabric;
 	unsigned int adapter;
 	struct sci_lintr *port;
-	bool owned;			/* close it with the net */
+	bool owned;			/* close the fabric with the net */
 };
 
 struct net_pipe {
@@ -205,10 +205,10 @@ struct net_pipe {
 	struct net_under *under;
 	struct sci_pipe pipe;
 	unsigned int node;
-	uint64_t number;		/* number of the other side, or its interrupt */
+	uint64_t number;		/* the other side's number, or its interrupt */
 	bool client;
-	bool opening;			/* an opening thread uses it */
-	bool orphan;			/* ... and frees it */
+	bool opening;			/* the thread that opens the pipe uses this */
+	bool orphan;			/* the opening thread frees this */
 	bool paused;
 	int ret;			/* result of the opening */
 	_Atomic bool woken;
@@ -217,28 +217,28 @@ struct net_pipe {
 };
 
 struct net_socket {
-	struct list link;		/* net->handshakes, until it carries a link */
+	struct list link;		/* net->handshakes, until a link uses the socket */
 	struct net *net;
 	int fd;				/* -1: a pipe */
 	struct net_pipe *pipe;
 	bool client;
 	bool connecting;
-	bool blocked;			/* no room to send */
+	bool blocked;			/* the last send found no room */
 	bool writes;			/* watched for room to send */
-	enum net_step step;		/* the next message */
+	enum net_step step;		/* the next message to receive */
 	size_t have;
 	uint8_t in[sizeof(struct net_proof)];
 	struct net_hello hello;
 	struct net_challenge challenge;
 	struct net_proof proof;
 	uint64_t deadline_ms;
-	struct net_link *of;		/* the link that it carries, or will carry */
+	struct net_link *of;		/* the link of this socket, also in the handshake */
 	uint64_t only;			/* client: nonce of the wanted instance; 0: any */
 	uint32_t wanted;
 	struct net_addr addr;		/* client: the other end's address */
-	bool hop;			/* client: at a gateway, which has not connected it yet */
-	uint32_t hops;			/* gateways that may follow */
-	struct net_dial *dial;		/* the waiting thread; or NULL */
+	bool hop;			/* client: a gateway has not connected the next hop yet */
+	uint32_t hops;			/* number of gateways that may follow */
+	struct net_dial *dial;		/* result for a waiting thread; or NULL */
 	struct net_forward *forward;	/* the relay that has this socket as a side */
 };
 
@@ -260,7 +260,7 @@ struct net_forward {
 	struct list busy;		/* net->busy, while the service thread polls it */
 	uint64_t moved_ns;		/* when bytes were last moved */
 	unsigned int moves;		/* turns with bytes since the last poll */
-	unsigned int misses;		/* polls in vain since the last success */
+	unsigned int misses;		/* polls without bytes since the last success */
 };
 
 /* A connect for which a thread waits. */
@@ -278,16 +278,16 @@ struct net_link {
 	uint64_t nonce;			/* of the other instance */
 	unsigned int node;
 	enum net_link_state state;
-	struct net_socket *socket;	/* NULL while it is broken */
+	struct net_socket *socket;	/* NULL while the link is broken */
 	uint32_t epoch;			/* number of sockets so far */
-	bool ours;			/* this side has made the last one */
+	bool ours;			/* this side has made the last socket */
 	uint64_t birth, their_birth;
 	struct net_log log;
 	uint64_t received;		/* position of the received stream */
-	uint64_t told;			/* ... as last acknowledged */
+	uint64_t told;			/* position that was last acknowledged */
 	bool ack_now;
 	bool bye;			/* the other side has sent a BYE */
-	bool failed;			/* a frame found no room */
+	bool failed;			/* the log had no room for a frame */
 	uint32_t port;			/* a data interrupt of the other instance */
 
 	/* an incomplete frame */
@@ -302,16 +302,16 @@ struct net_link {
 	unsigned int n_importers;
 	struct list questions;		/* struct net_question */
 	struct list gets;		/* struct sci_stream_get: our reads */
-	struct list serving;		/* struct net_served: their reads, without room */
+	struct list serving;		/* struct net_served: the other side's reads */
 	unsigned int n_serving;
 	struct net_addr addr;		/* the other side's; len 0: it does not listen */
 	bool dialing;
 	unsigned int dials;		/* failed attempts to connect */
-	bool silent;			/* it broke because nothing arrived */
-	bool keen;			/* polled by threads of the program */
-	bool fresh;			/* recently read by the service thread */
-	uint64_t put_at;		/* position of the last frame, if it is a short PUT ... */
-	uint64_t put_end;		/* ... and of its end */
+	bool silent;			/* the link broke because no bytes arrived */
+	bool keen;			/* threads of the program poll the link */
+	bool fresh;			/* the service thread has read it recently */
+	uint64_t put_at;		/* position of the last frame, a short PUT */
+	uint64_t put_end;		/* end of that PUT; 0: the last frame is no short PUT */
 	struct net_frame put;
 	uint64_t last_rx_ms, last_tx_ms, broken_ms, dial_ms;
 };
@@ -330,11 +330,11 @@ struct net_question {
 	uint32_t id;
 	bool done;
 	int ret;
-	struct sci_rseg *seg;		/* becomes an import; or NULL */
+	struct sci_rseg *seg;		/* becomes an import with the answer; or NULL */
 	const void *owner;		/* for net_cancel_connect() */
 };
 
-/* A read that the other side has asked for, and that is not answered yet. */
+/* A read that the other side has requested. It waits for room in the log. */
 struct net_served {
 	struct list link;
 	uint32_t segment;
@@ -374,7 +374,7 @@ struct net_message {
 	uint8_t data[];
 };
 
-/* A data interrupt. The net has no other interrupts. */
+/* A data interrupt. The net fabric has no other interrupts. */
 struct sci_lintr {
 	struct list link;		/* net->lintrs */
 	struct net *net;
@@ -396,7 +396,7 @@ struct net {
 	struct sci_fabric base;
 	struct sci_service svc;
 	struct sci_link_status status;
-	pthread_cond_t cond;		/* signals answers, and ends of dials */
+	pthread_cond_t cond;		/* signals answers, and ends of connects */
 	unsigned int node;
 	uint64_t nonce;
 	uint8_t key[NET_KEY_MAX];
@@ -418,7 +418,7 @@ struct net {
 	struct list forwards;
 	struct list busy;		/* relays that the service thread polls */
 	unsigned int n_forwards, n_busy;
-	unsigned int n_handshakes;	/* those that other processes have made */
+	unsigned int n_handshakes;	/* handshakes that other processes have begun */
 	struct hash segments;
 	struct list lintrs;
 	struct list rintrs;
@@ -427,13 +427,13 @@ struct net {
 	bool closing;
 	int timer_fd;
 	uint32_t tick_ms;		/* interval in ms; 0: stopped */
-	uint64_t now_ms;		/* at the last tick */
-	bool ticked;			/* the timer was running then */
+	uint64_t now_ms;		/* time of the last tick */
+	bool ticked;			/* the timer was running at the last tick */
 
 	void (*news)(void *owner);	/* reports received bytes; on the service thread */
 	void *news_owner;
 	uint32_t polls;			/* polls by threads of the program, mod 2^32 */
-	uint32_t polls_seen;		/* ... at the last tick */
+	uint32_t polls_seen;		/* value of @polls at the last tick */
 	struct net_link *keen[NET_KEEN];
 	unsigned int n_keen;
 	bool fresh;			/* some link is fresh */

@@ -65,7 +65,7 @@ static bool pipe_is_gone(struct sci_pipe *p)
 
 /* ---- bytes and room ---- */
 
-/* Return the number of bytes in our ring; -ECONNRESET: the other side's count is nonsense. */
+/* Return the number of bytes in our ring; -ECONNRESET: the other side's count is invalid. */
 static ssize_t pipe_bytes_in(struct sci_pipe *p)
 {
 	uint64_t n = sci_load_acquire(&p->in->written) - p->taken;
@@ -80,7 +80,7 @@ static ssize_t room_out(struct sci_pipe *p)
 	return n <= SCI_PIPE_RING ? (ssize_t)(SCI_PIPE_RING - n) : -ECONNRESET;
 }
 
-/* Call @look, and return -EAGAIN instead of 0. With @arm, ask for a wake-up and look again. */
+/* Call @look; after 0 and with @arm, ask for a wake-up and call @look again. -EAGAIN: still 0. */
 static ssize_t pipe_look_armed(struct sci_pipe *p, ssize_t (*look)(struct sci_pipe *), int what,
 			       bool arm)
 {
@@ -93,7 +93,7 @@ static ssize_t pipe_look_armed(struct sci_pipe *p, ssize_t (*look)(struct sci_pi
 	return n ? n : -EAGAIN;
 }
 
-/* Return the number of bytes. The end counts only after the bytes before it. */
+/* Return the number of bytes to receive; 0: no bytes, and the other side has ended the pipe. */
 static ssize_t pipe_look_in(struct sci_pipe *p, bool arm)
 {
 	bool gone = pipe_is_gone(p);

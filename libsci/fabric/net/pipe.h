@@ -4,21 +4,21 @@
  * DOC: pipes
  *
  * A pipe carries bytes in both directions between two processes of one fabric, like a connected
- * stream socket. Each side exports a segment: a head and a ring. The other side writes to both.
- * No process reads remote memory.
+ * stream socket. Each side exports a segment: a head and a ring. The other side writes to the head
+ * and the ring. No process reads remote memory.
  *
  *	written		number of bytes that were put into the ring of this segment
  *	taken		number of bytes that the other side has taken out of its own ring
  *	armed[2]	number of wake-ups that the other side has asked for: when it can
  *			receive bytes, and when it has room to send bytes
  *
- * A side that finds no bytes (or no room) increments armed[] in the other side's head and looks
- * again. A side that has changed written (or taken) reads armed[]. If it differs from the number
- * of wake-ups served, it triggers the other side's interrupt. Both sides execute a full barrier
- * between the two steps, so at least one of them sees the other's change.
+ * A side that finds no bytes (or no room) increments armed[] in the other side's head and checks
+ * again. A side that has changed written (or taken) reads armed[]. If armed[] differs from the
+ * number of wake-ups served, the side triggers the other side's interrupt. Both sides execute a
+ * full barrier between the two steps, so at least one of them sees the other's change.
  *
- * The link's error count shows the loss of packets. Bytes are written again before they are
- * counted, and sci_pipe_repeat() repeats the words of the head.
+ * The link's error count shows the loss of packets. Lost bytes are written again before written
+ * counts them, and sci_pipe_repeat() repeats the words of the head.
  */
 #ifndef LIBSCI_PIPE_H
 #define LIBSCI_PIPE_H
@@ -49,12 +49,12 @@ struct sci_pipe {
 	struct sci_rseg *rseg;
 	struct sci_lintr *lintr;
 	struct sci_rintr *rintr;
-	uint32_t segment, interrupt;	/* of this side */
+	uint32_t segment, interrupt;	/* numbers of this side */
 	struct sci_pipe_head *in;	/* the head of our segment */
 	struct sci_pipe_head *out;	/* the head of the other side's segment */
 	uint64_t sent;			/* bytes put into the other side's ring */
 	uint64_t taken;			/* bytes taken out of our ring */
-	uint64_t told;			/* ... as last told to the other side */
+	uint64_t told;			/* value of @taken last written to the other side */
 	bool full;			/* the last attempt to send found no room */
 	uint64_t armed[2];		/* wake-ups asked for: value in @out */
 	uint64_t served[2];		/* wake-ups served: last value in @in */
@@ -62,7 +62,7 @@ struct sci_pipe {
 
 /**
  * sci_pipe_begin() - make this side's segment and interrupt
- * @event: called when the other side has done something, or is gone
+ * @event: called when the other side triggers a wake-up, or when the connection is lost
  */
 int sci_pipe_begin(struct sci_pipe *p, struct sci_fabric *fabric, unsigned int adapter,
 		   sci_event_fn event, void *owner);
@@ -71,7 +71,7 @@ int sci_pipe_begin(struct sci_pipe *p, struct sci_fabric *fabric, unsigned int a
 int sci_pipe_connect(struct sci_pipe *p, unsigned int node, uint64_t peer,
 		     uint32_t timeout, sci_event_fn event, void *owner);
 
-/* End the pipe. Does nothing for a struct of zeroes. */
+/* End the pipe. A struct of zeroes is no pipe, and no error. */
 void sci_pipe_end(struct sci_pipe *p);
 
 /* Return this side's number, which the other side passes to sci_pipe_connect(). */
@@ -90,20 +90,20 @@ uint64_t sci_pipe_answered(const struct sci_pipe *p);
 ssize_t sci_pipe_send(struct sci_pipe *p, const struct iovec *iov, size_t n, bool arm);
 ssize_t sci_pipe_recv(struct sci_pipe *p, const struct iovec *iov, size_t n, bool arm);
 
-/* Return a pointer to received bytes, up to the end of the ring. *@len 0: as sci_pipe_recv(). */
+/* Point @data to received bytes, up to the end of the ring. Return as sci_pipe_recv() does. */
 ssize_t sci_pipe_peek(struct sci_pipe *p, const void **data, bool arm);
 void sci_pipe_take(struct sci_pipe *p, size_t len);
 
 /*
- * Return a pointer to room in the other side's ring, up to its end. Fill it, and then call
- * sci_pipe_put(). Return -EOPNOTSUPP if the ring is not memory of this host.
+ * Point @room to free bytes in the other side's ring, up to its end. Fill them, and then call
+ * sci_pipe_put(). Return their number; -EOPNOTSUPP: the ring is not memory of this host.
  */
 ssize_t sci_pipe_room(struct sci_pipe *p, void **room, bool arm);
 void sci_pipe_put(struct sci_pipe *p, size_t len);
 
 /*
- * Ask for wake-ups. Return true if there is something to receive now, or if there is room now
- * and the last attempt to send found none: for these no wake-up comes.
+ * Ask for wake-ups. Return true if there are bytes to receive now, or if there is room now and the
+ * last attempt to send found none: no wake-up comes for these bytes or this room.
  */
 bool sci_pipe_arm(struct sci_pipe *p);
 

@@ -4,9 +4,10 @@
  * DOC: which thread reads the sockets
  *
  * The service thread reads the sockets until a thread of the program polls. Then that thread
- * reads the links that have received something lately, up to NET_KEEN links, and the service
- * thread stops watching these. net_rest() gives them back before the program's thread sleeps.
- * So does the timer's next tick if no thread has polled since the last tick.
+ * reads the links that have received bytes lately, up to NET_KEEN links, and the service thread
+ * stops watching these links. net_rest() gives them back to the service thread before the
+ * program's thread sleeps. A tick of the timer also gives them back if no thread has polled since
+ * the last tick.
  */
 
 #include <errno.h>
@@ -16,7 +17,7 @@
 
 #define READ_MAX	(1u << 20)	/* bytes, before the next link has its turn */
 
-/* Call net_wire_recv(). *@placed: number of bytes that went to the target of a long frame */
+/* Call net_wire_recv(). *@placed: number of bytes that were put into the target of a long frame. */
 static ssize_t link_recv(struct net_link *l, size_t *placed)
 {
 	struct net *net = l->net;
@@ -28,7 +29,7 @@ static ssize_t link_recv(struct net_link *l, size_t *placed)
 	};
 	ssize_t n;
 
-	/* the segment is gone: drop the bytes */
+	/* the target no longer exists: drop the bytes */
 	if (room && !to)
 		iov[0] = (struct iovec){ net->waste, room < NET_IN ? room : NET_IN };
 	room = iov[0].iov_len;
@@ -37,7 +38,7 @@ static ssize_t link_recv(struct net_link *l, size_t *placed)
 	return n;
 }
 
-/* Read once. Return -EAGAIN when there is nothing left. */
+/* Read a link once. Return -EAGAIN when no bytes are left. */
 static int link_read_some(struct net_link *l)
 {
 	struct net *net = l->net;
@@ -61,7 +62,7 @@ static int link_read_some(struct net_link *l)
 	return net_frames_take(l, net->in, left);
 }
 
-/* Read all bytes. Return whether there were any. @l may have been freed after this call. */
+/* Read all bytes of a link. Return true if there were any. @l may have been freed afterwards. */
 static bool link_read(struct net_link *l)
 {
 	struct net *net = l->net;
@@ -92,7 +93,7 @@ static bool link_read(struct net_link *l)
 	return before;
 }
 
-/* Read a link. Runs on the service thread. */
+/* Read the link of a socket. Context: the service thread. */
 void net_link_ready(void *socket)
 {
 	struct net_socket *s = socket;

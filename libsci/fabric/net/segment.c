@@ -8,7 +8,7 @@
 
 #include "libsci/fabric/net/net.h"
 
-#define IMPORTERS_MAX	65536u		/* of all segments, per link */
+#define IMPORTERS_MAX	65536u		/* importers of all segments, per link */
 
 static struct sci_lseg *lseg_find(struct net *net, uint32_t id)
 {
@@ -131,7 +131,7 @@ int net_lseg_export(struct sci_lseg *s, unsigned int adapter)
 	return 0;
 }
 
-/* End all imports of the segment and tell the importers. */
+/* End all imports of the segment and notify the importers. */
 static void lseg_cut(struct sci_lseg *s)
 {
 	while (!list_empty(&s->importers)) {
@@ -173,7 +173,7 @@ void net_lseg_destroy(struct sci_lseg *s)
 	lseg_cut(s);
 	hash_del(&s->net->segments, &s->by_id);
 	pthread_mutex_unlock(&s->net->svc.lock);
-	/* mappings of the program are this memory */
+	/* this memory is also the program's mapping of the segment */
 	if (s->owned)
 		munmap(s->addr, s->size);
 	free(s);
@@ -200,7 +200,7 @@ int net_lseg_map(struct sci_lseg *s, uint64_t off, size_t len, unsigned int flag
 	return 0;
 }
 
-/* Use memory of the program, of any size and alignment. */
+/* Use memory of the program for a segment. It may have any size and alignment. */
 int net_lseg_register(struct sci_lseg *s, void *addr, size_t len)
 {
 	if (s->owned || s->addr || len != s->size)

@@ -180,7 +180,7 @@ int net_get_asked(struct net_link *l, const struct net_frame *f, const uint8_t *
 {
 	struct net_served *s;
 
-	/* allow for reads that the other side has cancelled */
+	/* the limit includes reads that the other side has cancelled */
 	if (f->len != sizeof(s->len) || l->n_serving >= 4 * NET_GETS)
 		return -EPROTO;
 	s = calloc(1, sizeof(*s));
@@ -213,7 +213,7 @@ static void read_serve_one(struct net_link *l, const struct net_served *s)
 	net_link_send(l, &f, f.len ? i->seg->addr + s->offset : NULL);
 }
 
-/* Send requested bytes while there is room. */
+/* Answer reads of the other side while the log has room. */
 void net_serve(struct net_link *l)
 {
 	while (!list_empty(&l->serving) && stream_in_flight(l) < NET_WINDOW) {
@@ -236,7 +236,7 @@ static void stream_news(struct sci_fabric *f, void (*fn)(void *owner), void *own
 	pthread_mutex_unlock(&net->svc.lock);
 }
 
-/* Return whether some node is reached only by a gateway, or there is no network but gateways. */
+/* Return true if some route leads through a gateway. */
 static bool net_wants_gateways(struct net *net)
 {
 	struct list *pos, *n;

@@ -4,12 +4,13 @@
  * DOC: wires
  *
  * A wire carries bytes for links, handshakes and gateways. It is a stream socket, or a pipe
- * through the memory of another fabric of this process. Both have the same functions, never
- * block, and call a function when there is something to do.
+ * through the memory of another fabric of this process. Sockets and pipes have the same functions,
+ * never block, and call a function when they can receive or send.
  *
  * A separate thread opens a pipe, because connecting to segments blocks. The client makes its
- * half and sends its number to a data interrupt of the other process. That process connects to
- * the client's half, makes the other half, and writes its number into the client's half.
+ * half of the pipe and sends the half's number to a data interrupt of the other process. That
+ * process makes its own half, connects to the client's half, and writes its number into the
+ * client's half.
  *
  * Events of a pipe arrive on a thread of its fabric, which writes to an eventfd. The net's
  * service thread watches the eventfd.
@@ -29,7 +30,7 @@
 #define OPENINGS	32u		/* pipes that are being opened for other processes */
 #define PIPE_MAGIC	0x50494353u	/* "SCIP" */
 
-/* A message to a data interrupt, which asks to connect to this half of a pipe. */
+/* A message to a data interrupt. It asks the owner to connect to the sender's half of a pipe. */
 struct pipe_call {
 	uint32_t magic;
 	uint32_t node;
@@ -49,14 +50,14 @@ static void pipes_signal(struct net *net)
 			;
 }
 
-/* Let the service thread call the pipe's function. */
+/* Make the service thread call the pipe's function. */
 void net_pipe_wake(struct net_pipe *p)
 {
 	atomic_store(&p->woken, true);
 	pipes_signal(p->net);
 }
 
-/* This function runs on a thread of the fabric that carries the pipe. */
+/* Handle an event of a pipe. Context: a thread of the fabric that carries the pipe. */
 static void pipe_event(void *owner, const struct sci_event *ev)
 {
 	(void)ev;
@@ -232,7 +233,7 @@ static void pipes_ready(void *obj)
 		if (atomic_exchange(&p->woken, false))
 			list_add_tail(&p->ready, &ready);
 	}
-	/* the function may end other pipes */
+	/* the function of a pipe may end other pipes */
 	while ((pos = list_pop(&ready))) {
 		struct net_pipe *p = container_of(pos, struct net_pipe, ready);
 
@@ -243,7 +244,7 @@ static void pipes_ready(void *obj)
 	}
 }
 
-/* Repeat the words that may have been lost, in all pipes. */
+/* Repeat the words of the heads in all pipes, since packets may have been lost. */
 void net_pipes_tick(struct net *net)
 {
 	struct list *pos, *n;
@@ -276,7 +277,7 @@ static int pipes_begin(struct net *net)
 
 /**
  * net_under_add() - use a fabric for pipes
- * @number: the data interrupt through which others open pipes to this process
+ * @number: the data interrupt through which other processes open pipes to this process
  * @owned: close the fabric with the net, but not if this call fails
  *
  * Context: called with svc.lock held.
@@ -319,7 +320,7 @@ void net_pipes_wait(struct net *net)
 		pthread_cond_wait(&net->cond, &net->svc.lock);
 }
 
-/* Disconnect from the fabrics. Context: the service thread has ended. */
+/* Free the pipes, and the interrupts for pipes. Context: the service thread has ended. */
 void net_unders_end(struct net *net)
 {
 	while (!list_empty(&net->pipes))
@@ -329,8 +330,8 @@ void net_unders_end(struct net *net)
 }
 
 /*
- * Close the fabrics. Context: without locks, because sci_fabric_open() takes them in
- * another order.
+ * Close the fabrics that carry pipes. Context: no lock is held, because sci_fabric_open() takes
+ * the locks in another order.
  */
 void net_unders_close(struct net *net)
 {
@@ -342,7 +343,7 @@ void net_unders_close(struct net *net)
 
 /* ---- sockets and pipes ---- */
 
-/* Start to connect. @fn is called when the wire is connected, or has failed. */
+/* Start to connect a wire. @fn is called when the wire is connected, or has failed. */
 int net_wire_connect(struct net_socket *s, const struct net_addr *to, sci_watch_fn fn)
 {
 	struct net_under *under = to->pipe ? net_under_find(s->net, to->node) : NULL;
@@ -370,7 +371,7 @@ int net_wire_connected(struct net_socket *s)
 	return -error;
 }
 
-/* From now on, call @fn(@s). */
+/* Watch a wire: from now on, call @fn(@s) for @events. */
 int net_wire_watch(struct net_socket *s, uint32_t events, sci_watch_fn fn)
 {
 	if (!s->pipe) {
@@ -379,19 +380,19 @@ int net_wire_watch(struct net_socket *s, uint32_t events, sci_watch_fn fn)
 	}
 	s->pipe->fn = fn;
 	s->pipe->obj = s;
-	/* @fn looks for what has arrived before, and later events wake it */
+	/* call @fn once for bytes that arrived before; later events call it again */
 	net_pipe_wake(s->pipe);
 	return 0;
 }
 
-/* Watch a socket for these events. A pipe needs no call: it wakes after a read or write in vain. */
+/* Watch a socket for @events. A pipe reports each event that a failed read or write waits for. */
 void net_wire_events(struct net_socket *s, uint32_t events)
 {
 	if (!s->pipe)
 		sci_watch_events(&s->net->svc, s->fd, events);
 }
 
-/* Call the function again. It has not read everything; a socket would report that by itself. */
+/* Call the wire's function again, as it has not read all bytes. Sockets report unread bytes. */
 void net_wire_again(struct net_socket *s)
 {
 	if (s->pipe)
