@@ -3,13 +3,12 @@
 /*
  * DOC: caches that are not coherent, for tests
  *
- * SCI_SHM_CHECK=1 makes this fabric behave like memory that several hosts map and
- * whose caches know nothing of each other.  Each process has a copy of each segment
- * that it maps: the cache.  The segment itself is the memory.  A line of the copy
- * moves only where the library says so: a write-back followed by a fence stores it to
- * memory, a refresh loads it.  No line is ever written back or dropped by itself, so a
- * flush that is missing in the library or in a program shows as data that never
- * arrives, or as data of the last lap.
+ * SCI_SHM_CHECK=1 makes this fabric behave like memory that several hosts map through
+ * caches that are not coherent.  Each process has a copy of each segment that it maps:
+ * the cache.  The segment itself is the memory.  Only the library moves a line: a
+ * write-back followed by a fence stores the line to memory, a refresh loads it.  No line
+ * is written back or dropped by itself, so a flush that is missing in the library or in
+ * a program shows as data that never arrives, or as old data.
  *
  * As on a CPU, a line is written back as a whole, a refresh of a changed line writes
  * it back first, and write-backs pass each other until the fence: a fence ends them in
@@ -33,10 +32,10 @@ struct shm_range {
 	const char *addr;
 	size_t length;
 	struct shm_copy *copy;
-	size_t off;			/* of @addr in the copy */
+	size_t off;			/* offset of @addr in the copy */
 };
 
-/* A line on its way to memory. */
+/* A line whose write-back has started. */
 struct shm_line {
 	struct shm_copy *copy;
 	size_t off;
@@ -74,7 +73,7 @@ static void line_store(struct shm_copy *c, size_t off)
 	}
 }
 
-/* A word that the program stores meanwhile keeps the program's value. */
+/* Load a line from memory. A word that the program stores meanwhile keeps the program's value. */
 static void line_load(struct shm_copy *c, size_t off)
 {
 	size_t i;
@@ -263,7 +262,7 @@ static void *copy_is_anonymous(size_t length, int how)
 /**
  * shm_copy_new() - make a cache between this process and a segment
  * @base: a map of the whole segment
- * @imported: not a segment of this process
+ * @imported: true: the segment is not a segment of this process
  *
  * The cache begins as a copy of the memory.
  */
@@ -343,7 +342,7 @@ int shm_copy_cover(struct shm_copy *c, void *addr, size_t len)
 	return ret;
 }
 
-/* If the segment is checked, end the check of one map. */
+/* With SCI_SHM_CHECK, end the check of one map. */
 void shm_copy_unmap(struct shm *shm, const void *addr)
 {
 	if (!shm->link.cache)

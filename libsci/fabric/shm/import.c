@@ -48,8 +48,8 @@ static void import_name(struct sci_rseg *r, char *name)
 }
 
 /*
- * The member of the group that the import is connected to has ended: ask another member. This
- * runs on the service thread and must not wait. shm_rseg_input() gets the answer.
+ * Connect an import to another member of the group, after its member has ended. Context: the
+ * service thread, which must not wait. shm_rseg_input() receives the answer.
  */
 static bool shm_rseg_rejoin(struct sci_rseg *r)
 {
@@ -84,7 +84,7 @@ static void shm_rseg_lost(struct sci_rseg *r, enum sci_event_type type)
 	shm_rseg_notify(r, type, -ENOTCONN);
 }
 
-/* Handle the answer to shm_rseg_rejoin(): the group's memory is the same, or the group is new. */
+/* Handle the answer to shm_rseg_rejoin(). An answer with another size is from a new group. */
 static void import_rejoined(struct sci_rseg *r)
 {
 	struct shm *shm = r->shm;
@@ -147,7 +147,7 @@ static int base_map(struct sci_rseg *r, int memfd)
 	return 0;
 }
 
-/* Use the cache that this process has for its own segment, so that there is only one. */
+/* Set the simulated cache of an import: that of the segment if it is this process's own. */
 static int import_copy(struct sci_rseg *r)
 {
 	struct shm *shm = r->shm;
@@ -258,7 +258,7 @@ int shm_rseg_ring(struct sci_rseg *r)
 
 	if (sci_link_down(&r->shm->link) && r->node != r->shm->node)
 		return -ENETDOWN;
-	/* the service thread closes the connection when the owner has gone */
+	/* the service thread closes the connection when the owner has ended */
 	pthread_mutex_lock(&r->shm->svc.lock);
 	if (r->conn >= 0)
 		ret = shm_trigger_send(r->shm, r->conn);
@@ -289,8 +289,8 @@ int shm_rseg_map(struct sci_rseg *r, uint64_t off, size_t len,
 	if (r->readonly && !(flags & SCI_MAP_READONLY))
 		return -EACCES;
 	/*
-	 * The owner may cut the import off at any time: enter the map under the lock, so
-	 * that the cut finds it.
+	 * The owner may disconnect the import at any time: add the map under the lock, so that
+	 * shm_map_revoke() finds it.
 	 */
 	pthread_mutex_lock(&r->shm->svc.lock);
 	if (!atomic_load(&r->status.gone))
@@ -361,8 +361,8 @@ int shm_dma_copy(struct sci_lseg *s, struct sci_rseg *r,
 		sci_remote_write(remote, local, piece->len, link);
 	}
 	/*
-	 * The ended transfer has arrived: a packet that a fault holds back must not overwrite
-	 * it.
+	 * Deliver packets that a fault holds back: they must not arrive after the end of the
+	 * transfer.
 	 */
 	sci_fault_forget(remote, piece->len);
 	sci_link_flush(link);

@@ -3,15 +3,15 @@
 /*
  * DOC: interrupts
  *
- * A trigger of a plain interrupt is a message on the importer's own connection,
- * so that no importer can take the triggers of another one, or block it. The owner waits on an
- * epoll of all these connections and of an eventfd of its own. The eventfd keeps the triggers
- * of importers that have ended. The service thread watches the connections only for their end.
+ * A trigger of a plain interrupt is a message on the importer's own connection, so that no
+ * importer can take or block the triggers of another importer. The owner waits on an epoll of
+ * all these connections and of its own eventfd. The eventfd keeps the triggers of importers that
+ * have ended. The service thread watches the connections only for their end.
  *
- * Counting and shared interrupts are an eventfd. The owner passes it to each importer, and
- * trusts importers not to read it. A counting interrupt is a semaphore: a read takes one
+ * A counting or shared interrupt is an eventfd. The owner passes the eventfd to each importer,
+ * and trusts importers not to read it. A counting interrupt is a semaphore: a read takes one
  * trigger, and the kernel counts any number. The owners of a shared number share the eventfd
- * and never read it. Each waits on an edge-triggered epoll of its own, so every owner sees
+ * and never read it. Each owner waits on its own edge-triggered epoll, so every owner sees
  * every write.
  *
  * A data interrupt is the connection itself: messages arrive in order and
@@ -52,12 +52,9 @@ struct sci_lintr {
 	void *owner;
 	_Atomic bool cancelled;
 	int eventfd;			/* of a plain interrupt */
-	int epfd;			/* shared: edge-triggered, on the eventfd; */
-					/*
-					 * of data interrupts: includes the importers'
-					 * connections
-					 */
-	/* members for data interrupts; svc.lock protects them */
+	/* shared: edge-triggered epoll of the eventfd; plain: also of the connections */
+	int epfd;
+	/* fields for data interrupts; svc.lock protects them */
 	struct list queue;
 	size_t queued_bytes;
 	unsigned int queued;
@@ -90,7 +87,7 @@ static void shm_intr_notify(struct sci_lintr *i)
 /* ---- the owner of a plain interrupt, by messages ---- */
 
 #define RING_BATCH	16		/* triggers taken in one system call */
-/* triggers taken from one importer before the next one has its turn */
+/* triggers taken from one importer before the next importer has its turn */
 #define RING_MAX	64u
 #define RING_EVENTS	16
 #define RING_ROUNDS	64u
@@ -106,10 +103,10 @@ static bool msg_is(const struct shm_msg *msg, size_t len, enum shm_type type)
 	return len == sizeof(*msg) && msg->magic == SHM_MAGIC && msg->type == type;
 }
 
-/* RING_BYE: the importer has ended in good order; RING_LOST: by death, or a wrong message */
+/* RING_BYE: the importer ended in good order; RING_LOST: it died, or sent an invalid message */
 enum ring_state { RING_OPEN, RING_BYE, RING_LOST };
 
-/* Read the triggers of one importer. */
+/* Read the triggers of one importer. Set *@rung if there were any. */
 static enum ring_state ring_read(struct shm_conn *conn, bool *rung)
 {
 	struct mmsghdr mm[RING_BATCH];
@@ -142,7 +139,7 @@ static enum ring_state ring_read(struct shm_conn *conn, bool *rung)
 	return RING_OPEN;
 }
 
-/* Read all messages of an importer, and leave its triggers to the waiters. */
+/* Read all messages of an importer, and store its triggers in the eventfd for the waiters. */
 static enum ring_state ring_drain(struct shm_conn *conn)
 {
 	unsigned int rounds = RING_ROUNDS;
@@ -170,7 +167,7 @@ static void ring_hung_up(void *obj)
 	shm_conn_gone(obj, ring_drain(obj) == RING_BYE);
 }
 
-/* Read what an importer has sent before now. Context: svc.lock is held. */
+/* Read the messages that an importer has sent before now. Context: svc.lock is held. */
 void shm_bell_drain(struct shm_conn *conn)
 {
 	enum ring_state state = ring_drain(conn);
@@ -198,8 +195,8 @@ void shm_bell_leave(struct shm_conn *conn)
 }
 
 /*
- * Return the importer of a descriptor that was readable before the lock was taken; NULL
- * if it has gone meanwhile.
+ * Return the importer of a descriptor that was readable before the lock was taken; NULL:
+ * the importer has ended meanwhile.
  */
 static struct shm_conn *ring_conn(struct sci_lintr *i, int fd)
 {
@@ -231,7 +228,7 @@ static bool ring_take(struct sci_lintr *i, const struct epoll_event *ev, int n)
 	return rung;
 }
 
-/* Take all triggers, beginning with the events in @ev; locked. */
+/* Take all triggers, beginning with the events in @ev. Context: svc.lock is held. */
 static bool ring_take_all(struct sci_lintr *i, struct epoll_event *ev, int n)
 {
 	unsigned int rounds = RING_ROUNDS;
@@ -352,7 +349,7 @@ static struct message *shm_intr_read_message(int sock, int *err)
 	struct message *m;
 	ssize_t n;
 
-	/* ask for the length first, so as not to allocate room for the longest message */
+	/* get the length first, to avoid an allocation for the longest message */
 	n = recv(sock, NULL, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
 	*err = n < 0 ? -errno : -EPIPE;
 	if (n < (ssize_t)sizeof(head) ||
@@ -386,7 +383,7 @@ static void shm_intr_data_input(struct shm_port *port, struct shm_conn *conn)
 	m = shm_intr_read_message(conn->fd, &err);
 	if (!m) {
 		if (err != -EAGAIN && err != -EINTR && err != -ENOMEM)
-			shm_conn_close(conn);	/* the importer said SHM_BYE, or it died */
+			shm_conn_close(conn);	/* the importer sent SHM_BYE, or it died */
 		return;
 	}
 	list_add_tail(&m->link, &i->queue);
@@ -618,7 +615,7 @@ static int intr_wait_plain(struct sci_lintr *i, int ms)
 
 	if (sci_poll_cancelable(&pfd, 1, ms) < 0)
 		return errno == EINTR ? 0 : -errno;
-	/* A cancel leaves the eventfd's count alone: other waiters need it. */
+	/* After a cancel do not read the eventfd: other waiters need its count. */
 	if (atomic_load(&i->cancelled))
 		return -ECANCELED;
 	return read(i->eventfd, &count, sizeof(count)) == sizeof(count);
@@ -731,7 +728,7 @@ void shm_lintr_cancel(struct sci_lintr *i)
 	pthread_mutex_unlock(&i->shm->svc.lock);
 }
 
-/* ---- the other side ---- */
+/* ---- remote interrupts ---- */
 
 /* Check that the peer's descriptor is an eventfd, and that a trigger cannot block. */
 static int eventfd_check(int fd)
@@ -755,8 +752,8 @@ static void rintr_name(struct sci_rintr *i, char *name)
 }
 
 /*
- * The owner that answered the connect has ended, but the number may have other owners. This
- * runs on the service thread; rintr_input() gets the answer.
+ * Connect to another owner of a shared number, after the owner that answered the connect has
+ * ended. Context: the service thread. rintr_input() receives the answer.
  */
 static bool shm_intr_rejoin(struct sci_rintr *i)
 {
@@ -801,7 +798,7 @@ static void rintr_input(void *obj)
 	}
 	if (n_fds == 1)
 		sci_fd_close(&shm->svc, fd);
-	/* Any message means the end: owners send only goodbyes. */
+	/* Any other message ends the connection: owners send only SHM_BYE. */
 	sci_unwatch(&shm->svc, i->conn);
 	if (i->shared) {
 		sci_fd_close(&shm->svc, i->conn);
@@ -885,7 +882,7 @@ int shm_trigger_send(struct shm *shm, int sock)
 	const struct shm_msg msg = { .type = SHM_TRIGGER, .node = shm->node };
 	int ret = shm_send(sock, &msg, NULL, 0);
 
-	/* EAGAIN: the socket is full of triggers, and the owner will see one of them */
+	/* EAGAIN: the socket is full of triggers, and the owner will receive one of them */
 	return ret == -EAGAIN ? 0 : ret == -EPIPE ? -ENOTCONN : ret;
 }
 

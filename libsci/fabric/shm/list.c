@@ -12,7 +12,7 @@
 
 #define QUERY_TIMEOUT_MS	1000
 
-/* Parse "sci.CLUSTER.KIND.NODE.ID". Return false if one of the first three parts differs. */
+/* Parse NODE and ID of "sci.CLUSTER.KIND.NODE.ID". Return false if they are invalid. */
 static bool name_parse(struct shm *shm, const char *name, unsigned int *node,
 		       uint32_t *id)
 {
@@ -102,7 +102,7 @@ int shm_node_list(struct sci_fabric *f,
 	return ret;
 }
 
-/* Ask the owner about a segment. Return false if it has ended, or does not answer. */
+/* Query the owner of a segment. Return false if the owner has ended, or does not answer. */
 static bool name_query_segment(struct shm *shm, const struct name *n,
 			       struct sci_segment_info *info)
 {

@@ -4,8 +4,8 @@
  * DOC: memory of segments
  *
  * A segment is a memfd. All its pages are reserved at creation, so a store never fails for lack
- * of memory. It is sealed, so an exporter cannot shrink it under its importers. It has the
- * segment's mode, so a reader cannot open its descriptor again for writing.
+ * of memory. The memfd is sealed, so an exporter cannot shrink it under its importers. The memfd
+ * has the segment's mode, so a reader cannot open its descriptor again for writing.
  */
 
 #include "libsci/fabric/shm/shm.h"
@@ -34,7 +34,7 @@
 
 /* A signal undoes a whole fallocate(): reserve memory in steps of this size. */
 #define RESERVE_STEP	(16u << 20)
-/* Do not look at the free memory for segments below this size. */
+/* Check the free memory only for segments of this size and more. */
 #define LOOK_FROM	(16u << 20)
 #define SEALS		(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
@@ -51,7 +51,7 @@ static uint64_t number_read(const char *path)
 	return v;
 }
 
-/* Return the room left in this process's control group and those above it. */
+/* Return the memory that this process's control group and its parent groups still allow. */
 static uint64_t cgroup_room(void)
 {
 	char group[PATH_MAX] = "", path[PATH_MAX + 64], line[PATH_MAX];
@@ -103,14 +103,14 @@ static uint64_t machine_room(void)
 }
 
 /*
- * The kernel kills a process to reserve memory that it does not have.  So look first.
- * Memory that other processes take meanwhile is not considered.
+ * Check the free memory before a reservation: the kernel kills a process to reserve
+ * memory that it does not have. Memory that other processes take meanwhile is not considered.
  */
 static int memory_is_enough(uint64_t length)
 {
 	struct rlimit rl;
 
-	/* past this limit the call would raise SIGXFSZ */
+	/* past this limit ftruncate() would raise SIGXFSZ */
 	if (!getrlimit(RLIMIT_FSIZE, &rl) && rl.rlim_cur != RLIM_INFINITY &&
 	    length > rl.rlim_cur)
 		return -ENOSPC;
@@ -133,7 +133,7 @@ static void pages_place(int fd, size_t length)
 	p = mmap(NULL, length, PROT_NONE, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
 		return;
-	/* on a shared file the policy sticks to the pages, not to this map */
+	/* the policy of a shared file belongs to the pages, not to this map */
 	node = strtol(where, &end, 10);
 	if (end != where && !*end && node >= 0 && node <= numa_max_node())
 		numa_tonode_memory(p, length, (int)node);
@@ -203,7 +203,7 @@ static int memory_try(struct shm *shm, const char *name, uint64_t size,
 	if (size > (uint64_t)SSIZE_MAX - page)
 		return -ENOSPC;
 	*length = (size_t)((size + page - 1) & ~((uint64_t)page - 1));
-	/* huge pages come from a pool of their own */
+	/* huge pages come from a separate pool */
 	ret = huge ? 0 : memory_is_enough(*length);
 	if (ret)
 		return ret;
@@ -257,7 +257,7 @@ int shm_memory_check(int memfd, const struct shm_msg *msg, size_t *length,
 	*length = (size_t)st.st_size;
 	*page = msg->flags & SHM_F_HUGE ? (size_t)st.st_blksize :
 					  sci_page_size();
-	/* the rest of the code needs powers of two here */
+	/* other code needs a power of two as the page size, and whole pages */
 	return *page & (*page - 1) || *length & (*page - 1) ? -EPROTO : 0;
 }
 
@@ -336,8 +336,8 @@ static void map_copy_try(void)
 }
 
 /*
- * Return whether shm_map_copy() works for a mapping with pages of @page bytes. It does not for
- * huge pages, nor in a program that qemu-user runs. Such segments keep a descriptor.
+ * Return true if shm_map_copy() works for a mapping with pages of @page bytes. It does not work
+ * for huge pages, and not under qemu-user. Such segments keep a descriptor.
  */
 bool shm_can_map_copy(size_t page)
 {
@@ -403,14 +403,14 @@ int shm_map_copy(void *base, uint64_t off, size_t len, unsigned int flags,
 
 struct shm_map {
 	struct hash_node node;		/* by @addr */
-	struct sci_rseg *rseg;		/* NULL: of a local segment */
-	void *addr;			/* as the user knows it */
+	struct sci_rseg *rseg;		/* NULL: map of a local segment */
+	void *addr;			/* the address that the user has */
 	char *start;
 	size_t length;
 };
 
 /**
- * shm_map_add() - enter a map into the list of maps
+ * shm_map_add() - add a map to the table of maps
  *
  * On an error the range is unmapped. Context: svc.lock is held.
  */
@@ -462,8 +462,8 @@ static void pages_make_private(void *start, size_t length)
 
 /*
  * Replace the maps of an import by private memory, in one step for the threads that use them:
- * the owner has cut this process off, and later stores must not reach it. Context: svc.lock is
- * held.
+ * the owner has disconnected this process, whose later stores must not reach the segment.
+ * Context: svc.lock is held.
  */
 void shm_map_revoke(struct shm *shm, struct sci_rseg *r)
 {

@@ -49,7 +49,7 @@ static socklen_t name_address(struct shm *shm, const char *name,
 			   strlen(name));
 }
 
-/* Make a socket and enter it in the table. Context: svc.lock is held. */
+/* Open a socket and add it to the table. Context: svc.lock is held. */
 static int name_socket_new(struct shm *shm, int type, int *fd)
 {
 	do {
@@ -60,7 +60,7 @@ static int name_socket_new(struct shm *shm, int type, int *fd)
 	return sci_fd_track(&shm->svc, *fd);
 }
 
-/* Return whether no process listens at a name. Only files outlive their owner. */
+/* Return true if no process listens at the file of a name: a file stays after its owner's death. */
 static bool file_is_stale(struct shm *shm, const char *name)
 {
 	static const int types[] = { SOCK_SEQPACKET, SOCK_DGRAM };
@@ -83,8 +83,8 @@ static bool file_is_stale(struct shm *shm, const char *name)
 }
 
 /*
- * The lock keeps two processes from finding a file stale when the first has already put
- * its own there. If another user holds the lock for long, the file stays.
+ * Remove a stale file. Under the lock, no other process can replace the file by its own between
+ * the test and the removal. If another process holds the lock for long, the file stays.
  */
 static void file_unlink_stale(struct shm *shm, const char *name)
 {
@@ -102,8 +102,8 @@ static void file_unlink_stale(struct shm *shm, const char *name)
 }
 
 /*
- * Connecting to a socket file needs the right to write to it. The segment's own rights are
- * checked after the connect.
+ * Set the mode of a socket file: a connect needs the right to write to the file. The owner checks
+ * the rights to the segment after the connect.
  */
 static int file_open_to_peers(struct shm *shm, const char *name)
 {
@@ -139,8 +139,8 @@ static int name_publish(struct shm *shm, const char *temp, const char *name)
 }
 
 /*
- * A socket file that does not listen yet looks like a dead owner's: give it its name after
- * listen().
+ * Bind a socket file. A file whose socket does not listen yet looks stale: give the file its
+ * name after listen().
  */
 static int file_bind(struct shm *shm, const char *name, int fd, int type)
 {
@@ -207,9 +207,8 @@ static int owner_call(struct shm *shm, const char *name)
 /**
  * shm_name_taken() - report that a name is taken
  *
- * Any user of the machine may bind an abstract name. If an untrusted user has this one, print
- * once who it is and what helps: the program learns only that the name is taken. Context:
- * svc.lock is held.
+ * Any user of the machine may bind an abstract name. If an untrusted user has this name, print
+ * the user and a remedy, once: the program gets only -EEXIST. Context: svc.lock is held.
  */
 void shm_name_taken(struct shm *shm, const char *name)
 {
@@ -232,7 +231,7 @@ void shm_name_taken(struct shm *shm, const char *name)
 }
 
 /**
- * shm_unbind() - give up a name
+ * shm_unbind() - release a name
  * @shared: other processes may hold the same socket
  *
  * Context: svc.lock is held.
@@ -241,7 +240,7 @@ void shm_unbind(struct shm *shm, const char *name, bool shared, int *fd)
 {
 	if (*fd < 0)
 		return;
-	/* while this process listens no other process touches the file */
+	/* while this process listens no other process removes the file */
 	if (shm->rundir >= 0 && !shared)
 		unlinkat(shm->rundir, name, 0);
 	sci_fd_close(&shm->svc, *fd);
@@ -263,7 +262,7 @@ static int socket_set_send_timeout(int sock, uint64_t deadline)
 	       -errno : 0;
 }
 
-/* Connect; blocks while the owner's backlog is full. */
+/* Connect to an address. The function blocks while the owner's backlog is full. */
 static int socket_connect_until(const struct sockaddr_un *sa, socklen_t len,
 				struct shm_pending *call)
 {

@@ -53,7 +53,7 @@ static int fd_reopen_readonly(int memfd)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Answer an importer with the memory, as the segment's mode allows. */
+/* Send the memory's descriptor to an importer, with the access that the segment's mode allows. */
 static int lseg_grant(struct sci_lseg *s, struct shm_conn *conn)
 {
 	unsigned int access = shm_access(s->shm, conn->fd);
@@ -77,7 +77,7 @@ static int lseg_grant(struct sci_lseg *s, struct shm_conn *conn)
 	return ret;
 }
 
-/* No other process may connect. Context: svc.lock is held. */
+/* Release the segment's name: no other process can connect. Context: svc.lock is held. */
 static void lseg_seal(struct sci_lseg *s)
 {
 	if (s->port.fd >= 0)
@@ -156,7 +156,7 @@ static bool lseg_hello(struct shm_port *port, struct shm_conn *conn,
 
 	switch (msg->type) {
 	case SHM_CONNECT:
-		/* a member of a group answers for itself only if it has the flag for that */
+		/* a member of a group accepts importers of its own only with SCI_LSEG_UNICAST */
 		ret = s->flags & SCI_LSEG_BROADCAST &&
 		      !(s->flags & SCI_LSEG_UNICAST) ?
 		      -ENOENT : importer_hello(s, conn, msg);
@@ -259,7 +259,7 @@ static int name_share(struct sci_lseg *s, struct shm_port *port,
 	return shm_memory_check(*memfd, &theirs, &s->length, &s->page);
 }
 
-/* Join the group, or found one with this segment's memory. */
+/* Join the group, or create the group with this segment's memory. */
 static int group_join(struct sci_lseg *s)
 {
 	struct shm *shm = s->shm;
@@ -298,9 +298,9 @@ static int group_export(struct sci_lseg *s)
 /* ---- create and destroy ---- */
 
 /*
- * Take the lowest free id from @from on: programs that ask for several ids expect consecutive
- * ones. A search that begins where an earlier one began continues at its end, unless a lower id
- * was freed since.
+ * Take the lowest free id from @asked on: programs that ask for several ids expect consecutive
+ * ids. A search with the same @asked as the last search continues at the end of the last search,
+ * or at a lower id that was freed since.
  */
 static int lseg_open_auto(struct sci_lseg *s, uint32_t asked)
 {
@@ -414,8 +414,8 @@ void shm_lseg_destroy(struct sci_lseg *s)
 	if (s->registered)
 		shm_memory_return(s->registered, s->length);
 	/*
-	 * Enter the segment in the list only now: a child copies the registered pages of
-	 * segments in the list.
+	 * Remove the segment from the list only now: until here the child of a fork() must make
+	 * its registered pages private, which it does for segments in the list.
 	 */
 	pthread_mutex_lock(&shm->svc.lock);
 	list_del(&s->link);
@@ -537,7 +537,7 @@ int shm_lseg_register(struct sci_lseg *s, void *addr, size_t len)
 	return ret;
 }
 
-/* For the child of a fork: make pages that the parent registered private again. */
+/* Make the registered pages of the parent private in the child of a fork. */
 void shm_lseg_fork(struct sci_lseg *s)
 {
 	if (s->registered)
@@ -610,7 +610,7 @@ int shm_lseg_unexport(struct sci_lseg *s, enum sci_unexport how)
 	return 0;
 }
 
-/* Importers of a group do not count: they belong to no single member. */
+/* Return the number of importers, without those of the group, which belong to no single member. */
 unsigned int shm_lseg_importers(struct sci_lseg *s)
 {
 	unsigned int n;

@@ -18,8 +18,8 @@
 #define DEFAULT_MODE	0600u
 #define FIRST_INTNO	0x1000u		/* numbers below are left to SCI_INTR_FIXED */
 #define PROBE_LOOKS	4
-#define STREAMS		16u		/* as the later cards have: programs wait */
-#define STREAM_SIZE	128u		/* for ever where there is less */
+#define STREAMS		16u		/* as later cards have; programs hang with fewer */
+#define STREAM_SIZE	128u		/* as later cards have; programs hang with less */
 
 static struct shm *shm_of(struct sci_service *svc)
 {
@@ -39,7 +39,7 @@ static void shm_link_changed(struct sci_service *svc, bool down)
 				    down);
 }
 
-/* In the child of a fork: copy the registered pages. */
+/* Copy the registered pages in the child of a fork. */
 static void shm_is_forked(struct sci_service *svc)
 {
 	struct list *pos, *n;
@@ -67,7 +67,7 @@ static int cluster_read(struct shm *shm, const struct sci_fabric_place *at,
 	size_t len = name ? strlen(name) : 0;
 	size_t i;
 
-	/* processes of different users do not meet in an unnamed cluster */
+	/* without a name, each user has a separate cluster */
 	if (!len) {
 		snprintf(shm->cluster, sizeof(shm->cluster), "default-%u",
 			 geteuid());
@@ -142,7 +142,7 @@ static int shm_read_place(struct shm *shm, const struct sci_fabric_place *at,
 	return ret;
 }
 
-/* Open two spare descriptors: one is always readable, and one is closed when there are no more. */
+/* Open readyfd, which is always readable, and sparefd, which is closed if no descriptor is free. */
 static int spares_init(struct shm *shm)
 {
 	int ret;
@@ -158,8 +158,8 @@ static int spares_init(struct shm *shm)
 }
 
 /*
- * Bind the name that shows that this node has a process.  It is a datagram socket, since
- * the owner need not accept a connect to one.
+ * Bind the name that shows that this node has a process.  The name is a datagram socket,
+ * because a connect to a datagram socket needs no accept().
  */
 static int presence_init(struct shm *shm)
 {
@@ -176,8 +176,8 @@ static int presence_init(struct shm *shm)
 			       &shm->presence);
 	} while (ret == -EEXIST);
 	/*
-	 * this is the first file that the process makes in the directory: an error is the
-	 * directory's
+	 * this is the first file that the process makes in SCI_RUNDIR: report the error as an
+	 * error of SCI_RUNDIR
 	 */
 	return ret && shm->rundir >= 0 ? rundir_report(-ret) : ret;
 }
@@ -312,9 +312,9 @@ static int shm_node_probe(struct sci_fabric *f, unsigned int adapter,
 	if (sci_link_down(&shm->link))
 		return -ENETDOWN;
 	/*
-	 * Look several times before a node counts as absent. The kernel's list of sockets is
-	 * read a page at a time and continues by position: it skips a socket when another one
-	 * of the same hash bucket ends meanwhile.
+	 * Read the list several times before a node counts as absent. The kernel's list of
+	 * sockets is read a page at a time and continues by position: it skips a socket when
+	 * another socket of the same hash bucket is closed meanwhile.
 	 */
 	for (i = 0; i < PROBE_LOOKS && !s.found; i++) {
 		ret = shm_node_list(f, node_seek, &s);

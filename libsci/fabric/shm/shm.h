@@ -11,12 +11,12 @@
  *	sci.CLUSTER.s.NODE.ID		a segment
  *	sci.CLUSTER.i.NODE.NUMBER	an interrupt
  *	sci.CLUSTER.d.NODE.NUMBER	a data interrupt
- *	sci.CLUSTER.g.ID		members of a broadcast group: its memory
- *	sci.CLUSTER.b.ID		... those that importers may connect to
+ *	sci.CLUSTER.g.ID		members of a broadcast group, for new members
+ *	sci.CLUSTER.b.ID		its exported members, for importers
  *
  * The kernel keeps names unique and removes them with their owner.
- * With SCI_RUNDIR they are files in that directory instead, for containers
- * that share it.  CLUSTER is default-UID if the environment names none.
+ * With SCI_RUNDIR names are files in that directory instead, for containers
+ * that share the directory.  CLUSTER is default-UID if the environment names none.
  *
  * A segment for one importer (SCI_LSEG_ONCE) gives up its name and the descriptor of its memory
  * when the importer connects: the maps and the connection are all that it still needs. The
@@ -26,9 +26,8 @@
  * the other process's user, see shm_access() and shm_trusts(). The connection stays open: its
  * end without SHM_BYE means that the peer has died.
  *
- * Several owners of one name (a broadcast group, a shared interrupt) hold the
- * same listening socket, which they get from each other, so that the name lives as long as any
- * of them.
+ * Several owners of one name (a broadcast group, a shared interrupt) hold the same listening
+ * socket, which they send to each other. The name exists as long as any of its owners.
  *
  * Threads: one service thread per process accepts connections and reads from peers. The lock of
  * struct sci_service covers all objects of a fabric.
@@ -49,9 +48,9 @@
 
 #define SHM_NAME_MAX		100	/* fits sun_path with its leading 0 */
 #define SHM_CLUSTER_MAX		32
-#define SHM_MAX_FDS		2	/* in one message */
-#define SHM_REJOINS		8	/* owners asked in a row */
-#define SHM_DATA_QUEUE_BYTES	(16u << 20)	/* of a data interrupt */
+#define SHM_MAX_FDS		2	/* descriptors in one message */
+#define SHM_REJOINS		8	/* attempts in a row to find another owner */
+#define SHM_DATA_QUEUE_BYTES	(16u << 20)	/* limit of a data interrupt */
 #define SHM_DATA_QUEUE_MSGS	65536u
 
 enum shm_kind {
@@ -69,11 +68,11 @@ enum shm_type {
 	SHM_JOIN,		/* process: become another owner of the name */
 	SHM_QUERY,		/* process: describe the segment */
 	SHM_REPLY,		/* owner: status, and descriptors */
-	SHM_NOTIFY,		/* owner: please disconnect */
-	SHM_CUT,		/* owner: you are disconnected */
-	SHM_BYE,		/* either: the end, in good order */
+	SHM_NOTIFY,		/* owner: asks the importer to disconnect */
+	SHM_CUT,		/* owner: has disconnected the importer */
+	SHM_BYE,		/* both: the connection ends in good order */
 	SHM_DATA,		/* payload of a data interrupt follows */
-	SHM_TRIGGER,		/* importer: a plain interrupt */
+	SHM_TRIGGER,		/* importer: triggers a plain interrupt */
 };
 
 #define SHM_MAGIC	0x53434932u	/* "SCI2": also the protocol's version */
@@ -84,8 +83,8 @@ struct shm_msg {
 	uint16_t type;			/* enum shm_type */
 	uint16_t flags;			/* SHM_F_* */
 	int32_t status;			/* REPLY: 0 or -errno */
-	uint32_t node;			/* the sender's */
-	uint64_t size;			/* of the segment */
+	uint32_t node;			/* the sender's node */
+	uint64_t size;			/* bytes of the segment */
 	uint32_t importers;
 	uint32_t mode;
 };
@@ -97,20 +96,20 @@ enum {
 	SHM_F_HUGE	= 1 << 1,	/* huge pages */
 	SHM_F_EXPORTED	= 1 << 2,
 	SHM_F_BROADCAST	= 1 << 3,
-	SHM_F_SHARED	= 1 << 4,	/* others own the number, too */
+	SHM_F_SHARED	= 1 << 4,	/* the number may have several owners */
 	SHM_F_RINGS	= 1 << 5,	/* triggers are messages */
 };
 
 struct shm;
 
-/* A segment as this process sees it, if SCI_SHM_CHECK is set: check.c. */
+/* The simulated cache of a segment in this process, with SCI_SHM_CHECK (check.c). */
 struct shm_copy {
 	struct shm *shm;
-	char *cache;			/* what maps show */
-	char *clean;			/* ... when it was last the same as memory */
-	char *memory;			/* what all processes share */
+	char *cache;			/* the memory of maps */
+	char *clean;			/* @cache when it was last equal to @memory */
+	char *memory;			/* the memory that all processes share */
 	size_t length;
-	bool imported;			/* private memory, once it is cut off */
+	bool imported;			/* @memory becomes private after a SHM_CUT */
 	unsigned int users;		/* segments, imports and maps */
 };
 
@@ -125,7 +124,7 @@ struct shm_check {
 	size_t n_lines, max_lines;
 };
 
-/* A call to a peer under way, which another thread may cancel. */
+/* A call to a peer in progress. Another thread may cancel it. */
 struct shm_pending {
 	struct list link;
 	const void *owner;
@@ -150,15 +149,15 @@ struct shm {
 	char presence_name[SHM_NAME_MAX];
 	struct sci_link_status link;
 	int readyfd;			/* always readable: ends an epoll_wait */
-	int sparefd;			/* closed to refuse a peer without fds */
+	int sparefd;			/* closed to refuse a peer if no fd is free */
 	struct list lsegs;
 	struct list rsegs;
-	struct list calls;		/* of struct shm_pending */
+	struct list calls;		/* list of struct shm_pending */
 	bool no_calls;			/* all calls fail from now on */
 	struct hash maps;
 	uint32_t next_intno;
-	uint32_t auto_asked;		/* where the last search for an id */
-	uint32_t auto_next;		/* began, and where it ended */
+	uint32_t auto_asked;		/* first id of the last search */
+	uint32_t auto_next;		/* the id after the last search */
 };
 
 struct shm_conn;
@@ -168,7 +167,7 @@ struct shm_port {
 	struct shm *shm;
 	char name[SHM_NAME_MAX];
 	int fd;				/* -1: none */
-	bool shared;			/* others may own the name, too */
+	bool shared;			/* the name may have several owners */
 	struct list conns;
 	unsigned int importers;
 	/* answers a peer's first message; a return of false frees conn */
@@ -176,7 +175,7 @@ struct shm_port {
 		      const struct shm_msg *msg);
 	/* handles later messages; NULL: the peer sends only BYE */
 	void (*input)(struct shm_port *port, struct shm_conn *conn);
-	/* an importer has ended */
+	/* handles the end of an importer */
 	void (*gone)(struct shm_port *port, struct shm_conn *conn,
 		     bool orderly);
 };
@@ -189,9 +188,9 @@ struct shm_conn {
 	struct shm_port *port;
 	int fd;
 	enum shm_role role;
-	struct sci_lintr *bell;		/* the importer's messages are triggers of it */
+	struct sci_lintr *bell;		/* the importer's messages trigger it */
 	unsigned int node;
-	pid_t pid;			/* the importer's */
+	pid_t pid;			/* process of the importer */
 };
 
 struct sci_lseg {
@@ -201,20 +200,20 @@ struct sci_lseg {
 	unsigned int flags;		/* SCI_LSEG_* */
 	uint64_t size;
 	size_t length;			/* size in whole pages */
-	size_t page;			/* bytes of one */
+	size_t page;			/* bytes of a page */
 	int memfd;			/* -1: EMPTY, no memory yet */
-	void *base;			/* map of all of it, for DMA; made on demand */
-	struct shm_copy *copy;		/* ... as is this; NULL: not checked */
+	void *base;			/* map of the whole segment, made on demand */
+	struct shm_copy *copy;		/* made on demand; NULL: not checked */
 	bool exported;
 	bool shared;
 	struct sci_lintr *bell;
 	unsigned int adapter;
-	void *registered;		/* the caller's pages, if any */
+	void *registered;		/* the caller's pages, or NULL */
 	sci_event_fn event;
 	void *owner;
 	struct shm_port port;		/* the segment's own name */
-	struct shm_port group;		/* broadcast: its share of the group's */
-	struct shm_port group_open;	/* ... while exported */
+	struct shm_port group;		/* broadcast: the group's name for members */
+	struct shm_port group_open;	/* the group's name for importers, while exported */
 	int attach_fd;			/* attached: connection to the creator */
 };
 
@@ -226,13 +225,13 @@ struct sci_rseg {
 	uint32_t id;
 	uint64_t size;
 	size_t length;
-	void *base;			/* all of it, where maps come from */
+	void *base;			/* map of the whole segment, source of other maps */
 	struct shm_copy *copy;		/* NULL: not checked */
 	bool readonly;
 	size_t page;
 	int memfd;			/* huge pages only; else -1 */
-	int conn;			/* -1: gone */
-	pid_t pid;			/* the exporter's; 0: no single one */
+	int conn;			/* -1: disconnected */
+	pid_t pid;			/* process of the exporter; 0: unknown, or a group */
 	unsigned int rejoining;		/* attempts to find another member */
 	struct sci_rseg_status status;
 	sci_event_fn event;

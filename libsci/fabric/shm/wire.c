@@ -30,7 +30,7 @@ union control {
 /**
  * shm_send() - send a message, and descriptors with it
  *
- * The call never blocks. Return: 0; -EAGAIN: the peer does not read; -EPIPE: it has ended.
+ * The call never blocks. Return: 0; -EAGAIN: the peer does not read; -EPIPE: the peer has ended.
  */
 int shm_send(int sock, const struct shm_msg *msg, const int *fds, int n_fds)
 {
@@ -116,7 +116,7 @@ int shm_recv(struct shm *shm, int sock, struct shm_msg *msg, int *fds,
 	ssize_t n;
 	int ret;
 
-	/* the kernel drops descriptors that do not fit */
+	/* the kernel drops descriptors beyond the limit of the process */
 	if (fds)
 		sci_fd_room(SHM_MAX_FDS);
 	/* a reset is reported once, before earlier bytes of the peer: read on */
@@ -172,14 +172,14 @@ static int answer_read(struct shm *shm, int sock, struct shm_msg *msg,
 		return 0;
 	while (n_fds && *n_fds > 0)
 		sci_fd_close(&shm->svc, fds[--*n_fds]);
-	/* the owner left instead of answering */
+	/* the owner has closed the name instead of answering */
 	if (msg->type == SHM_BYE)
 		return -EPIPE;
 	return msg->type == SHM_REPLY && msg->status < 0 &&
 	       msg->status > -4096 ? msg->status : -EPROTO;
 }
 
-/* Call an owner, which may change during the call. */
+/* Call the owner of a name once. Return -EPIPE if the owner ends during the call. */
 static int owner_call_once(struct shm *shm, const char *name, struct shm_msg *msg,
 			   int *fds, int *n_fds, struct shm_pending *call)
 {
@@ -207,7 +207,7 @@ static int owner_call_once(struct shm *shm, const char *name, struct shm_msg *ms
 
 /**
  * shm_cancel_connect() - cancel connects
- * @owner: the owner; NULL: all present and future owners
+ * @owner: the owner of the connects; NULL: cancel all connects, and all later connects
  */
 void shm_cancel_connect(struct sci_fabric *f, const void *owner)
 {
@@ -231,7 +231,7 @@ void shm_cancel_connect(struct sci_fabric *f, const void *owner)
 	pthread_mutex_unlock(&shm->svc.lock);
 }
 
-/* Return when a call with a timeout ends. A peer has time to refuse in any case. */
+/* Return the deadline of a call. Even a short timeout leaves the peer time to refuse. */
 uint64_t shm_deadline(uint32_t timeout)
 {
 	if (timeout == SCI_TIMEOUT_NONE)
@@ -241,11 +241,11 @@ uint64_t shm_deadline(uint32_t timeout)
 }
 
 /**
- * shm_call() - connect to a name, ask, and wait for the answer
+ * shm_call() - connect to a name, send a request, and wait for the answer
  * @msg: in: type and its fields; out: the answer
  * @fds, @n_fds: in: room; out: received descriptors; NULL: none are wanted
  * @deadline: in sci_now_ms() time; UINT64_MAX: none
- * @owner: the owner that shm_cancel_connect() may name
+ * @owner: the argument of shm_cancel_connect() that cancels this call
  * @sock: receives the connection, in the table, if the call returns 0
  *
  * Context: svc.lock is not held. Return: the answer's status; -ENOENT: no process has the name;
@@ -310,7 +310,7 @@ static bool peer_in_groups(int sock, gid_t primary, gid_t group)
 }
 
 /**
- * shm_access() - the rights that SCI_MODE gives the other process
+ * shm_access() - get the rights that SCI_MODE gives the other process
  *
  * Return: bits 4 (read) and 2 (write), as for a file of this user.
  */
@@ -358,7 +358,7 @@ void shm_conn_close(struct shm_conn *conn)
 	free(conn);
 }
 
-/* The peer has ended: tell the owner of the name, and close the connection. */
+/* Handle the end of a peer: notify the owner of the name, and close the connection. */
 void shm_conn_gone(struct shm_conn *conn, bool orderly)
 {
 	struct shm_port *port = conn->port;
@@ -389,13 +389,13 @@ static void conn_input(void *obj)
 		shm_conn_close(conn);
 }
 
-/* Descriptors have run out: accept the peer on the spare one, and close it. */
+/* Refuse a peer when no descriptor is free: accept it with the spare descriptor, and close it. */
 static bool peer_refuse_one(struct shm *shm, struct shm_port *port)
 {
 	const struct shm_msg no = { .type = SHM_REPLY, .status = -ENFILE };
 	int fd;
 
-	/* -1: another owner of the name has accepted the peer */
+	/* accept4() fails if another owner of the name has accepted the peer */
 	sci_fd_close(&shm->svc, shm->sparefd);
 	fd = accept4(port->fd, NULL, NULL, SOCK_CLOEXEC);
 	if (fd >= 0) {
@@ -485,7 +485,7 @@ int shm_port_open(struct shm_port *port, const char *name)
  * @their_fd: is set to the memory or eventfd that the owners share; -1: this process is the
  *	first owner
  *
- * The port answers only after shm_port_serve().
+ * The port answers peers only after shm_port_serve().
  *
  * Context: svc->lock is not held.
  * Return: 0; -EEXIST: the owner does not share the name; -EMSGSIZE: the owners have agreed on
@@ -515,7 +515,7 @@ int shm_port_share(struct shm_port *port, const char *name,
 			       sci_now_ms() + 5000, NULL, &sock);
 		if (!ret)
 			break;
-		/* the owner has left since then: bind the name, but retry only a few times */
+		/* the owner has ended since shm_bind(): bind the name, but retry only a few times */
 		if (ret != -ENOENT)
 			return ret;
 		if (!tries)
@@ -545,8 +545,8 @@ pid_t shm_peer(int sock)
 }
 
 /*
- * Read the messages that importers have sent before now: a closed connection does not count any
- * more. @pid: only importers of that process; 0: all. Context: svc.lock is held.
+ * Read the messages that importers have sent before now, so that closed connections no longer
+ * count. @pid: only importers of that process; 0: all. Context: svc.lock is held.
  */
 void shm_port_drain(struct shm_port *port, pid_t pid)
 {
@@ -565,7 +565,7 @@ void shm_port_drain(struct shm_port *port, pid_t pid)
 	}
 }
 
-/* Tell all connected processes of the end, and give up the name. Context: svc.lock is held. */
+/* Send SHM_BYE to all connected processes, and release the name. Context: svc.lock is held. */
 void shm_port_close(struct shm_port *port)
 {
 	const struct shm_msg bye = { .type = SHM_BYE };
