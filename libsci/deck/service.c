@@ -522,7 +522,7 @@ static void neighbour_watch(struct deck_world *w, int which, struct sci_req **re
 
 static void neighbour_watch_ended(struct deck_world *w, int which, int error, struct sci_req **req)
 {
-	/* these errors mean an orderly end: all processes disconnect */
+	/* -ENOTCONN and -ECANCELED mean an orderly end: all processes disconnect */
 	if (error == -ENOTCONN || error == -ECANCELED)
 		return;
 	if (error && error != -EMSGSIZE)

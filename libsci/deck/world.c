@@ -158,7 +158,7 @@ int deck_done(void)
 	return ret ? ret : closed;
 }
 
-/* Define the call @name, which returns @value of the world @w. */
+/* Define the call @name, which returns @value, an expression with the world @w. */
 #define WORLD_CALL(name, parameters, value)			\
 	int name(parameters)					\
 	{							\

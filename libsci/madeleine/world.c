@@ -24,7 +24,7 @@ int mad_world_exchange(struct mad_world *w, const void *mine, size_t len, void *
 	return sci_team_allgather(w->team, mine, len, all);
 }
 
-/* Wait for all processes with progress, because they may wait for messages of this process. */
+/* Wait for all processes, and make progress: they may wait for messages of this process. */
 static void world_barrier(struct mad_world *w)
 {
 	struct sci_coll *coll;
@@ -374,7 +374,7 @@ void common_pre_init(int *argc, char *argv[], p_common_attr_t attr)
 }
 
 /*
- * Return the number of arguments of the session's option @arg, with @arg; 0: it is the program's.
+ * Return how many arguments the session option @arg takes, with itself; 0: @arg is no such option.
  */
 static int session_argument(const char *arg)
 {

@@ -150,7 +150,7 @@ PVM_API int pvm_archcode(char *arch)
 	return pv_report("pvm_archcode", ret);
 }
 
-/* Ask the resource manager to change hosts. Return: 1; 0: no manager; or a PVM error. */
+/* Ask the resource manager to add or delete hosts. Return: 1; 0: no manager; or a PVM error. */
 static int hosts_change_ask(enum frame_op op, char **names, int n, int *results)
 {
 	struct ask a;
@@ -180,7 +180,7 @@ static int hosts_change_ask(enum frame_op op, char **names, int n, int *results)
 	return ret;
 }
 
-/* Ask the daemon to change hosts. Return: 0 or a PVM error. */
+/* Ask the daemon to add or delete hosts. Return: 0 or a PVM error. */
 static int hosts_change_request(enum frame_op op, char **names, int n, int *results)
 {
 	struct frame f = { 0 };

@@ -288,7 +288,7 @@ static bool request_done(void *arg)
 	return !*req;
 }
 
-/* Send a message to the task itself. */
+/* Send a message from this task to itself. */
 static int send_self(struct buf *b, int tag)
 {
 	struct buf *c;

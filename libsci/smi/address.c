@@ -3,11 +3,11 @@
 /*
  * DOC: one address in all processes
  *
- * Address space randomization moves a program, its heap, its stack and the area of mmap(), but all
- * stay in a few known parts of the address space. Between these parts are ranges that are nearly
- * always free. One process proposes the next free place of such a range, and the other processes
- * try to map there. If the place is not free in all processes, a process makes the next proposal.
- * The last proposals are addresses that the kernel of a process chooses.
+ * Address space randomization moves a program, its heap, its stack and the area of mmap(), but
+ * these stay in a few known parts of the address space. Between these parts are ranges that are
+ * nearly always free. One process proposes the next free place of such a range, and the other
+ * processes try to map there. If the place is not free in all processes, a process makes the next
+ * proposal. The last proposals are addresses that the kernel of a process chooses.
  */
 #include "libsci/smi/internal.h"
 
@@ -22,7 +22,7 @@
 #define TRIES		4		/* proposals per range */
 
 #if UINTPTR_MAX > 0xffffffff
-/* the first two fit 39-bit addresses and the thread sanitizer */
+/* the first two ranges fit 39-bit addresses and the thread sanitizer */
 static _Atomic uintptr_t next[] = { 0x4000000000, 0x7000000000, 0x200000000000 };
 #else
 static _Atomic uintptr_t next[] = { 0x60000000, 0x90000000 };

@@ -459,7 +459,7 @@ int smi_free_import(struct smi_region *r)
 	return SMI_SUCCESS;
 }
 
-/* Free the freed LOCAL regions that still have importers. */
+/* Release the freed LOCAL regions that still have importers. */
 void smi_imports_end(void)
 {
 	struct smi_region *r;

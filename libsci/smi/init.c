@@ -14,7 +14,9 @@
 /* smi.lock is also valid before SMI_Init() and after SMI_Finalize(). */
 struct smi smi = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Variables that programs read: the own rank, the number of processes, the launcher's rank. */
+/*
+ * Variables that programs read: this process's rank, the number of processes, the launcher's rank.
+ */
 SMI_API int _smi_my_proc_rank, _smi_nbr_procs, _smi_mpi_rank, _smi_mcDMAReadEnabled;
 
 static int device_open(void)

@@ -253,12 +253,12 @@ void smi_region_unmap(struct smi_region *r);
 int smi_region_place(struct smi_region *r);
 /* Create the team of the two processes that share a region. */
 int smi_pair_open(const smi_region_info_t *info, struct sci_team **team);
-/* Create a region together. @err: an error of this process, which then fails in all processes. */
+/* Create a region together. @err: an error of this process; the creation then fails everywhere. */
 int smi_create_common(struct smi_region *r, smi_region_info_t *info, void **address, int err);
 int smi_free_common(struct smi_region *r);
 int smi_create_local(struct smi_region *r, smi_region_info_t *info, void **address);
 int smi_create_import(struct smi_region *r, smi_region_info_t *info, int *id, void **address);
-/* Report to the owner of a collective region that this process has mapped it, for a callback. */
+/* Report to the owner of a collective region that this process has mapped the region. */
 void smi_tell_owner(struct smi_region *r);
 int smi_free_local(struct smi_region *r);
 int smi_free_import(struct smi_region *r);

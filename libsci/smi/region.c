@@ -329,7 +329,7 @@ SMI_API smi_error_t SMI_Free_shreg(int id)
 	return smi_is_import(r) ? smi_free_import(r) : smi_free_common(r);
 }
 
-/* Release all regions, including internal ones, without telling other processes. */
+/* Release all regions, including internal ones. Send no messages to other processes. */
 void smi_regions_end(void)
 {
 	for (int i = 0; i < smi.nregions; i++) {
@@ -395,7 +395,7 @@ SMI_API smi_error_t SMI_Range_to_region(void *adr, size_t len, int *id)
 	struct smi_region *r;
 
 	SMI_REFUSE(!id);
-	/* hold the lock: the owner's end of a segment may free an import at any time */
+	/* hold the lock: a callback may free an import when the owner frees the segment */
 	pthread_mutex_lock(&smi.lock);
 	r = region_find(adr, len, false);
 	if (r)

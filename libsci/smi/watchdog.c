@@ -214,7 +214,7 @@ SMI_API smi_error_t SMI_Watchdog_callback(void (*fcn)(void))
 	SMI_ENTER();
 	atomic_store(&callback, fcn);
 	for (size_t i = 0; fcn && i < sizeof(signals) / sizeof(signals[0]); i++) {
-		/* install no handler over one of the program */
+		/* keep a handler that the program has installed */
 		if (!sigaction(signals[i], NULL, &old) && old.sa_handler == SIG_DFL)
 			sigaction(signals[i], &sa, NULL);
 	}

@@ -201,7 +201,7 @@ double bench_quantile(const double *sorted, size_t n, double q);
 /* Create the file @path with the output of @write; "-" is standard output. */
 int bench_file(const char *path, void (*write)(FILE *out, const void *arg),
 	       const void *arg);
-/* Check that the file can be written. */
+/* Check that the file @path can be written. */
 int bench_file_check(const char *path);
 
 void bench_print(FILE *out, const struct bench_result *r);

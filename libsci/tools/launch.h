@@ -176,7 +176,7 @@ void outlets_init(struct outlets *o, bool tag);
 void outlets_free(struct outlets *o);
 /* Queue output of a rank; each line gets its tag. */
 void outlet_add(struct outlet *o, unsigned int rank, const char *data, size_t len);
-/* Write some bytes. Call this after poll() has reported that a write does not block. */
+/* Write queued output, after poll() has reported that a write does not block. */
 void outlet_write(struct outlet *o);
 size_t outlets_queued(const struct outlets *o);
 

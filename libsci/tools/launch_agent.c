@@ -525,7 +525,7 @@ static noreturn void agent_main(pid_t guard, const struct proc_origin *origin, c
 
 /*
  * Run the guard, which ends the remaining processes when the agent has died. Block signals before
- * the agent starts: the agent must read signals, and not be killed by one before.
+ * the agent starts: the agent must read a signal, and not die from it.
  */
 int launch_agent(void)
 {

@@ -214,7 +214,7 @@ const char *pmix_start(const struct agent_job *job, char dir[PATH_MAX])
 		return strerror(errno);
 	}
 	/*
-	 * Open MPI 4 looks for a PMIx server only if it knows the launcher. This variable belongs
+	 * Open MPI 4 looks for a PMIx server only if it knows the launcher. JSM_JSRUN_PORT belongs
 	 * to jsrun, a launcher that is only a PMIx server.
 	 */
 	setenv("JSM_JSRUN_PORT", "0", 0);

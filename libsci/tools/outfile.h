@@ -36,7 +36,7 @@ int outfile_write(struct outfile *o, const void *data, size_t len);
 /* Give the file its name. */
 int outfile_commit(struct outfile *o, mode_t mode);
 
-/* Close the file. Call it after every open. */
+/* Close the file. Call outfile_close() after each outfile_open(). */
 void outfile_close(struct outfile *o);
 
 #endif

@@ -230,7 +230,7 @@ int session_wait(struct session *s, uint64_t seen, unsigned int timeout)
 		if (ret)
 			return ret;
 		SCIWaitForInterrupt(s->lintr, SLICE_MS, 0, NULL);
-		/* first check for news: data that the peer wrote before its death counts */
+		/* a peer's last stores count even after its death: check them first */
 		ret = peer_gone(s, 0) ? -ECONNRESET : 0;
 		if (session_has_news(s, seen))
 			return 0;

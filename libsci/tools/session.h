@@ -126,7 +126,7 @@ bool session_gone(struct session *s);
 uint64_t session_seen(struct session *s);
 enum session_status session_seen_status(struct session *s);
 
-/* Return an error text to follow a name. */
+/* Return a text for @err, which follows the name of the peer. */
 const char *session_strerror(int err);
 const char *session_refusal(enum session_status status);
 

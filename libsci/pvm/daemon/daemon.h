@@ -257,7 +257,7 @@ void hoster_start(struct host *const *list, int n);
 void hoster_ended(int tid);
 /* Handle an SM_STHOSTACK. @wid: wait id of the request */
 void hoster_told(int wid, struct body *b);
-/* Keep a hello until the hoster sends its secret. Return: false: no hello is awaited. */
+/* Keep a hello until the hoster sends the hello's secret. Return: false: no hello is awaited. */
 bool hoster_hello(const char *secret, const char *arch, struct sci_peer *from);
 /* Free the hello of a connection that has ended. */
 void hoster_peer_gone(struct sci_peer *peer);

@@ -102,7 +102,7 @@ void hoster_ended(int tid)
 	hellos_drop();
 }
 
-/* Accept the daemon of @h, whose secret has arrived, if the daemon's hello is here already. */
+/* Accept the daemon of @h, whose secret has arrived, if the daemon's hello has arrived before. */
 static void hello_match(struct host *h)
 {
 	struct list *l, *next;

@@ -150,7 +150,7 @@ static void owner_ready(struct watch *w, uint32_t events)
 
 /*
  * Watch the process that SCI_PVM_OWNER names. The machine halts when that process ends. The daemon
- * is not its child, so a parent-death signal does not work.
+ * is not a child of that process, so a parent-death signal does not work.
  */
 static int owner_watch(void)
 {

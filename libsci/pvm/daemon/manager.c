@@ -4,8 +4,8 @@
  * DOC: the resource manager
  *
  * A task may register as the resource manager. Tasks that enrol afterwards send it their requests
- * to spawn, to add hosts and so on. The manager has tasks and hosts started by SM_ messages to
- * daemons. Daemons report the end of tasks and hosts to the manager. When the manager ends, its
+ * to spawn, to add hosts and so on. The manager sends SM_ messages to daemons, which start tasks
+ * and hosts. Daemons report the end of tasks and hosts to the manager. When the manager ends, its
  * tasks send their requests to their daemons again.
  */
 

@@ -99,7 +99,7 @@ void notify_hosts_new(const int *tids, int n)
 	}
 }
 
-/* Return true if the event has already happened. Otherwise ask the host of a task that may end. */
+/* Return true if the event has already happened. Otherwise, for the end of a task, ask its host. */
 static bool event_has_happened(int what, int tid)
 {
 	int host = (int)TID_HOST(tid);

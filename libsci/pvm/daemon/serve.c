@@ -248,7 +248,9 @@ static void siblings_told(struct body *b)
 	free(tids);
 }
 
-/* End the wait for siblings of tasks whose parent has died before it sent the list. */
+/*
+ * Set the siblings of tasks whose parent died before it sent the list: each task has only itself.
+ */
 static void siblings_orphaned(int ptid)
 {
 	struct list *l, *next;
