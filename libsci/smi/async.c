@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DMA_MIN		4096u		/* bytes; least DMA without FORCE_DMA */
+#define DMA_MIN		4096u		/* bytes; shorter DMA needs FORCE_DMA */
 #define TRIES		3		/* attempts of a DMA transfer */
 #define MAGIC		0x736d6968u
 

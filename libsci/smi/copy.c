@@ -45,7 +45,7 @@ static int piece_store(const struct copy *c, size_t at, size_t n)
 	if (!(c->flags & SMI_MEMCPY_NOBARRIER))
 		smi_store_barrier();
 	else if (!smi.seq)
-		sci_store_barrier();	/* SMI_BARRIER() has none then */
+		sci_store_barrier();	/* SMI_BARRIER() makes no store barrier */
 	return c->flags & SMI_MEMCPY_NOVERIFY ? SMI_SUCCESS :
 						smi_segment_check(c->s, SMI_CHECK_FAST);
 }
