@@ -337,10 +337,7 @@ static void names_free(struct deck_service *s)
 
 /* ---- connections to mail boxes of this process ---- */
 
-/*
- * Poll a connection attempt for @timeout milliseconds. Return whether the attempt is still under
- * way.
- */
+/* Poll a connection attempt for @timeout ms. Return whether the attempt is still under way. */
 static bool connect_look(struct question *q, int timeout)
 {
 	struct sci_status st;

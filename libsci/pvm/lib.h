@@ -260,10 +260,7 @@ bool pv_peers_unsettled(void);
 
 /* ---- output.c ---- */
 
-/*
- * Print the output of a child in the daemon's message @b, and free @b. Return: false: @b has no
- * output of a child.
- */
+/* Print and free @b if it has output of a child. Return: false: @b has no output of a child. */
 bool pv_output_take(struct buf *b);
 bool pv_output_pending(void);
 

@@ -413,10 +413,7 @@ static int tid_compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/*
- * Send to several tasks. A task that is in @tids several times gets one message. The calling task
- * gets no message.
- */
+/* Send to several tasks. Each task in @tids gets one message; the calling task gets none. */
 PVM_API int pvm_mcast(int *tids, int count, int tag)
 {
 	int ret = pv_task_ready();

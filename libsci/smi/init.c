@@ -190,10 +190,7 @@ SMI_API void _smi_wc_memcpy(void *dst, void *src, int len)
 	argument_copy(dst, src, len);
 }
 
-/*
- * Initialize SMI. @args come from the original launcher and are ignored: the team's launcher passes
- * its own.
- */
+/* Initialize SMI. Ignore @args of the original launcher: the team's launcher passes its own. */
 SMI_API smi_error_t SMI_Init_direct(void *args)
 {
 	(void)args;

@@ -197,10 +197,7 @@ static int query_sci(smi_query_t query, int arg, void *result)
 
 /* ---- regions ---- */
 
-/*
- * Return the segment of a region that has only one, else this process's segment; NULL: there is
- * none.
- */
+/* Return the only segment of a region, else this process's segment; NULL: there is none. */
 static struct smi_segment *region_own_segment(struct smi_region *r)
 {
 	for (int i = 0; i < r->nsegs; i++)

@@ -82,10 +82,7 @@ static int counter_visible(const struct dirent *d)
 	return d->d_name[0] != '.';
 }
 
-/*
- * Read all counters of @a and call @changed for those that changed. Return false if @a has been
- * removed.
- */
+/* Read the counters of @a; call @changed for changed ones. Return false if @a has been removed. */
 static bool counters_look(struct adapter *a, void (*changed)(const struct adapter *a,
 							     const struct counter *c,
 							     uint64_t before))

@@ -225,10 +225,7 @@ void task_reaped(pid_t pid, int status, const struct rusage *usage);
 
 /* ---- spawn.c ---- */
 void spawn_serve(const struct frame_head *head, struct body *b);
-/*
- * Send an event to the sink of @t's output: the output has ended, or @t has been spawned or has
- * enrolled.
- */
+/* Send an event to the sink of @t's output: end of the output, spawn or enrolment of @t. */
 enum { TO_EOF = 0, TO_SPAWN = -1, TO_NEW = -2 };
 void output_event(struct task *t, int event);
 void pick_serve(const struct frame_head *head, struct body *b);

@@ -434,10 +434,7 @@ static int index_new(void)
 	return 0;
 }
 
-/*
- * Begin to start a host, unless a hoster starts it later. *@made: the host.
- * Return: 0 or a PVM error.
- */
+/* Begin to start a host; a hoster starts it later. *@made: the host. Return: 0 or a PVM error. */
 static int host_add(const char *name, struct add *a, int slot, struct host **made)
 {
 	struct host *h;

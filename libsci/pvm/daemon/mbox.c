@@ -120,10 +120,7 @@ static int index_free(const char *name)
 	return index;
 }
 
-/*
- * Choose the index of a new entry. *@old: the entry to replace, or NULL. Return: the index, or an
- * error.
- */
+/* Choose the index of a new entry. *@old: a replaced entry, or NULL. Return: index or error. */
 static int put_where(const char *name, int flags, int task, struct entry **old)
 {
 	struct entry *first = entry_find(name, 0, true);
