@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Atomics. On memory of a near member, the CPU executes an instruction. On memory of a far
- * member, the owner executes the atomic while it makes progress: it gets a request.
+ * Atomic calls. On shared memory, the CPU executes an atomic instruction. On memory of a far
+ * member, that member receives a request and executes the atomic while it makes progress.
  */
 
 #include "libsci/team/team.h"
@@ -24,17 +24,17 @@ struct atomic_reply {
 	int64_t error;
 };
 
-/* An atomic on memory of a far member, until its answer has been taken. */
+/* An outstanding atomic on memory of a far member. */
 struct far_atomic {
 	struct list link;
 	uint64_t tag;
 	int rank;			/* world rank */
 	int result;			/* -EAGAIN: no answer yet */
-	bool waited;			/* a thread waits for it */
+	bool waited;			/* a thread waits for the reply */
 	uint64_t *old;
 };
 
-#define UNDER_WAY_MAX	256		/* ... without a waiter; then wait for all */
+#define UNDER_WAY_MAX	256		/* limit of atomics in flight without a waiter */
 
 #define APPLY(type)							\
 	static uint64_t apply_##type(type *word, unsigned int op, type operand, \
@@ -96,11 +96,11 @@ static void atomic_serve(void *arg, const struct sci_handled *m)
 					 q->compare);
 		reply.error = 0;
 	}
-	/* there is room for the answer: the requester limits its atomics */
+	/* the reply finds room: the requester limits its atomics in flight */
 	sci_handler_send(m->peer, TEAM_ATOMIC_REPLY, m->tag, &reply, sizeof(reply));
 }
 
-/* Return the atomic of an answer, or NULL. Context: called with atomics_lock held. */
+/* Return the outstanding atomic with @tag, or NULL. Context: called with atomics_lock held. */
 static struct far_atomic *atomic_find(struct team_world *w, uint64_t tag)
 {
 	struct list *pos, *n;
@@ -190,7 +190,7 @@ int atomics_quiet(struct team_world *w)
 	}
 }
 
-/* Send the request. @wait: wait for the answer, which sci_team_quiet() does otherwise */
+/* Send the request. @wait: wait for the reply; otherwise sci_team_quiet() waits for it */
 static int far_atomic(struct team_world *w, int rank, const struct atomic_request *q,
 		      uint64_t *old, bool wait)
 {
@@ -252,7 +252,9 @@ static int team_atomic(struct sci_team *t, void *word, unsigned int size, unsign
 		*old = value;
 	if (op != SCI_ATOMIC_GET)
 		world_wake(t->world, t->members[rank].world);
-	/* the program may try until a far member, which needs this one, changes the word */
+	/*
+	 * the program may poll the word until a far member, which needs progress here, changes it
+	 */
 	if (old && t->world->far)
 		world_poll(t->world);
 	return 0;

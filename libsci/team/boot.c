@@ -11,8 +11,8 @@
 #include "libsci/team/boot_private.h"
 
 /*
- * The process that has joined; 0: none. The launcher identifies a process, so a second join
- * cannot be told apart. A child after fork() is another process that inherits this value.
+ * The ID of the process that has joined; 0: none. The launcher cannot distinguish two joins of one
+ * process. A child after fork() inherits this value, but has another process ID.
  */
 static _Atomic pid_t joined;
 
@@ -58,7 +58,7 @@ static int alone_publish(struct sci_boot *boot, const char *name, const void *va
 	return 0;
 }
 
-/* A value that is not there will never come: no other process could publish it. */
+/* Get a value. A missing value is an error: no other process can publish it. */
 static int alone_get(struct sci_boot *boot, unsigned int rank, const char *name,
 		     void *value, size_t *len)
 {

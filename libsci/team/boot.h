@@ -3,21 +3,20 @@
 /*
  * DOC: start-up of the processes of a job
  *
- * A *job* is a set of processes that a launcher starts together. Each process has a
- * *rank*, from 0 to size - 1. Before the processes can send messages, the launcher tells
- * each process its rank, and passes on the addresses of their endpoints. The launcher also
- * reports the death of ranks.
+ * A *job* is a set of processes that a launcher starts together. Each process has a *rank*, from 0
+ * to size - 1. Before the processes can send messages, the launcher sends each process its rank,
+ * and exchanges the addresses of their endpoints. The launcher also reports the death of ranks.
  *
  * sci_boot_open() finds the launcher:
  *
- *  1. `sci run`: SCI_BOOT=FD:INODE names an inherited socket. Only processes that inherit
- *     the descriptor can speak for the rank; there is no name and no port.
+ *  1. `sci run`: SCI_BOOT=FD:INODE names an inherited socket. Only processes that inherit the
+ *     descriptor can act as the rank: the socket has no name and no port.
  *  2. A PMIx server (mpirun, srun): PMIX_NAMESPACE and PMIX_RANK are set. Only then does
  *     the library load libpmix.
- *  3. None: the process is alone, rank 0 of 1.
+ *  3. Without a launcher, the process is alone: rank 0 of 1.
  *
- * Threads: one call at a time for each struct sci_boot. In the child of a fork(), every
- * call but sci_boot_close() returns -ENOTCONN.
+ * Threads: one call at a time for each struct sci_boot. In the child of a fork(), all calls that
+ * need the launcher return -ENOTCONN.
  */
 #ifndef LIBSCI_TEAM_BOOT_H
 #define LIBSCI_TEAM_BOOT_H
@@ -35,11 +34,11 @@
 struct sci_boot;
 
 /**
- * struct sci_boot_info - what a process knows about its job
+ * struct sci_boot_info - description of a job and of a process in it
  * @rank, @size: rank of this process, and number of ranks
  * @local_rank, @local_size: the same among the ranks on this machine
- * @nodes: the node of each rank, as the launcher placed it; 0: the launcher does not know it,
- *	and the rank's endpoint does
+ * @nodes: the node of each rank, as the launcher placed it; 0: unknown to the launcher, and found
+ *	in the address of the rank's endpoint
  * @job: differs between jobs that run at the same time; 0 if the process is alone
  * @key: a random secret of the job; the same in all ranks
  * @launched: whether a launcher started the process
@@ -63,9 +62,10 @@ struct sci_boot_info {
  * Block until the launcher answers. With `sci run` the answer does not depend on other
  * ranks; with PMIx all ranks have to call. A process may join again after it has left.
  *
- * Return: 0; -ENOENT: @socket names no socket of a launcher; -EBUSY: the process has joined already; -EPROTO: the launcher has another
- * version of the protocol; -ECONNRESET: the launcher has ended; -ENOSYS: a PMIx server has
- * started the process, but libpmix cannot be loaded (standard error says why); -ENOMEM.
+ * Return: 0; -ENOENT: @socket names no socket of a launcher; -EBUSY: the process has joined
+ * already; -EPROTO: the launcher's protocol has another version; -ECONNRESET: the launcher has
+ * ended; -ENOSYS: a PMIx server has started the process, but libpmix cannot be loaded (standard
+ * error says why); -ENOMEM.
  */
 int sci_boot_open(struct sci_boot **boot, const char *socket);
 
@@ -113,11 +113,11 @@ int sci_boot_get(struct sci_boot *boot, unsigned int rank, const char *name, voi
 		 size_t *len);
 
 /**
- * sci_boot_fd() - a descriptor that becomes readable when sci_boot_died() has news
+ * sci_boot_fd() - return a descriptor that becomes readable when a rank dies
  *
- * The library owns the descriptor: poll it, but do not read or close it. Other calls may have
- * received the news with their answer: before a poll, call sci_boot_died() until it
- * returns -EAGAIN.
+ * The library owns the descriptor: poll it, but do not read or close it. Other calls may have read
+ * a death from the descriptor already: before a poll, call sci_boot_died() until it returns
+ * -EAGAIN.
  *
  * Return: the descriptor, or -1 if the process is alone.
  */
@@ -135,8 +135,8 @@ int sci_boot_fd(const struct sci_boot *boot);
 int sci_boot_died(struct sci_boot *boot, unsigned int *rank);
 
 /*
- * Return false if a rank has left or died since sci_boot_open(): no gather can complete any
- * more. Reads no news: sci_boot_died() does.
+ * Return false if a rank has left or died since sci_boot_open(): no gather can complete any more.
+ * The function does not read from the launcher: sci_boot_died() does.
  */
 bool sci_boot_complete(const struct sci_boot *boot);
 

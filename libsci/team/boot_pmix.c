@@ -3,8 +3,8 @@
 /*
  * DOC: start-up by a PMIx server
  *
- * Each value gets a key that is used once: "sci." with the numbers of the join and of the
- * gather, or with the name of a published value. Events of the server arrive on a thread of
+ * The key of a value is "sci.", the number of the join, and the number of the gather or the name of
+ * the published value: a later join uses other keys. Events of the server arrive on a thread of
  * libpmix, which writes to an eventfd.
  */
 #include <dlfcn.h>
@@ -46,7 +46,7 @@ static struct {
 	__typeof__(PMIx_Error_string) *error;
 } pmix;
 
-/* Event handlers have no argument, so this is global: at most one struct sci_boot has joined. */
+/* The job's events. This is global: handlers have no argument, and one struct sci_boot can join. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t more;
@@ -68,7 +68,7 @@ struct boot_pmix {
 	unsigned int join, gathers;
 };
 
-/* A fence, which libpmix completes on its thread, maybe after the caller has given up. */
+/* A fence, which libpmix completes on its thread, maybe after pmix_fence() has returned. */
 struct fence {
 	bool done, left;
 	pmix_status_t status;
@@ -145,7 +145,7 @@ static const pmix_proc_t *event_proc(const pmix_info_t *info, size_t n)
 	return NULL;
 }
 
-/* Add an event. Context: called with events.lock held. */
+/* Record a death or the end of the server. Context: called with events.lock held. */
 static void event_add(pmix_status_t status, const pmix_proc_t *p)
 {
 	if (events.fd < 0)
@@ -193,7 +193,7 @@ static void fence_done(pmix_status_t status, void *arg)
 		free(f);
 }
 
-/* Wait until all ranks have called, or a rank has died. */
+/* Wait until all ranks have called pmix_fence(), or a rank has died. */
 static int pmix_fence(struct boot_pmix *b)
 {
 	pmix_proc_t all = b->proc;
@@ -225,7 +225,7 @@ static int pmix_store(const char *key, const void *value, size_t len)
 {
 	pmix_value_t v = { .type = PMIX_BYTE_OBJECT };
 	pmix_status_t status;
-	/* PMIx refuses values without bytes: append one byte to each */
+	/* PMIx refuses empty values: append one byte to each value */
 	char *copy = malloc(len + 1);
 
 	if (!copy)
@@ -240,7 +240,7 @@ static int pmix_store(const char *key, const void *value, size_t len)
 	return pmix_errno(status ? status : pmix.commit());
 }
 
-/* Get a value once. Return -ENOENT if it is not there yet. *@len is set to its length. */
+/* Try once to get a value. Return -ENOENT if it is not published yet. Set *@len to its length. */
 static int pmix_fetch(struct boot_pmix *b, unsigned int rank, const char *key, void *value,
 		      size_t room, size_t *len)
 {
@@ -309,7 +309,7 @@ static bool rank_is_dead(unsigned int rank)
 	return dead;
 }
 
-/* Get a value. Some servers block until the value is there, others report that it is missing. */
+/* Get a value. Some servers block until it is published; other servers report it as missing. */
 static int pmix_get(struct sci_boot *boot, unsigned int rank, const char *name, void *value,
 		    size_t *len)
 {
@@ -405,7 +405,7 @@ static const struct boot_ops pmix_ops = {
 
 /* ---- open ---- */
 
-/* Return a number that the server knows about @rank, or @otherwise. */
+/* Return the number that the server has for @key of @rank, or @otherwise. */
 static unsigned int pmix_number(struct boot_pmix *b, pmix_rank_t rank, const char *key,
 				unsigned int otherwise)
 {
@@ -468,7 +468,7 @@ static int pmix_secret(struct boot_pmix *b)
 	return ret;
 }
 
-/* Release the events. After fork(), the child has the handler but not the connection. */
+/* Finalize libpmix at exit. A child after fork() has the exit handler but not the connection. */
 static void pmix_leave(void)
 {
 	if (pmix_pid == getpid())
@@ -476,8 +476,8 @@ static void pmix_leave(void)
 }
 
 /*
- * Initialize libpmix once. Many versions cannot be initialized again after
- * PMIx_Finalize(), so it stays until the process exits.
+ * Initialize libpmix once. Many versions cannot be initialized again after PMIx_Finalize(), so it
+ * stays initialized until the process exits.
  */
 static int pmix_join(struct boot_pmix *b)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* The interface of the launchers' implementations. boot.c chooses one. */
+/* The interface of the implementations for each kind of launcher. boot.c chooses one of them. */
 #ifndef LIBSCI_TEAM_BOOT_PRIVATE_H
 #define LIBSCI_TEAM_BOOT_PRIVATE_H
 
@@ -8,7 +8,7 @@
 
 #include "libsci/team/boot.h"
 
-/* The implementation of the calls sci_boot_*(). Their arguments have been checked. */
+/* The implementation of the calls sci_boot_*(). boot.c has checked their arguments. */
 struct boot_ops {
 	int (*gather)(struct sci_boot *boot, const void *mine, void *all, size_t len);
 	int (*publish)(struct sci_boot *boot, const char *name, const void *value,
@@ -19,7 +19,7 @@ struct boot_ops {
 	int (*died)(struct sci_boot *boot, unsigned int *rank);
 	bool (*complete)(const struct sci_boot *boot);
 	void (*abort)(struct sci_boot *boot, int status);
-	/* leave the job unless @forked; free @boot and all that open() allocated */
+	/* leave the job unless @forked; free @boot and its memory */
 	void (*close)(struct sci_boot *boot, bool forked);
 };
 

@@ -11,7 +11,7 @@
 
 #define VALUES_MAX	1024		/* published values of one rank */
 
-/* A published value. @opens: join count of its rank, whose next join is another program */
+/* A published value. @opens: join count of its rank; a later join is by another program */
 struct value {
 	struct value *next;
 	unsigned int opens;
@@ -153,7 +153,7 @@ static int rank_welcome(struct boot_server *s, uint32_t rank)
 	return 0;
 }
 
-/* Drop values that no rank can ask for any more. */
+/* Drop values that no rank can request any more. */
 static void values_expire(struct member *m)
 {
 	struct value **p = &m->values, *v;
@@ -177,7 +177,7 @@ static int rank_hello(struct boot_server *s, uint32_t rank, int version)
 		server_send(s, BOOT_WELCOME, rank, -EPROTO, NULL, 0);
 		return 0;
 	}
-	/* an earlier program of this rank did not leave */
+	/* an earlier program of this rank has ended without a BYE */
 	if (m->joined)
 		boot_server_ended(s, rank, true);
 	m->ended = false;
@@ -187,7 +187,7 @@ static int rank_hello(struct boot_server *s, uint32_t rank, int version)
 	return rank_welcome(s, rank);
 }
 
-/* Answer @g, which is in no list, and free it. */
+/* Answer @g with @v (NULL: -ECONNRESET), and free @g, which is in no list. */
 static void getter_end(struct boot_server *s, struct getter *g, const struct value *v)
 {
 	s->members[g->rank].waiting = false;
@@ -196,7 +196,7 @@ static void getter_end(struct boot_server *s, struct getter *g, const struct val
 	free(g);
 }
 
-/* Remove the getter of @rank: its program has ended, or another one has begun. */
+/* Remove the getter of @rank, whose program has left or ended. */
 static void getter_cancel(struct boot_server *s, uint32_t rank)
 {
 	for (uint32_t i = 0; s->members[rank].waiting && i < s->size; i++) {
@@ -212,7 +212,7 @@ static void getter_cancel(struct boot_server *s, uint32_t rank)
 	}
 }
 
-/* Refuse the getters of ranks that joined up to @opens times: their values will not come. */
+/* Refuse the getters of ranks that joined up to @opens times: @m will not publish their values. */
 static void getters_refuse(struct boot_server *s, struct member *m, unsigned int opens)
 {
 	struct getter **p = &m->getters, *g;
@@ -228,8 +228,8 @@ static void getters_refuse(struct boot_server *s, struct member *m, unsigned int
 }
 
 /*
- * Tell the ranks that joined up to @opens times that @rank has left or died. Drop what these
- * ranks have contributed to a gather.
+ * Send LEFT of @rank to the ranks that joined up to @opens times. Drop the contributions of these
+ * ranks to the current gather.
  */
 static void rank_left(struct boot_server *s, uint32_t rank, unsigned int opens)
 {
@@ -248,8 +248,8 @@ static void rank_left(struct boot_server *s, uint32_t rank, unsigned int opens)
 }
 
 /*
- * Handle a BYE. Ranks that have joined more often than @rank run another program, and do not
- * wait for it.
+ * Handle a BYE. Ranks that have joined more often than @rank run a later program, which does not
+ * wait for @rank.
  */
 static int rank_bye(struct boot_server *s, uint32_t rank)
 {
@@ -301,7 +301,7 @@ static int rank_gather(struct boot_server *s, uint32_t rank, const void *data, s
 	struct gather *g = &s->gather;
 
 	if (s->ndead)
-		return 0;		/* the gather cannot complete; the rank is told why */
+		return 0;		/* the gather cannot complete; the rank receives DIED */
 	if (s->members[rank].contributed || len > SCI_BOOT_GATHER_MAX)
 		return -EPROTO;
 	if (!g->count) {

@@ -3,9 +3,8 @@
 /*
  * DOC: the launcher's side of start-up
  *
- * The server keeps the state of each rank. It knows nothing of processes and descriptors.
- * Its owner passes the frames that arrive to the server, and sends the frames that the
- * server makes.
+ * The server keeps the state of each rank, but no processes and descriptors. The program that
+ * creates the server passes all received frames to it, and sends the frames that it makes.
  */
 #ifndef LIBSCI_TEAM_BOOT_SERVER_H
 #define LIBSCI_TEAM_BOOT_SERVER_H
@@ -34,7 +33,7 @@ typedef void boot_send_fn(void *arg, const struct boot_frame *f, const void *pay
 
 /**
  * boot_server_create() - create a server for a job
- * @places: of @size ranks; copied
+ * @places: the places of @size ranks; copied
  *
  * The server chooses the job's number and key.
  *
@@ -47,8 +46,8 @@ void boot_server_destroy(struct boot_server *server);
 /**
  * boot_server_frame() - handle a frame from rank @f->rank
  *
- * Return: 0; 1 to 255: the rank asks to abort the job with this exit status; -EPROTO: the rank
- * has broken the protocol, and the caller should end it; -ENOMEM.
+ * Return: 0; 1 to 256: the rank asks to abort the job with this exit status (256 for 0); -EPROTO:
+ * the rank has violated the protocol, and the caller should end the rank; -ENOMEM.
  */
 int boot_server_frame(struct boot_server *server, const struct boot_frame *f,
 		      const void *payload);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The rank's end of the socket to `sci run`. The protocol is in boot_wire.h. */
+/* The rank's end of the socket to its launcher. boot_wire.h describes the protocol. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,8 +31,8 @@ static struct boot_socket *to_socket(const struct sci_boot *boot)
 }
 
 /*
- * Find the socket in FD:INODE, as in SCI_BOOT. A program that the rank starts inherits the variable,
- * but not the descriptor: there, FD may be another file.
+ * Find the socket that @value names as FD:INODE, as SCI_BOOT does. A program that the rank starts
+ * inherits this variable but not the descriptor: its descriptor FD may be another file.
  */
 static int socket_find(const char *value, int *fd)
 {
@@ -79,7 +79,7 @@ static int socket_send(struct boot_socket *s, enum boot_type type, int arg,
 	return ret == -ECONNRESET ? socket_gone(s) : ret;
 }
 
-/* Keep a death. A rank dies once, so there is room. */
+/* Record the death of @rank. Each rank dies once, so the array has room. */
 static int dead_add(struct boot_socket *s, unsigned int rank)
 {
 	if (s->ndead == s->boot.info.size)
@@ -89,7 +89,7 @@ static int dead_add(struct boot_socket *s, unsigned int rank)
 	return 0;
 }
 
-/* Return the next frame that is not a notice, or -EAGAIN. */
+/* Return the next frame that is not a DIED or LEFT, or -EAGAIN. Record these notices. */
 static int socket_next(struct boot_socket *s, struct boot_frame *f, const void **payload)
 {
 	int ret;
@@ -116,9 +116,8 @@ static int socket_fill(struct boot_socket *s)
 }
 
 /*
- * Wait for a frame of @type. With @gather, return -ECONNRESET as soon as a gather can no
- * longer complete. Other types are answers to an earlier program with this socket: skip
- * them.
+ * Wait for a frame of @type. With @gather, return -ECONNRESET as soon as a gather can no longer
+ * complete. Skip frames of other types: they answer an earlier program with this socket.
  */
 static int socket_wait(struct boot_socket *s, enum boot_type type, bool gather,
 		       struct boot_frame *f, const void **payload)
@@ -236,12 +235,12 @@ static bool socket_complete(const struct sci_boot *boot)
 
 static void socket_abort(struct sci_boot *boot, int status)
 {
-	/* as an exit status, 256 is 0; an argument of 0 would mean no abort */
+	/* send status 0 as 256, which the launcher reduces to 0: argument 0 is not valid */
 	socket_send(to_socket(boot), BOOT_ABORT, status & 0xff ? status & 0xff : 256, NULL,
 		    0);
 }
 
-/* Leave, but keep the descriptor: the next sci_boot_open() finds it again. */
+/* Leave the job, but keep the descriptor open: the next sci_boot_open() uses it again. */
 static void socket_close(struct sci_boot *boot, bool forked)
 {
 	struct boot_socket *s = to_socket(boot);
@@ -268,8 +267,8 @@ static const struct boot_ops socket_ops = {
 };
 
 /*
- * Make sure that values and notices need no more memory: other ranks wait for them. A read
- * begins with less than one frame in the buffer.
+ * Allocate the memory for values and notices in advance: other ranks wait for values. A read begins
+ * with less than one frame in the buffer.
  */
 static int socket_reserve(struct boot_socket *s)
 {
@@ -331,7 +330,7 @@ int boot_socket_open(struct sci_boot **boot, const char *value)
 	s->boot.ops = &socket_ops;
 	s->stream.in = s->stream.out = fd;
 	s->fd_flags = fcntl(fd, F_GETFD);
-	/* the programs that this one starts must not act as the rank */
+	/* programs that this process starts must not act as the rank */
 	fcntl(fd, F_SETFD, s->fd_flags | FD_CLOEXEC);
 	ret = socket_welcome(s);
 	if (ret) {

@@ -16,7 +16,7 @@
  *	BYE					LEFT (arg: rank)
  *
  * The launcher sends frames to all ranks in the same order. So either all ranks see a gather
- * complete before a death, or none does.
+ * complete before a death, or no rank does.
  */
 #ifndef LIBSCI_TEAM_BOOT_WIRE_H
 #define LIBSCI_TEAM_BOOT_WIRE_H
@@ -29,7 +29,7 @@
 
 #define BOOT_VERSION		2
 #define BOOT_PAYLOAD_MAX	(1u << 30)
-#define BOOT_READ_SIZE		16384		/* bytes; a read has at least this much room */
+#define BOOT_READ_SIZE		16384		/* minimum room for a read, in bytes */
 #define BOOT_ALL		UINT32_MAX	/* instead of a rank: to all ranks */
 
 enum boot_type {
@@ -76,7 +76,7 @@ void boot_bytes_take(struct boot_bytes *b, size_t n);
 
 /**
  * struct boot_stream - frames over descriptors
- * @in, @out: the same descriptor, or two; -1: none
+ * @in, @out: the descriptors to read and to write; may be the same; -1: none
  *
  * The functions never block. Pipes must have O_NONBLOCK, sockets need not.
  */

@@ -3,11 +3,11 @@
 /*
  * DOC: collective calls
  *
- * A call is a struct sci_coll with a step function, which advances the call as far as
- * possible. A blocking call lies on the caller's stack, and the caller steps it until it is
- * done. A non-blocking call is in its team's queue. Progress steps the first call of each
- * queue; the others wait for their turn. All members of a team make its calls in the same
- * order, so the first call of the queue is the same everywhere.
+ * A call is a struct sci_coll with a step function, which advances the call as far as possible. A
+ * blocking call is on the caller's stack, and the caller steps it until it completes. A
+ * non-blocking call is in its team's queue. Progress steps the first call of each queue; the other
+ * calls wait. All members of a team make its calls in the same order, so the first call of the
+ * queue is the same on all members.
  */
 
 #include "libsci/team/team.h"
@@ -27,16 +27,16 @@ static int coll_start(struct sci_coll *c)
 	return 0;
 }
 
-/* Make a step. A call that fails breaks its team. */
+/* Execute a step. A failed call breaks its team: all its collective calls fail. */
 static int coll_step(struct sci_coll *c)
 {
 	struct sci_team *t = c->team;
 	int ret = c->step ? 0 : coll_start(c);
 
 	if (!ret) {
-		assert(c->step);	/* a call that has started has a step */
+		assert(c->step);	/* coll_start() has set the step function */
 		ret = c->step(c);
-		/* a last step: the bytes of a dead member may be there already */
+		/* step once more: the data of a dead member may have arrived before its death */
 		if (ret == -EAGAIN && team_check(t)) {
 			ret = c->step(c);
 			ret = ret == -EAGAIN ? t->error : ret;
@@ -51,7 +51,7 @@ static int coll_step(struct sci_coll *c)
 	return ret;
 }
 
-/* Step the first calls of the queue. Context: world->lock is held. */
+/* Step the first call; after a completion, step the next call. Context: world->lock is held. */
 static void queue_step(struct sci_team *t)
 {
 	while (!list_empty(&t->queue)) {
@@ -121,7 +121,7 @@ static int coll_wait(struct sci_coll *c, int timeout)
 	return ret;
 }
 
-/* Step the call until it is done. Context: no other thread steps it. */
+/* Step the call until it completes. Context: no other thread steps it. */
 static int coll_run(struct sci_coll *c)
 {
 	struct sci_team *t = c->team;
@@ -242,7 +242,7 @@ static int reduce_set(struct sci_coll *c, struct sci_team *t, int root, const vo
 {
 	int ret = coll_init(c, t, COLL_REDUCE, root);
 
-	/* only the root uses the address */
+	/* only the root uses @dst */
 	if (!ret && t->rank != root)
 		dst = (void *)src;
 	return ret ? ret : op_set(c, src, dst, n, op);
@@ -256,7 +256,7 @@ static int allreduce_set(struct sci_coll *c, struct sci_team *t, const void *src
 	return ret ? ret : op_set(c, src, dst, n, op);
 }
 
-/* Set the arguments. The caller's part begins at element c->longest. */
+/* Set the arguments. The caller's part begins at byte c->longest of the result. */
 static int reduce_scatterv_set(struct sci_coll *c, struct sci_team *t, const void *src,
 			       void *dst, const size_t *counts, const struct sci_op *op)
 {

@@ -3,23 +3,23 @@
 /*
  * DOC: collective calls through shared memory
  *
- * Each member has an area that all members map: a line with the last epoch that it has
- * finished, a ring of slots with room for short data, and a ring of chunks for longer data.
- * A collective call consists of *epochs*, and their number is the same on all members. In
- * each epoch a member may publish one slot, and it takes what it needs from the slots of
- * other members. Only its owner writes to an area, except for the words in which a sleeping
- * member announces itself.
+ * Each member has an area that all members map: a line with the last epoch that it has finished, a
+ * ring of slots with room for short data, and a ring of chunks for longer data. A collective call
+ * consists of *epochs*, and their number is the same on all members. In each epoch a member may
+ * publish one slot, and it takes the data that it needs from the slots of other members. Only the
+ * owner writes to its area, except for the waiters words, which a member sets before it sleeps, and
+ * the bye bytes.
  *
- * Epoch e is in slot e % SLOTS, and in chunk e % CHUNKS if it needs one. A member publishes
- * epoch e after all members have finished the epoch that was in this slot before. So a
- * member that only gives runs ahead by the whole ring: this is the pipeline of long calls.
+ * Epoch e is in slot e % SLOTS, and in chunk e % CHUNKS if it needs one. A member publishes epoch e
+ * after all members have finished the epoch that was in this slot before. So a member that only
+ * publishes can run ahead by the whole ring: this makes long calls a pipeline.
  *
- * Data in the symmetric heap need not be copied into a chunk: the slot contains its
- * position. The call returns when all members have taken the data.
+ * Data in the symmetric heap need not be copied into a chunk: then the slot contains the position
+ * of the data, and the call returns when all members have taken the data.
  *
- * When a member dies, its memory shows zeros from some moment on. So after taking data, a
- * member reads the epoch in the slot once more, or, for data in the heap, the mark at the
- * start of the heap.
+ * When a member dies, its memory reads as zeros from some moment on. So after a member has taken
+ * data, it reads the epoch in the slot once more, and, for data in the heap, the mark at the start
+ * of the heap.
  */
 
 #include "libsci/team/flat.h"
@@ -62,7 +62,7 @@ size_t flat_area_size(struct sci_team *t)
 
 /* ---- epochs ---- */
 
-/* Return the number of sources. flat_source() returns the @i-th of them. */
+/* Return the number of members whose data is taken. flat_source() returns the rank of each. */
 static int flat_sources(const struct sci_coll *c, enum from from)
 {
 	const struct sci_team *t = c->team;
@@ -99,7 +99,7 @@ static int flat_source(const struct sci_coll *c, enum from from, int i)
 	}
 }
 
-/* Note what the caller waits for. Return -EAGAIN. */
+/* Set the word that the caller waits for. Return -EAGAIN. */
 static int flat_wait_on(struct sci_coll *c, uint32_t *word, uint32_t *waiters, uint32_t seen)
 {
 	c->wait.word = word;
@@ -192,7 +192,7 @@ static void flat_finish(struct sci_coll *c, bool from_all)
 	struct sci_team *t = c->team;
 	struct flat_area *a = t->area;
 
-	/* a member that has published an epoch has finished the one before */
+	/* a member that has published an epoch has finished the previous epoch */
 	if (from_all && (int32_t)(t->epoch - 1 - t->min_done) > 0)
 		t->min_done = t->epoch - 1;
 	sci_store_release(&a->done, t->epoch);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * The shared memory of collective calls, and the interface between flat.c, which moves the
- * data, and flat_kinds.c, which knows each kind of call. See flat.c for the protocol.
+ * The shared memory of collective calls, and the interface between flat.c, which moves the data,
+ * and flat_kinds.c, which implements each kind of call. flat.c describes the protocol.
  */
 #ifndef LIBSCI_TEAM_FLAT_H
 #define LIBSCI_TEAM_FLAT_H
@@ -15,13 +15,13 @@
 #define DIRECT		0x80000000u	/* flag in len: the data is in symmetric memory */
 
 /*
- * A slot of a member. Only the owner writes to it, except @waiters. Its first line has room for
- * 48 bytes of data.
+ * A slot of a member. Only the owner writes to the slot, except @waiters. The slot's first cache
+ * line has room for 48 bytes of data.
  */
 struct flat_slot {
 	uint32_t epoch;
 	uint32_t waiters;
-	uint32_t len;			/* bytes published; or with DIRECT */
+	uint32_t len;			/* bytes published; the flag DIRECT may be set */
 	uint32_t to;			/* scatter with lengths: the one receiver */
 	union {
 		uint64_t word;		/* a length; with DIRECT: position in the heap */
@@ -58,7 +58,7 @@ static inline uint8_t *chunk_of(const struct sci_team *t, int rank, uint32_t epo
 	       (epoch % CHUNKS) * t->chunk;
 }
 
-/* Return the data that @rank has published: in its slot if it is short, else in its chunk. */
+/* Return the data that @rank has published: in its heap (DIRECT), its slot (short) or its chunk. */
 static inline const uint8_t *data_of(const struct sci_team *t, int rank, uint32_t epoch)
 {
 	struct flat_slot *s = slot_of(t, rank, epoch);
@@ -77,7 +77,7 @@ enum from {
 /**
  * struct flat_kind - functions of a kind of call
  * @publish: fill and publish the caller's slot of epoch c->k
- * @take: take the data of @rank; NULL: there is none
+ * @take: take the data of @rank; NULL: the call has no data
  * @giver: the members that publish
  * @from, @taker: the members whose data is taken, and the members that take it
  */
@@ -88,7 +88,7 @@ struct flat_kind {
 	enum { ALL, ROOT, OTHERS } giver, taker;
 };
 
-/* Return the functions for a call. */
+/* Return the functions for the kind and the length of a call. */
 const struct flat_kind *flat_kind(const struct sci_coll *c);
 
 /* Return whether the caller takes data in the current epoch. */
@@ -97,7 +97,7 @@ bool flat_takes(const struct sci_coll *c, const struct flat_kind *kind);
 /* Return whether the caller publishes in the current epoch. */
 bool flat_gives(const struct sci_coll *c, const struct flat_kind *kind);
 
-/* Return whether the data of the current epoch fits a slot for sure. */
+/* Return true only if the data of the current epoch fits a slot. */
 bool flat_is_short(const struct sci_coll *c);
 
 #endif

@@ -23,7 +23,7 @@ static size_t piece_at(uint64_t k, size_t len, size_t piece, size_t *at)
 	return len - *at < piece ? len - *at : piece;
 }
 
-/* Return how many of @n bytes from @a on are in [@from, @from + @len), and where they begin. */
+/* Return the size of the overlap of [@a, @a + @n) with [@from, @from + @len); *@at is its start. */
 static size_t range_overlap(size_t a, size_t n, size_t from, size_t len, size_t *at)
 {
 	size_t lo = a > from ? a : from;
@@ -48,8 +48,8 @@ static void flat_fold(const struct sci_coll *c, uint8_t *inout, const uint8_t *i
 }
 
 /*
- * Write a slot. Other members poll its first line, and each poll takes the line away from the
- * writer. So write everything else first, and then this line at once.
+ * Write a slot. Other members poll its first cache line, and each poll takes this line out of the
+ * writer's cache. So write the other lines first, and then all of the first line.
  */
 static void slot_write(struct flat_slot *s, uint32_t epoch, uint32_t len, uint32_t to,
 		       const void *data)
@@ -68,7 +68,7 @@ static void slot_write(struct flat_slot *s, uint32_t epoch, uint32_t len, uint32
 	sci_store_release(&s->epoch, epoch);
 }
 
-/* Publish @len bytes: @data goes to the slot unless it is in the chunk. */
+/* Publish @len bytes. Short @data is copied to the slot; longer data is in the chunk already. */
 static void slot_put(struct sci_coll *c, const void *data, size_t len)
 {
 	struct sci_team *t = c->team;
@@ -82,7 +82,7 @@ static void word_put(struct sci_coll *c, uint64_t word)
 	slot_put(c, &word, sizeof(word));
 }
 
-/* Publish the position of @len bytes at @src. Return false if @src is not in the heap. */
+/* Publish the position of @len bytes at @src. Return false if they are short or not in the heap. */
 static bool direct_put(struct sci_coll *c, const uint8_t *src, size_t len)
 {
 	struct sci_team *t = c->team;
@@ -97,7 +97,7 @@ static bool direct_put(struct sci_coll *c, const uint8_t *src, size_t len)
 	return true;
 }
 
-/* Publish @len bytes at @src. @stay: this call does not change them. */
+/* Publish @len bytes at @src. @stay: the bytes do not change during this call. */
 static void slot_fill_from(struct sci_coll *c, const uint8_t *src, size_t len, bool stay)
 {
 	struct sci_team *t = c->team;
@@ -109,7 +109,7 @@ static void slot_fill_from(struct sci_coll *c, const uint8_t *src, size_t len, b
 	slot_put(c, src, len);
 }
 
-/* Publish bytes of the source. They stay unless the call writes its result there. */
+/* Publish bytes of the source buffer. They do not change unless the call reduces in place. */
 static void flat_fill(struct sci_coll *c, const uint8_t *src, size_t len)
 {
 	bool writes = c->op && (c->kind != COLL_REDUCE || c->team->rank == c->root);
@@ -148,8 +148,8 @@ static void flat_take_gather(struct sci_coll *c, int rank, const uint8_t *data)
 }
 
 /*
- * These functions do the same if the members must first learn the longest length: the first epoch
- * has the length of the member's part, and the beginning of the part.
+ * A gather with lengths, whose longest part only the root knows: in the first epoch each member
+ * publishes the length of its part, and the beginning of the part.
  */
 #define FIRST_PART	(SHORT_MAX - 8)
 
@@ -208,7 +208,7 @@ static void flat_take_gatherv(struct sci_coll *c, int rank, const uint8_t *data)
 		memcpy(to + at, data, n);
 }
 
-/* Publish the root's next piece: all parts are one stream. */
+/* Publish the root's next piece: all parts together are one stream of bytes. */
 static void scatter_publish(struct sci_coll *c)
 {
 	struct sci_team *t = c->team;
@@ -229,7 +229,7 @@ static void flat_take_scatter(struct sci_coll *c, int rank, const uint8_t *data)
 		memcpy(c->dst + (from - mine), data + (from - at), n);
 }
 
-/* Return the piece of this epoch, which is for member *@to alone. */
+/* Return the length of this epoch's piece, set *@to to its receiver and *@at to its offset. */
 static size_t scatterv_piece(struct sci_coll *c, int *to, size_t *at)
 {
 	struct sci_team *t = c->team;
@@ -383,10 +383,9 @@ static void flat_take_exscan(struct sci_coll *c, int rank, const uint8_t *data)
 }
 
 /*
- * Return the length of a piece of each part, or 0 if the whole vector fits a chunk. A longer
- * vector needs several epochs, each with a piece of each part, so that all members have
- * something to fold. c->n is the number of elements of all parts; the caller's part begins at
- * element c->longest.
+ * Return the length of a piece of each part, or 0 if the whole vector fits a chunk. A longer vector
+ * needs several epochs, each with a piece of each part, so that all members fold data in each
+ * epoch. c->n is the number of elements of all parts; the caller's part begins at byte c->longest.
  */
 static size_t part_piece(const struct sci_coll *c)
 {
@@ -531,7 +530,7 @@ bool flat_gives(const struct sci_coll *c, const struct flat_kind *kind)
 	return member_takes_part(c, kind->giver);
 }
 
-/* In all epochs but the first, only the root of a gather with lengths takes. */
+/* After the first epoch, only the root of a gather with lengths takes data. */
 bool flat_takes(const struct sci_coll *c, const struct flat_kind *kind)
 {
 	if (c->kind == COLL_GATHERV && c->k)
@@ -539,7 +538,7 @@ bool flat_takes(const struct sci_coll *c, const struct flat_kind *kind)
 	return member_takes_part(c, kind->taker);
 }
 
-/* Copy the caller's own part, unless it goes through the caller's slot. */
+/* Copy the caller's own part, unless the caller takes it from its own slot. */
 static void part_copy_own(struct sci_coll *c)
 {
 	struct sci_team *t = c->team;

@@ -36,7 +36,7 @@ void team_free(struct sci_team *t)
 	free(t);
 }
 
-/* Number the nodes in the order in which they appear. */
+/* Number the nodes in the order of their lowest ranks. */
 static void nodes_number(struct sci_team *t)
 {
 	const struct team_rank *ranks = t->world->ranks;
@@ -85,7 +85,7 @@ static int near_team(struct sci_team *t)
 	for (int i = 0; i < t->size; i++)
 		if (member_group(t, i) == member_group(t, t->rank))
 			near[n++] = t->members[i].world;
-	assert(n);		/* the caller is one of them */
+	assert(n);		/* the caller is near itself */
 	ret = team_new(t->world, near, n, &t->near);
 	free(near);
 	return ret;
@@ -207,9 +207,9 @@ int team_agree(struct sci_team *t, int error)
 }
 
 /*
- * Leave a team. Other members may still read this member's area after the barrier, so wait
- * for them. In a broken team the barrier fails, and no member knows which members still read:
- * then the area is never freed.
+ * Leave a team. Other members may still read this member's area after the barrier, so wait for
+ * them. In a broken team the barrier fails, and no member knows which members still read the area:
+ * it stays allocated until the endpoint closes.
  */
 int team_leave(struct sci_team *t)
 {
@@ -429,7 +429,7 @@ static int rank_wait(struct team_world *w, int rank, struct sci_req *req)
 	return ret;
 }
 
-/* A send or receive without memory for a request waits for one. */
+/* Make progress before the retry of a transfer without memory. Return an error if @rank is dead. */
 static int rank_retry(struct team_world *w, int rank)
 {
 	world_poll(w);
@@ -461,8 +461,8 @@ static int rank_recv(struct team_world *w, int rank, uint32_t context, uint64_t 
 }
 
 /*
- * Make sure that there is memory for the peers of the exchange. Return -EAGAIN if there is
- * none: the other members do not know of the call yet.
+ * Open the peers of the exchange, which allocates their memory. Return -EAGAIN if there is no
+ * memory: no other member depends on the call yet.
  */
 static int create_peers(struct sci_team *t, const int *ranks, int n)
 {
@@ -477,9 +477,9 @@ static int create_peers(struct sci_team *t, const int *ranks, int n)
 }
 
 /*
- * Exchange hellos through the first member. Return the first error in a hello, or the error of
- * the exchange. @all: receives the hellos; NULL: the caller only asks for errors, or has no
- * memory and says so in its hello. A member needs no memory for the exchange.
+ * Exchange hellos through the first member. Return the first error in a hello, or the error of the
+ * exchange. @all: receives the hellos; NULL: exchange only errors, or the caller has no memory and
+ * its hello has the error. A member needs no memory for the exchange.
  */
 static int hellos_create_exchange(struct sci_team *t, const int *ranks, int n, uint64_t tag,
 				  struct team_hello mine, struct team_hello *all)
@@ -505,7 +505,7 @@ static int hellos_create_exchange(struct sci_team *t, const int *ranks, int n, u
 	}
 	if (all)
 		all[0] = mine;
-	/* the death of a receiver shows later: the team is broken then */
+	/* ignore errors: the death of a receiver breaks the team later */
 	for (int i = 1; i < n; i++) {
 		bool error = mine.error || !all;
 

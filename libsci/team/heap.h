@@ -3,10 +3,10 @@
 /*
  * DOC: the allocator of symmetric memory
  *
- * The allocator is first fit over a list of blocks in ascending order. The result depends
- * only on the calls before: the same calls in the same order give the same offsets in all
- * processes. The list is outside of the memory, so a program that writes beyond its block
- * does not damage it.
+ * The allocator is first fit over a list of blocks in ascending order. The result depends only on
+ * the calls before: the same calls in the same order give the same offsets in all processes. The
+ * list is outside of the symmetric memory, so a program that writes beyond its block does not
+ * damage the list.
  */
 #ifndef LIBSCI_TEAM_HEAP_H
 #define LIBSCI_TEAM_HEAP_H

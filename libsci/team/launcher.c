@@ -18,7 +18,7 @@
 #include "libsci/team/boot_server.h"
 #include "libsci/team/team.h"
 
-#define PAUSE_MS	10		/* between two looks at all processes, without memory */
+#define PAUSE_MS	10		/* between rounds of poll() of single descriptors */
 
 enum ended { RUNS, EXITED, FAILED };
 
@@ -66,7 +66,7 @@ static void launcher_send(void *arg, const struct boot_frame *f, const void *pay
 			boot_stream_send(&l->served[i].stream, f, payload);
 }
 
-/* Return 0 when all frames that have arrived are done, or an error, after which none follows. */
+/* Handle all frames that @rank has sent. Return 0, or an error that ends the stream. */
 static int served_frames(struct sci_team_launcher *l, uint32_t rank)
 {
 	struct boot_stream *s = &l->served[rank].stream;
@@ -100,8 +100,8 @@ static void served_input(struct sci_team_launcher *l, uint32_t rank)
 }
 
 /*
- * Wait for events. The kernel may have no memory to poll many descriptors, but it needs none to
- * poll one: then look at each of them, again and again, with a pause between the rounds.
+ * Wait for events. The kernel may have no memory to poll many descriptors. Polling one descriptor
+ * needs no memory: then poll each one by itself, and pause after a round without events.
  */
 static void launcher_poll(struct sci_team_launcher *l, nfds_t n)
 {
@@ -209,7 +209,7 @@ int sci_team_launcher_open(struct sci_team_launcher **out,
 	for (uint32_t i = 0; i < attr.processes; i++)
 		l->served[i].ours = l->served[i].theirs = -1;
 	ret = launcher_start(l);
-	l->attr.nodes = NULL;		/* the caller's, for the time of this call */
+	l->attr.nodes = NULL;		/* the caller's array is valid only during this call */
 	if (ret) {
 		sci_team_launcher_close(l);
 		return ret;
@@ -281,7 +281,7 @@ int sci_team_launcher_ended(struct sci_team_launcher *l, int rank, int failed)
 
 	if (!s || !atomic_compare_exchange_strong(&s->ended, &runs, failed ? FAILED : EXITED))
 		return -EINVAL;
-	/* the thread reads what the process has sent, and then the end */
+	/* the launcher's thread reads the last frames of the process, and then end of file */
 	shutdown(s->theirs, SHUT_RDWR);
 	return 0;
 }

@@ -3,12 +3,12 @@
 /*
  * DOC: locks
  *
- * A lock is a word in the memory of rank 0: the next ticket, the ticket that is served, and
- * the owner. A member takes a ticket by one atomic addition. The member whose ticket is
- * served makes itself the owner. So all members know the owner, and the next in turn takes
- * the lock from an owner that has died. No member knows which member has a ticket: if a ticket
- * is not used within GRACE_MS, because its member has died or given up, the other members
- * skip it. A member that comes too late for its ticket takes another one.
+ * A lock is a word in the memory of rank 0: the next ticket, the current ticket, and the owner. A
+ * member takes a ticket by one atomic addition. The member with the current ticket writes its rank
+ * as the owner. So all members can read the owner, and the member with the next ticket takes the
+ * lock from a dead owner. The word does not show which member has a ticket: if the current ticket
+ * is not used within GRACE_MS, because its member has died or timed out, the other members skip it.
+ * A member whose ticket has been skipped takes another ticket.
  */
 
 #include "libsci/team/team.h"
@@ -83,7 +83,7 @@ static int lock_try(struct sci_team *t, uint64_t *lock, uint32_t me)
 	return ret;
 }
 
-/* Try to take the lock with @ticket. Return -EAGAIN if it is not its turn; *@v is the word. */
+/* Try to take the lock with @ticket. Set *@v. -EAGAIN: not current yet; -ESTALE: skipped. */
 static int lock_look(struct sci_team *t, uint64_t *lock, uint16_t ticket, uint32_t me,
 		     uint64_t *v, bool late)
 {
@@ -99,7 +99,7 @@ static int lock_look(struct sci_team *t, uint64_t *lock, uint16_t ticket, uint32
 		ret = word_change(t, lock, v, lock_word(*v, ticket, me));
 		return ret ? ret : -EOWNERDEAD;
 	}
-	/* skip the ticket whose turn it is: its member does not use it */
+	/* skip the current ticket: its member does not use it */
 	if (late && ahead && ahead < 0x8000 && (!owner_of(*v) || owner_dead(t, *v))) {
 		ret = word_change(t, lock, v, lock_word(*v, (uint16_t)(served_of(*v) + 1),
 							owner_of(*v)));
@@ -108,7 +108,7 @@ static int lock_look(struct sci_team *t, uint64_t *lock, uint16_t ticket, uint32
 	return ahead >= 0x8000 ? -ESTALE : -EAGAIN;
 }
 
-/* Return the ticket if it is the last one. Otherwise the others skip it after GRACE_MS. */
+/* Take @ticket back if it is the last one. Otherwise the other members skip it after GRACE_MS. */
 static void ticket_give_up(struct sci_team *t, uint64_t *lock, uint16_t ticket)
 {
 	uint64_t v;

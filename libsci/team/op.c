@@ -5,7 +5,7 @@
  * and a list of operations. @in comes from lower ranks: inout = in OP inout.
  */
 
-/* the functions in the public header are exported, all others are hidden */
+/* export the functions of the public header; all other functions are hidden */
 #pragma GCC visibility push(default)
 #include "libsci/include/sci/team.h"
 #pragma GCC visibility pop

@@ -110,7 +110,7 @@ uint8_t *plan_tmp(struct plan *p, int i, size_t len)
 
 /* ---- memory ---- */
 
-/* Remove all steps. The memory stays. */
+/* Remove all steps of the plan. Keep the array of steps and the reserved memory. */
 static void plan_clear(struct plan *p)
 {
 	for (int i = 0; i < 3; i++) {
@@ -134,7 +134,7 @@ void plan_free(struct plan *p)
 	free(p);
 }
 
-/* Find the peers of all messages, so that their memory is there, too. */
+/* Open the peers of all messages, so that their memory is allocated before the first message. */
 static int plan_peers(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
@@ -170,7 +170,7 @@ int plan_prepare(struct sci_coll *c, bool blocking)
 	return ret;
 }
 
-/* Keep the memory that a call of this kind, with @len bytes of each member, needs. */
+/* Reserve the memory that a call of this kind, with @len bytes of each member, needs. */
 static int plan_keep(struct sci_team *t, enum coll_kind kind, size_t len)
 {
 	static const struct sci_op bytes = { .size = 1 };
@@ -225,7 +225,7 @@ static bool plan_in_round(const struct plan *p, size_t i)
 	return i < p->n && p->steps[i].round == p->steps[p->at].round;
 }
 
-/* Start a step if it belongs to the phase. */
+/* Start a step if it belongs to the current phase. */
 static int step_start(struct sci_coll *c, struct plan_step *s)
 {
 	enum plan_phase phase = c->plan->phase;
@@ -249,9 +249,9 @@ static int step_start(struct sci_coll *c, struct plan_step *s)
 }
 
 /*
- * Start the steps of the round: receives before sends, so that no message is unexpected. If
- * there is no memory for the request of a message, return -EAGAIN: the next call goes on with
- * it, when other requests have completed.
+ * Start the steps of the round. Receives start before sends, to avoid unexpected messages. If there
+ * is no memory for the request of a message, return -EAGAIN: the next call continues with this
+ * message, when other requests have completed.
  */
 static int round_start(struct sci_coll *c)
 {
@@ -301,7 +301,7 @@ static int round_look(struct sci_coll *c)
 		c->at++;
 		if (!ret && s->kind == PLAN_RECV && status.len != s->len)
 			ret = -EMSGSIZE;	/* the members have passed different lengths */
-		/* -ENOMEM would say that nothing has happened */
+		/* -ENOMEM is reserved for calls that have had no effect */
 		if (ret)
 			return ret == -ENOMEM ? -ENOBUFS : member_result(ret);
 	}

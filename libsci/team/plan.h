@@ -3,15 +3,15 @@
 /*
  * DOC: plans
  *
- * A collective call of members that are not all near executes a plan: a list of steps in
- * rounds. All messages of a round are under way together. The next round begins when they
- * have completed. Copies and folds are executed at the beginning of their round, in order,
- * before its messages start. A call of the near team has a round of its own, too.
+ * A collective call of members that do not all share memory executes a plan: a list of steps in
+ * rounds. All messages of a round are in flight together. The next round begins when all of them
+ * have completed. Copies and folds are executed at the beginning of their round, in order, before
+ * its messages start. A call of the near team also has its own round.
  *
  * A plan is built, with all memory that it needs, before its first message. So a member without
- * memory returns -ENOMEM when the other members do not depend on it yet, and can call again.
- * Each team has a plan for blocking calls. team_new() reserves its memory, so that the library
- * can always exchange errors and hellos.
+ * memory returns -ENOMEM before other members depend on it, and can repeat the call. Each team has
+ * a plan for blocking calls. team_new() reserves its memory, so that the library can always
+ * exchange errors and hellos.
  */
 #ifndef LIBSCI_TEAM_PLAN_H
 #define LIBSCI_TEAM_PLAN_H
@@ -32,14 +32,14 @@ struct plan_step {
 	struct sci_req *req;
 };
 
-/* Memory for a partial result. Short ones use @kept, which stays for the next call. */
+/* Memory for a partial result. A short result uses @kept, which is kept for the next call. */
 struct plan_tmp {
 	uint8_t *kept;
 	size_t kept_len;
-	uint8_t *more;			/* for this call alone; NULL: it uses @kept */
+	uint8_t *more;			/* for this call alone; NULL: the call uses @kept */
 };
 
-/* The phases of a round. */
+/* The phases in which the steps of a round start. */
 enum plan_phase { PLAN_LOCAL, PLAN_RECEIVES, PLAN_SENDS, PLAN_STARTED };
 
 struct plan {
@@ -50,14 +50,14 @@ struct plan {
 	size_t next;			/* first step that the phase has not started */
 	enum plan_phase phase;
 	unsigned int round;		/* new steps belong to this round */
-	int error;			/* of a step that could not be added */
+	int error;			/* error of a step that could not be added */
 	uint64_t tag;
 	struct plan_tmp tmp[3];
 	struct sci_coll near[2];	/* calls of the near team */
 	unsigned int nears;
 };
 
-/* These functions add a step. An error is kept in plan->error. */
+/* plan_send() to plan_near() add a step. They store an error in plan->error. */
 void plan_send(struct plan *p, int rank, const void *buf, size_t len);
 void plan_recv(struct plan *p, int rank, void *buf, size_t len);
 void plan_copy(struct plan *p, void *to, const void *from, size_t len);
@@ -67,7 +67,7 @@ struct sci_coll *plan_near(struct plan *p, struct sci_team *near, enum coll_kind
 void plan_round(struct plan *p);
 uint8_t *plan_tmp(struct plan *p, int i, size_t len);
 
-/* Add the steps of @c: trees.c. */
+/* Add the steps of @c to @p. */
 void plan_build(struct sci_coll *c, struct plan *p);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Put and get. Near members: a copy by the CPU. Far members: a one-sided transfer of the
- * endpoint.
+ * Put and get. The CPU copies to and from shared memory of near members. The endpoint makes
+ * one-sided transfers to and from far members.
  */
 
 #include "libsci/team/team.h"
@@ -90,7 +90,7 @@ int far_quiet(struct team_world *w)
 
 /* ---- calls of the program ---- */
 
-/* Copy. Words of 1, 2, 4 and 8 bytes are copied by one store. */
+/* Copy @len bytes. Words of 1, 2, 4 and 8 bytes are copied by one store. */
 static inline void memory_copy_near(void *dst, const void *src, size_t len)
 {
 	switch (len) {
@@ -176,7 +176,7 @@ int sci_team_get_nbi(struct sci_team *team, void *dst, const void *src, size_t l
 	return rma_get(team, dst, src, len, rank, false);
 }
 
-/* Wait for the elements. Without shared memory, they are transfers that have no request. */
+/* Wait for the transfers of the elements: rma_put() and rma_get() return no requests. */
 static int strided_end(struct sci_team *t, int ret)
 {
 	int quiet = far_quiet(t->world);
@@ -222,7 +222,7 @@ int sci_team_quiet(struct sci_team *team)
 
 	if (!team)
 		return -EINVAL;
-	/* an exchange orders all accesses and is faster than sci_full_barrier() */
+	/* an atomic exchange orders all accesses and is faster than sci_full_barrier() */
 	sci_exchange(&barrier, 1);
 	return far_quiet(team->world);
 }
@@ -235,7 +235,7 @@ static int signal_put(struct sci_team *t, void *dst, const void *src, size_t len
 
 	if (how != SCI_SIGNAL_SET && how != SCI_SIGNAL_ADD)
 		return -EINVAL;
-	/* a put to a far member returns here after the data has arrived */
+	/* with @wait, rma_put() to a far member returns after the data has arrived */
 	ret = rma_put(t, dst, src, len, rank, true);
 	if (ret)
 		return ret;

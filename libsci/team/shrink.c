@@ -3,19 +3,20 @@
 /*
  * DOC: shrinking a team to its survivors
  *
- * The survivors must agree on the list of survivors while more members may die. The launcher
- * decides, without knowing it: a value is published or it is not, and if a member dies
- * without publishing a value, the launcher tells all others the same.
+ * The survivors must agree on the list of survivors while more members may die. Values that members
+ * publish through the launcher decide: the launcher gives all members the same answer, either the
+ * value or the death of a member that has not published it.
  *
- *  1. Each member publishes that it takes part, or that it has no memory to do so.
- *  2. The first live member publishes the list of participants. All participants ask each
- *     other for a list, in the order of ranks, and use the first one that exists.
- *  3. Each member on the list publishes its hello for the new team, and then whether it has
- *     mapped the memory of the others. If a member dies before that, all on the list begin
- *     again. The others are not asked any more: they may have left.
+ *  1. Each member publishes whether it takes part: a member without memory does not.
+ *  2. The first live participant publishes the list of participants. Each participant gets the
+ *     lists of all lower ranks, in ascending order, and uses the first list that exists.
+ *  3. Each member on the list publishes its hello for the new team, and then whether it has mapped
+ *     the memory of the other members. If a member dies before that, all members on the list begin
+ *     again. Members that are not on the list do not take part again: they may have exited.
  *
- * A thread of its own does this, because it waits for the launcher. Meanwhile the caller makes
- * progress: members that are not here yet may need it for their calls to fail.
+ * A separate thread executes these steps, because it blocks on the launcher. Meanwhile the calling
+ * thread makes progress: members that have not called sci_team_shrink() yet may need the progress
+ * for their collective calls to fail.
  */
 
 #include "libsci/base/thread.h"
@@ -57,7 +58,7 @@ static int value_get(struct sci_team *t, int world_rank, char kind, void *value,
 	return ret ? ret : got == len ? 0 : -EPROTO;
 }
 
-/* Find whether a member takes part. All members get the same answer. */
+/* Set *@part to whether member @i takes part. All members get the same answer. */
 static int part_get(struct sci_team *t, int i, uint8_t *part)
 {
 	int ret = value_get(t, t->members[i].world, 'a', part, 1);
@@ -67,7 +68,7 @@ static int part_get(struct sci_team *t, int i, uint8_t *part)
 	return ret == -ECONNRESET ? 0 : ret;
 }
 
-/* Make the list of participants. */
+/* Make the list of participants, and publish it. */
 static int list_make(struct sci_team *t)
 {
 	int ret = 0;
@@ -77,7 +78,7 @@ static int list_make(struct sci_team *t)
 			ret = part_get(t, i, &t->part[i]);
 	if (ret)
 		return ret;
-	/* without the launcher, no member takes part */
+	/* after the exit of the launcher, the list is empty: it lacks even this member */
 	return t->part[t->rank] ? value_put(t, 'l', t->part, (size_t)t->size) : -ECONNRESET;
 }
 
@@ -96,8 +97,8 @@ static int list_agree(struct sci_team *t)
 }
 
 /*
- * Exchange hellos. Return the first error in a hello, or the error of the exchange. @all:
- * room for @n
+ * Exchange hellos between the @n members in @living, through the launcher. Return the first error
+ * in a hello, or the error of the exchange. @all: room for @n hellos
  */
 static int living_exchange(struct sci_team *t, char kind, const int *living, int n,
 			   const struct team_hello *mine, struct team_hello *all)
@@ -190,7 +191,7 @@ static int shrink_start(struct shrink *s, pthread_t *thread)
 	return s->living && s->all ? sci_thread_start(thread, shrink_run, s, "sci-team") : -ENOMEM;
 }
 
-/* Tell the members, which go on without this one. */
+/* Publish that this process takes no part. The other members shrink the team without it. */
 static void part_refuse(struct sci_team *t)
 {
 	const uint8_t part = 0;

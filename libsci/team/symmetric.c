@@ -27,7 +27,7 @@ static void region_free(struct team_world *w, struct team_region *r)
 	free(r);
 }
 
-/* Replace private memory of another kind by anonymous memory with the same contents, at once. */
+/* Replace file-backed private memory by anonymous memory with the same contents, atomically. */
 static int pages_make_anonymous(void *addr, size_t len)
 {
 	void *copy = mmap(NULL, len, PROT_READ | PROT_WRITE,
@@ -53,7 +53,7 @@ static int memory_register(struct team_world *w, void *addr, size_t len)
 	return ret ? ret : sci_buf_register(w->ep, addr, len);
 }
 
-/* Make this process's part of a region. @addr: memory of the program, or NULL */
+/* Make this process's part of a region. @addr: memory of the program; NULL: allocate a heap */
 static int region_new(struct team_world *w, void *addr, size_t len,
 		      struct team_region **out)
 {
@@ -144,7 +144,7 @@ static int region_add(struct sci_team *t, void *addr, size_t len)
 	ret = sci_team_allgather(t, &mine, sizeof(mine), all);
 	if (!ret) {
 		ret = r ? region_map(t, r, all) : -ENOMEM;
-		/* a peer that completes first may name the region at once */
+		/* publish before team_agree(): a peer that returns first may use the region */
 		if (!ret)
 			region_publish(w, r);
 		published = !ret;
@@ -215,7 +215,7 @@ void *sci_team_ptr_any(const struct sci_team *team, const void *addr, int rank)
 
 /* ---- allocate ---- */
 
-/* The arguments and the result of an allocation. */
+/* Indices of the arguments and the results of an allocation, which the members compare. */
 enum { ALLOC_LEN, ALLOC_ALIGN, ALLOC_REGION, ALLOC_OFFSET, ALLOC_ERRNO, ALLOC_WORDS };
 
 /* Allocate in the first region with room. */
@@ -263,7 +263,9 @@ static bool word_is_same(const uint64_t *all, int i)
 	return all[i] == ~all[ALLOC_WORDS + i];
 }
 
-/* Allocate. Check that all members have asked for the same and got the same offset. */
+/*
+ * Allocate a block. Check that all members have passed the same arguments and got the same offset.
+ */
 static int alloc_once(struct sci_team *t, size_t len, size_t align, void **addr)
 {
 	uint64_t all[2 * ALLOC_WORDS] = { len, align };

@@ -3,7 +3,7 @@
 /*
  * DOC: inside teams
  *
- *	world.c		the process in its job: endpoint, peers, deaths
+ *	world.c one process of a job: endpoint, peers, deaths
  *	wait.c		waiting
  *	heap.c		the allocator of symmetric memory; independent of the rest
  *	symmetric.c	regions of symmetric memory, and their mappings
@@ -32,7 +32,7 @@
 #include "libsci/base/barrier.h"
 #include "libsci/base/list.h"
 #include "libsci/include/sci/msg.h"
-/* the functions in the public header are exported, all others are hidden */
+/* export the functions of the public header; all other functions are hidden */
 #pragma GCC visibility push(default)
 #include "libsci/include/sci/team.h"
 #pragma GCC visibility pop
@@ -47,8 +47,8 @@
 #define TEAM_CTX_BYE	(SCI_TEAM_CONTEXT + 4)
 #define TEAM_CTX_BROKEN	(SCI_TEAM_CONTEXT + 5)
 #define TEAM_REGIONS	64u		/* heap, extensions, registered memory */
-#define TEAM_KEPT_REDUCE	4096u	/* bytes of a blocking reduction that needs no memory */
-#define TEAM_KEPT_GATHER	64u	/* ... of each member's part of an allgather */
+#define TEAM_KEPT_REDUCE	4096u	/* longest blocking reduction without malloc() */
+#define TEAM_KEPT_GATHER	64u	/* longest part of such an allgather */
 #define TEAM_ATOMIC	(SCI_HANDLER_LIBRARY + 0)
 #define TEAM_ATOMIC_REPLY	(SCI_HANDLER_LIBRARY + 1)
 
@@ -59,18 +59,18 @@ struct team_page {
 	uint32_t sleeping;		/* the owner sleeps on @wakes: wake it */
 	uint32_t wakes;
 	uint8_t pad[TEAM_LINE - 8];
-	uint8_t bye[];			/* one byte for each rank: 1: it leaves */
+	uint8_t bye[];			/* one byte for each rank; 1: that rank closes */
 };
 
 struct team_rank {
 	struct sci_addr addr;
-	uint32_t group;			/* ... for near ranks */
+	uint32_t group;			/* equal for ranks that are near each other */
 	int dead;			/* 0, or -ECONNRESET */
 	struct sci_peer *peer;		/* NULL: not connected yet */
 	struct team_page *page;		/* NULL: far, or not mapped yet */
 };
 
-/* Memory that peers can name. Control memory is allocated from such chunks. */
+/* An exported buffer. Control memory is allocated from such chunks. */
 struct team_chunk {
 	struct list link;
 	uint8_t *base;
@@ -94,7 +94,7 @@ struct team_world {
 	bool opening;			/* in sci_team_open() */
 	uint64_t poll_ms;		/* time of the last check for deaths */
 	bool crowded;			/* more processes than CPUs */
-	unsigned int crowded_waits;	/* waits left that assume this, too */
+	unsigned int crowded_waits;	/* waits left that assume a crowded machine */
 	bool far;			/* some ranks are not near */
 	uint32_t uids;			/* number of teams with this process as rank 0 */
 	bool broken;			/* some team is broken */
@@ -113,7 +113,7 @@ struct team_world {
 	int far_error;
 	_Atomic int far_puts;
 	/* outstanding atomics: atomic.c */
-	pthread_mutex_t atomics_lock;	/* handlers take it */
+	pthread_mutex_t atomics_lock;	/* message handlers take this lock */
 	struct list atomics;
 	uint64_t atomic_tag;
 	unsigned int atomics_free;	/* number of atomics without a waiter */
@@ -128,7 +128,7 @@ static inline int world_usable(const struct team_world *w)
 	       0 : -ENOTCONN;
 }
 
-/* Return the peer of a rank. The connection may still be under way. */
+/* Return the peer of @rank. The connection may not be established yet. */
 int world_peer(struct team_world *w, int rank, struct sci_peer **peer);
 
 int world_map(struct team_world *w, int rank, const struct sci_key *key, void **addr);
@@ -139,7 +139,7 @@ void world_poll(struct team_world *w);
 /* Return -ECONNRESET if @rank is dead, else 0. */
 int world_dead(const struct team_world *w, int rank);
 
-/* Allocate control memory. @key: its name for peers */
+/* Allocate control memory. @key: set to the key with which peers map the memory */
 int world_alloc(struct team_world *w, size_t len, void **addr, struct sci_key *key);
 void world_free(struct team_world *w, void *addr);
 
@@ -157,7 +157,7 @@ static inline void world_wake(struct team_world *w, int rank)
 /**
  * struct team_wait - state of a wait
  * @word: the word that the waiter polls, or NULL; its value was @seen
- * @waiters: is set before the waiter sleeps on @word
+ * @waiters: the flag that the waiter sets before it sleeps on @word
  */
 struct team_wait {
 	unsigned int spins;
@@ -167,7 +167,7 @@ struct team_wait {
 	uint32_t *waiters;
 	uint32_t seen;
 	bool armed;			/* the sleep on the own page is announced */
-	bool own;			/* sleep on the own page: world_wake() wakes it */
+	bool own;			/* sleep on the own page: world_wake() ends the sleep */
 };
 
 void team_wait_init(struct team_wait *t, int timeout);
@@ -180,10 +180,10 @@ uint64_t team_now_ms(void);
 
 /* ---- teams ---- */
 
-/* The contribution of a member to a new team. */
+/* The data that each member contributes to the creation of a team. */
 struct team_hello {
 	struct sci_key area;		/* len 0: no area */
-	uint64_t uid;			/* of the first member */
+	uint64_t uid;			/* the first member's uid becomes the team's uid */
 	int32_t error;
 	uint32_t reserved;
 };
@@ -210,11 +210,11 @@ struct sci_team {
 	size_t *shift;
 	uint64_t uid;
 	int error;			/* the team is broken: no more collective calls */
-	int told;			/* members below this rank know it */
+	int told;			/* members below this rank have been sent the error */
 	int deaths;			/* world->deaths at the last check */
 	unsigned int shrinks;		/* attempts to shrink the team */
-	uint8_t *part;			/* NULL, or whether a member takes part in these */
-	bool left_out;			/* the others have shrunk the team without this process */
+	uint8_t *part;			/* NULL, or 1 for each member of the shrink */
+	bool left_out;			/* other members have shrunk the team without this one */
 	uint32_t turn;			/* first word of the next sci_team_wait_any() */
 	bool all;			/* the world's team: may allocate symmetric memory */
 	bool flat;			/* all members are near */
@@ -232,12 +232,12 @@ struct sci_team {
 	struct plan *plan;		/* of blocking calls; NULL if @flat */
 	/* coll.c */
 	struct list queue;		/* protected by world->lock */
-	int queued;			/* calls in it */
+	int queued;			/* number of calls in @queue */
 };
 
 /*
- * Translate the result of a transfer with a member. The endpoint and the memory of a member
- * exist until it dies or closes its world. So if they are missing, the member has gone.
+ * Translate the result of a transfer with a member. The endpoint and the memory of a member exist
+ * until it dies or closes its world team. So -ENOTCONN and -ENOENT mean -ECONNRESET.
  */
 static inline int member_result(int ret)
 {
@@ -253,8 +253,8 @@ static inline bool rank_ok(const struct sci_team *t, int rank)
 int team_check(struct sci_team *t);
 
 /*
- * Make all collective calls of the team fail, and tell the other members why. All learn of a
- * death, -ECONNRESET, from the launcher.
+ * Make all collective calls of the team fail with @error, and send @error to the other members.
+ * -ECONNRESET is not sent: the launcher reports deaths to all members.
  */
 void team_break(struct sci_team *t, int error);
 
@@ -263,8 +263,8 @@ int team_new(struct team_world *w, const int *world_ranks, int n, struct sci_tea
 int team_hello(struct sci_team *t, struct team_hello *mine);
 
 /*
- * Map the memory of the near members. If a member has died meanwhile, the team is broken.
- * @all: the hellos of all members of @in, of which @t is a part
+ * Map the memory of the near members. If a member has died meanwhile, the team is broken. @all: the
+ * hellos of all members of @in, a team that contains @t
  */
 int team_map(struct sci_team *t, const struct team_hello *all, const struct sci_team *in);
 
@@ -274,14 +274,14 @@ int team_hellos_error(const struct team_hello *all, int n);
 /* Put a complete team into the list of teams. */
 void team_enter(struct sci_team *t);
 
-/* Exchange @error. Return the worst error of any member, or 0. */
+/* Exchange @error between all members. Return the worst error of any member, or 0. */
 int team_agree(struct sci_team *t, int error);
 int team_leave(struct sci_team *t);
 void team_free(struct sci_team *t);
 
 /* ---- symmetric memory ---- */
 
-/* First word of a heap, alone in its line. It shows whether the heap still exists. */
+/* The first word of a heap. It reads as zero in the heap of a dead member. */
 #define TEAM_HEAP_MARK	UINT64_C(0x70616568746d7973)
 
 struct team_region {
@@ -295,8 +295,8 @@ struct team_region {
 };
 
 /*
- * Return the number of the region that contains [@addr, @addr + @len); it is the same on all
- * members. TEAM_REGIONS: no region contains it.
+ * Return the number of the region that contains [@addr, @addr + @len). The number is the same on
+ * all members. Return TEAM_REGIONS if no region contains this range.
  */
 static inline unsigned int region_find(const struct team_world *w, const void *addr,
 				       size_t len)
@@ -314,9 +314,9 @@ static inline unsigned int region_find(const struct team_world *w, const void *a
 }
 
 /*
- * Find the @len bytes at @addr in the memory of @rank. If it is near, *@ptr is the address.
- * Otherwise *@ptr is NULL, and *@key and *@offset name the memory. Return 0; -EINVAL: there is
- * no such rank; -EFAULT: the memory is not symmetric.
+ * Find the @len bytes at @addr in the memory of @rank. If @rank is near, *@ptr is the address.
+ * Otherwise *@ptr is NULL, and *@key and *@offset name the memory. Return 0; -EINVAL: there is no
+ * such rank; -EFAULT: the memory is not symmetric.
  */
 static inline int symmetric_at(const struct sci_team *t, const void *addr, size_t len,
 			       int rank, void **ptr, const struct sci_key **key,
@@ -350,7 +350,7 @@ void symmetric_view(struct sci_team *t);
 
 /* ---- one-sided calls ---- */
 
-/* Start a transfer with a far rank. sci_team_quiet() waits for it. */
+/* Transfer to or from a far rank. Wait for the end if @wait; else sci_team_quiet() waits. */
 int far_transfer(struct sci_team *t, int rank, const struct sci_key *key, uint64_t offset,
 		 void *buf, size_t len, bool write, bool wait);
 int far_quiet(struct team_world *w);
@@ -376,7 +376,7 @@ struct sci_coll {
 	int (*step)(struct sci_coll *c);
 	enum coll_kind kind;
 	int root;
-	int result;			/* -EAGAIN while under way */
+	int result;			/* -EAGAIN until the call completes */
 	bool heap;			/* on the heap: a non-blocking call */
 	const uint8_t *src;
 	uint8_t *dst;
@@ -392,8 +392,8 @@ struct sci_coll {
 	uint64_t longest;
 	int at;				/* index of the next source */
 	bool published;
-	bool stay;			/* members read this member's heap, ... */
-	uint32_t direct;		/* ... for the last time in this epoch */
+	bool stay;			/* members read this member's heap in this call */
+	uint32_t direct;		/* last epoch in which members read the heap */
 	uint32_t to;			/* receiver of the slot */
 	/* plan.c */
 	struct plan *plan;
@@ -411,7 +411,7 @@ void flat_bye(struct sci_team *t);
 int plan_reserve(struct sci_team *t);
 void plan_free(struct plan *p);
 
-/* Make the plan of a call. After -ENOMEM nothing has happened. */
+/* Make the plan of a call. -ENOMEM: the call has had no effect, and can be repeated. */
 int plan_prepare(struct sci_coll *c, bool blocking);
 void plan_start(struct sci_coll *c);
 int plan_step(struct sci_coll *c);

@@ -21,10 +21,10 @@
 
 #include "libsci/team/plan.h"
 
-#define SEGMENT		(128u << 10)	/* of a broadcast: a unit of forwarding */
+#define SEGMENT		(128u << 10)	/* bytes; unit of forwarding in a broadcast */
 #define DOUBLING_MAX	(64u << 10)	/* longest allreduce by recursive doubling */
 #define BRUCK_MAX	1024u		/* longest part of an allgather by Bruck's algorithm */
-#define PAIRS		8		/* pairs of an all-to-all under way together */
+#define PAIRS		8		/* pairs of an all-to-all in flight together */
 
 /* The members of a tree: their ranks in order, and the position of the caller. */
 struct tree {
@@ -63,7 +63,7 @@ static void bcast_tree(struct plan *p, const struct tree *t, int root, uint8_t *
 	for (size_t at = 0; at < len; at += SEGMENT) {
 		size_t n = len - at < SEGMENT ? len - at : SEGMENT;
 
-		/* receive in the round in which the parent's previous segment is forwarded */
+		/* receive a segment in the round that forwards the previous segment */
 		if (parent >= 0)
 			plan_recv(p, tree_rank(t, parent), buf + at, n);
 		plan_round(p);
@@ -102,7 +102,7 @@ static uint8_t *reduce_tree(struct plan *p, const struct tree *t, uint8_t *acc,
 	return acc;
 }
 
-/* Reduce by recursive doubling; @t->n is a power of two. All members use the same order. */
+/* Reduce by recursive doubling, in the order of ranks. @t->n is a power of two. */
 static uint8_t *coll_doubling(struct plan *p, const struct tree *t, uint8_t *acc, uint8_t *other,
 			      size_t len)
 {
@@ -160,7 +160,7 @@ static uint32_t group_of(const struct sci_team *t, int rank)
 	return t->world->ranks[t->members[rank].world].group;
 }
 
-/* A root that is not the leader of its group gives the data to its group first. */
+/* A root that is not the leader of its group broadcasts the data in its group first. */
 static void tree_build_bcast(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
@@ -188,7 +188,7 @@ static bool groups_in_order(const struct sci_team *t)
 	return changes == t->groups;
 }
 
-/* Reduce the parts of the group. The leader gets the result in tmp 0. */
+/* Reduce the parts of the caller's group. Its leader gets the result in @acc. */
 static void near_reduce(struct sci_coll *c, struct plan *p, uint8_t *acc, size_t len)
 {
 	struct sci_coll *sub = plan_near(p, c->team->near, COLL_REDUCE, 0);
@@ -201,7 +201,7 @@ static void near_reduce(struct sci_coll *c, struct plan *p, uint8_t *acc, size_t
 	sub->n = len / c->op->size;
 }
 
-/* Reduce to position 0 of @tree, which is rank 0 if the ranks are in order. */
+/* Reduce to rank 0. @everywhere: to all members of @tree if recursive doubling is possible */
 static uint8_t *tree_to_first(struct sci_coll *c, struct plan *p, struct tree *tree,
 			      bool everywhere)
 {
@@ -296,7 +296,7 @@ static void tree_build_scan(struct sci_coll *c, struct plan *p)
 		plan_copy(p, c->dst, below, len);
 }
 
-/* Reduce everything to rank 0, which scatters the result. */
+/* Reduce all parts to rank 0, which scatters the result. */
 static void tree_build_reduce_scatter(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
@@ -371,7 +371,7 @@ static void tree_build_scatter(struct sci_coll *c, struct plan *p)
 	}
 }
 
-/* Gather the parts in tmp 0, in the order of rank, rank + 1, ... of the caller. */
+/* Gather by Bruck's algorithm in plan_tmp() 0, which begins with the caller's part. */
 static void coll_bruck(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
@@ -414,9 +414,9 @@ static void coll_ring(struct sci_coll *c, struct plan *p)
 }
 
 /*
- * Each group gathers its parts in place. The leaders exchange the parts of their groups in a
- * ring. Then each leader gives all parts to its group. The ranks of a group are consecutive, so
- * its parts are one block.
+ * Each group gathers its parts in place. The leaders exchange the parts of their groups in a ring.
+ * Then each leader broadcasts all parts to its group. The ranks of a group are consecutive, so its
+ * parts are one block.
  */
 static void two_level_allgather(struct sci_coll *c, struct plan *p)
 {

@@ -3,13 +3,13 @@
 /*
  * DOC: waiting
  *
- * A wait polls, then yields the CPU between polls, then sleeps: on the word that it polls if
- * this is a 4-byte word of near memory, else on the endpoint. A member that changes the word
- * checks a second word beside it, which says whether a thread sleeps. It does so without a
- * barrier: its check may be executed before its change is visible, and so, very rarely, the
- * sleeper misses a wake-up. Programs also store to words without a call. Therefore a sleep
- * takes at most an eighth of the time since the first sleep, and at most SLEEP_MAX_US. This is
- * also the limit for the delay of a missed wake-up.
+ * A waiter polls, then yields the CPU between polls, then sleeps: on the polled word if this is a
+ * 4-byte word of shared memory, else on its own page or on the endpoint. A member that changes the
+ * word checks a second word, which shows whether a thread sleeps. No barrier orders the two
+ * accesses: the check may be executed before the change is visible, and so, very rarely, the
+ * sleeper misses a wake-up. Programs also store to words without a library call. Therefore a sleep
+ * takes at most an eighth of the time since the first sleep, and at most SLEEP_MAX_US. This limits
+ * the delay of a missed wake-up, too.
  */
 
 #include "libsci/team/team.h"
@@ -24,11 +24,11 @@
 
 #define SPINS		2000u		/* polls without yielding */
 #define SPINS_CROWDED	20u
-#define SPINS_WORD	8u		/* looks at the word in one poll */
-#define SPINS_POLL	64u		/* polls between two looks at the endpoint */
+#define SPINS_WORD	8u		/* loads of the word in one poll */
+#define SPINS_POLL	64u		/* word polls between two endpoint polls */
 #define YIELDS		200u
-#define TAKEN_US	5u		/* a yield this long let another process run */
-#define CROWDED_WAITS	64u		/* waits after such a yield that poll less */
+#define TAKEN_US	5u		/* after a longer yield, another process has run */
+#define CROWDED_WAITS	64u		/* waits that poll less after a yield of TAKEN_US */
 #define YIELDS_POLL	8u
 #define SLEEP_MIN_US	50u
 #define SLEEP_MAX_US	5000u
@@ -70,7 +70,7 @@ void team_wait_init(struct team_wait *t, int timeout)
 	t->deadline_ms = timeout < 0 ? UINT64_MAX : team_now_ms() + (uint64_t)timeout;
 }
 
-/* Sleep until a message arrives on the endpoint, or the launcher reports a death. */
+/* Sleep until a message arrives on the endpoint or the launcher reports a death, at most @us. */
 static void endpoint_sleep(struct team_world *w, unsigned int us)
 {
 	struct pollfd fds[2] = {
@@ -84,7 +84,7 @@ static void endpoint_sleep(struct team_world *w, unsigned int us)
 	ppoll(fds, fds[1].fd >= 0 && !sci_load_relaxed(&w->deaths) ? 2 : 1, &ts, NULL);
 }
 
-/* Announce the sleep in the first call, and sleep in the second: the caller polls in between. */
+/* Set the sleeping flag in the first call, and sleep in the next: the caller polls in between. */
 static void page_sleep(struct team_world *w, struct team_wait *t, unsigned int us)
 {
 	if (!t->armed) {
@@ -113,7 +113,7 @@ static uint64_t now_us(void)
 	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
-/* Yield, and note whether other programs need the CPUs: then later waits poll less. */
+/* Yield the CPU. If another process has run meanwhile, the next CROWDED_WAITS waits poll less. */
 static void wait_yield(struct team_world *w)
 {
 	uint64_t start = now_us();
@@ -132,7 +132,7 @@ static bool wait_is_crowded(struct team_world *w, bool first)
 	return w->crowded || waits;
 }
 
-/* Look at the word alone: this is faster than a step of a collective call. */
+/* Poll only the word: this is faster than a step of a collective call. */
 static void word_spin(const struct team_wait *t)
 {
 	for (unsigned int i = 0; i < SPINS_WORD; i++) {

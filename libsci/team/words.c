@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Waiting for words in the caller's own memory. */
+/* Calls that wait until words in the caller's own memory satisfy a condition. */
 
 #include "libsci/team/team.h"
 
@@ -56,7 +56,7 @@ static bool word_holds(const struct sci_words *w, size_t i)
 			    w->size, w->cmp);
 }
 
-/* Wait a little. An error ends the wait after one last look: -EAGAIN, -ETIMEDOUT, -ECONNRESET. */
+/* Wait once. After an error (-EAGAIN: @timeout is 0), the caller checks the words once more. */
 static int words_wait(struct sci_team *t, struct team_wait *wait, int timeout)
 {
 	int ret;
@@ -143,7 +143,7 @@ int sci_team_wait_any(struct sci_team *team, const struct sci_words *w, int time
 
 	if (!team || !w || !index)
 		return -EINVAL;
-	/* start elsewhere each time, so that no word is always the last one */
+	/* begin each call with another word, so that no word is always checked last */
 	start = w->n ? sci_fetch_add(&team->turn, 1) % w->n : 0;
 	return wait_found(team, w, timeout, start, 1, index, &found);
 }

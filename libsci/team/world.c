@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * The process in its job: endpoint, connections to peers, deaths, and the control memory that
- * near peers map.
+ * One process of a job: its endpoint, its connections to peers, the deaths of peers, and the
+ * control memory that peers on shared memory map.
  */
 
 #include "libsci/team/team.h"
@@ -16,8 +16,8 @@
 #include "libsci/base/attr.h"
 
 #define CHUNK		(2u << 20)	/* allocation unit of control memory */
-#define DEATHS_MS	5u		/* between two checks for deaths */
-#define MAP_MS		50		/* ... while a peer's memory is being mapped */
+#define DEATHS_MS	5u		/* interval of checks for deaths */
+#define MAP_MS		50		/* timeout of one attempt to map a peer's memory */
 
 _Atomic uint32_t team_fork_gen;
 
@@ -38,7 +38,7 @@ int world_peer(struct team_world *w, int rank, struct sci_peer **peer)
 	int ret;
 
 	if (!p) {
-		/* all threads that ask get the same peer */
+		/* concurrent calls for one address return the same peer */
 		ret = sci_peer_open(w->ep, &r->addr, -1, &p);
 		if (ret)
 			return ret;
@@ -52,8 +52,8 @@ int world_peer(struct team_world *w, int rank, struct sci_peer **peer)
 static void deaths_look(struct team_world *w);
 
 /*
- * Map memory of a rank. The end of the connection ends the wait. If the process dies before
- * it has answered, there is no connection that could end, and the launcher reports the death.
+ * Map memory of @rank. The wait ends when the connection to that process fails. If the process dies
+ * before the connection is established, only the launcher reports the death.
  */
 int world_map(struct team_world *w, int rank, const struct sci_key *key, void **addr)
 {
@@ -141,9 +141,9 @@ static void rank_died(struct team_world *w, int rank)
 }
 
 /*
- * Check for deaths. The launcher reports all of them, but it may have ended itself:
- * also check the connections. While opening, a process that leaves the job has failed to open.
- * Then no process can open, and all may leave at once: all count as dead.
+ * Check for dead processes. The launcher reports all of them, but it may have exited: also check
+ * the connections. If a process leaves the job during sci_team_open(), its call has failed. Then
+ * the calls of all processes fail, and all may exit at once: count all as dead.
  */
 static void deaths_look(struct team_world *w)
 {
@@ -170,13 +170,13 @@ int world_dead(const struct team_world *w, int rank)
 	return sci_load_acquire(&w->ranks[rank].dead);
 }
 
-/* Return the tag of the message that breaks a team. Its last 24 bits are the error. */
+/* Return the tag of the message that reports a broken team. The low 24 bits are the errno. */
 static uint64_t broken_tag(const struct sci_team *t, int error)
 {
 	return t->uid << 24 | (uint32_t)-error;
 }
 
-/* Tell the members that do not know it yet. A member that cannot be told now is told later. */
+/* Send @error from member t->told on. After a send without memory, the next call continues. */
 static void broken_tell(struct sci_team *t, int error)
 {
 	struct sci_send send = { .context = TEAM_CTX_BROKEN, .tag = broken_tag(t, error),
@@ -196,7 +196,7 @@ static void broken_tell(struct sci_team *t, int error)
 	}
 }
 
-/* Look whether another member has broken the team. */
+/* If another member has sent the error of a broken team, break this process's team, too. */
 static void broken_hear(struct sci_team *t)
 {
 	struct sci_status status;
@@ -228,8 +228,8 @@ void team_break(struct sci_team *t, int error)
 }
 
 /*
- * Receive and drop messages of broken teams. Their senders have given up these calls, too, but
- * must wait until the messages have been received.
+ * Exchange the errors of broken teams. Receive and drop the messages of their collective calls: the
+ * senders have abandoned these calls, too, but must wait until the messages have been received.
  */
 static void broken_poll(struct team_world *w)
 {
@@ -302,7 +302,7 @@ static int memory_mode(enum memory *mode)
 	return -EINVAL;
 }
 
-/* Parse a number of bytes, with an optional K, M or G. */
+/* Bytes of symmetric memory: @attr, else SCI_SYMMETRIC_SIZE (suffix K, M, G), else 16 MiB. */
 static int symmetric_size(const struct sci_team_attr *attr, uint64_t *size)
 {
 	const char *s = getenv("SCI_SYMMETRIC_SIZE");
@@ -326,7 +326,7 @@ static int symmetric_size(const struct sci_team_attr *attr, uint64_t *size)
 	return 0;
 }
 
-/* The first message between processes. */
+/* The first data that all processes exchange, through the launcher. */
 struct world_hello {
 	struct sci_addr addr;
 	uint32_t group;
@@ -335,8 +335,8 @@ struct world_hello {
 };
 
 /*
- * With SCI_NET some ranks are reached over sockets. Return the same number for all
- * ranks of a cluster.
+ * Return the same number for all ranks that share memory. With SCI_NET, these are the ranks on one
+ * machine with the same SCI_FABRIC; sockets connect the other ranks.
  */
 static uint32_t memory_group(void)
 {
@@ -355,7 +355,7 @@ static uint32_t memory_group(void)
 	strncat(text, fabric ? fabric : "", sizeof(text) - strlen(text) - 1);
 	for (const char *c = text; *c; c++)
 		hash = hash * 33 + (unsigned char)*c;
-	/* the upper bit is for ranks without shared memory */
+	/* the most significant bit marks a rank without shared memory */
 	return hash & 0x7fffffffu;
 }
 
@@ -383,7 +383,7 @@ static int world_endpoint(struct team_world *w, uint32_t flags, enum memory mode
 	return ret ? ret : atomics_open(w);
 }
 
-/* Return whether there are more ranks on this machine than CPUs, as far as is known. */
+/* Return whether this machine has more known ranks than CPUs for this process. */
 static bool world_is_crowded(const struct team_world *w)
 {
 	cpu_set_t set;
@@ -401,7 +401,7 @@ static int near_map(struct team_world *w, const struct world_hello *all)
 	uint32_t group = w->ranks[w->rank].group;
 	int ret = 0;
 
-	/* open all connections first: they are made in parallel */
+	/* open all connections first: they are established in parallel */
 	for (int i = 0; !ret && i < w->size; i++) {
 		struct sci_peer *p;
 
@@ -422,8 +422,8 @@ static int near_map(struct team_world *w, const struct world_hello *all)
 }
 
 /*
- * Exchange the first messages, and map the pages of the near processes. @mapped: is set to the
- * error of the maps, which the other processes do not know yet
+ * Exchange hellos, and map the pages of the processes on shared memory. @mapped: set to the error
+ * of the mapping, which the other processes have not received yet
  */
 static int world_meet(struct team_world *w, const struct world_hello *mine, int *mapped)
 {
@@ -472,7 +472,7 @@ static void world_free_all(struct team_world *w)
 	free(w);
 }
 
-/* Join the job first: from then on the other processes learn it if this one fails. */
+/* Join the job first: after that, the launcher reports a failure of this process to the others. */
 static int world_new(struct team_world **out, const char *socket)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -511,7 +511,7 @@ static int world_new(struct team_world **out, const char *socket)
 	return 0;
 }
 
-/* Exchange hellos through the launcher. Return the first error of a process, or 0. */
+/* Exchange hellos through the launcher. Return the first error in a hello, or 0. */
 static int world_exchange(struct team_world *w, const struct team_hello *mine,
 			  struct team_hello *all)
 {
@@ -521,8 +521,8 @@ static int world_exchange(struct team_world *w, const struct team_hello *mine,
 }
 
 /*
- * Make the team of all processes. @error: the caller has failed before. A process that fails
- * still takes part in the exchanges, so that the others learn of it.
+ * Make the team of all processes. @error: an earlier error of this process, or 0. A failed process
+ * still takes part in the exchanges, so that the other processes receive its error.
  */
 static int world_team(struct team_world *w, int error, struct sci_team **out)
 {
@@ -596,9 +596,9 @@ int sci_team_open(struct sci_team **team, const struct sci_team_attr *from)
 }
 
 /*
- * A process that closes frees its control memory, in which near members may still look for its
- * last answer. So each member writes a bye to the memory of the others when it has read
- * everything, and waits for theirs.
+ * A process that closes its world team frees its control memory, which processes on shared memory
+ * may still poll. So each process writes a bye byte to the pages of the others after its last read,
+ * and waits for all bye bytes in its own page.
  */
 static void near_bye(struct team_world *w)
 {
@@ -620,8 +620,8 @@ static void near_bye(struct team_world *w)
 }
 
 /*
- * After a barrier, far members need nothing more of this process. Without a barrier, because
- * members have died, the survivors send each other a bye.
+ * Exchange a bye message with each live process that is not on shared memory. This replaces the
+ * barrier of sci_team_close(), which fails after the death of a member.
  */
 static void far_bye(struct team_world *w)
 {
