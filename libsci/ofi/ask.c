@@ -30,7 +30,7 @@ static int reply_get_error(const struct sci_status *st)
 	return error == -EMSGSIZE ? -EPROTO : error;
 }
 
-/* A message of the operation has completed: the reply, or the bytes of a long write. */
+/* Handle the completion of a message of @op: of the reply, or of the bytes of a long write. */
 static void part_ended(struct sfi_op *op, const struct sci_status *st)
 {
 	struct sci_status all = { 0 };
@@ -39,7 +39,7 @@ static void part_ended(struct sfi_op *op, const struct sci_status *st)
 	/* the reply to a write has no bytes */
 	if (!error && !(op->flags & FI_WRITE) && st->len != op->room)
 		error = -EPROTO;
-	/* the target's refusal explains more than the errors that follow from it */
+	/* keep the target's refusal, which is the cause of the other errors */
 	if (!op->error || st->flags & SCI_STATUS_IMM)
 		op->error = error;
 	if (--op->parts)
@@ -167,7 +167,7 @@ static int ask_by_message(struct sfi_ep *ep, const struct sfi_ask *a,
 		ret = bytes_send(peer, a, id, op);
 	if (!ret)
 		return 0;
-	/* the end of the receive reports the error, unless the program calls again (-EAGAIN) */
+	/* the cancelled receive reports the error, except for -EAGAIN, which this call returns */
 	op->error = ret;
 	if (ret == -EAGAIN) {
 		op->silent = true;
@@ -180,7 +180,7 @@ static int ask_by_message(struct sfi_ep *ep, const struct sfi_ask *a,
 
 /* ---- direct access to exported regions ---- */
 
-/* Return whether this endpoint can access the region itself. */
+/* Return whether this endpoint can access the target's region directly. */
 static bool region_is_exported(const struct sfi_ep *ep, const struct sfi_ask *a)
 {
 	const struct sfi_domain *d = ep->domain;
@@ -190,8 +190,8 @@ static bool region_is_exported(const struct sfi_ep *ep, const struct sfi_ask *a)
 }
 
 /*
- * Return whether to transfer directly. Loads through an adapter wait for every packet:
- * beyond 64 bytes, a request is faster.
+ * Return whether to transfer directly. Each load through an adapter waits for a packet: for more
+ * than 64 bytes, a request to the target is faster.
  */
 static bool ask_is_direct(const struct sfi_ep *ep, const struct sfi_ask *a)
 {
@@ -201,7 +201,7 @@ static bool ask_is_direct(const struct sfi_ep *ep, const struct sfi_ask *a)
 		a->places->len <= 64);
 }
 
-/* Return whether the CPU can do this atomic: one value, and each operand in one piece. */
+/* Return whether this atomic can be direct: one value, each operand in one piece. Set *@rmw. */
 static bool ask_is_direct_atomic(const struct sfi_ep *ep, const struct sfi_ask *a,
 			     struct sci_rmw *rmw)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * The arithmetic of atomics, as fi_atomic(3) defines it. Integers have all operations, real
- * numbers have no bitwise ones, and complex numbers have no order either.
+ * The arithmetic of atomics, as fi_atomic(3) defines it. Integers have all operations, real numbers
+ * have no bitwise operations, and complex numbers have no bitwise and no ordered operations.
  */
 #include "libsci/ofi/onesided.h"
 
@@ -178,8 +178,8 @@ struct value {
 };
 
 /*
- * Change values of 4 and 8 bytes by locked instructions: peers with direct access change
- * them, too.
+ * Change values of 4 and 8 bytes by locked instructions: peers with direct access may change the
+ * same values.
  */
 #define LOCKED(bits)							\
 	static int apply_##bits(enum fi_datatype type, enum fi_op op,	\
@@ -209,7 +209,7 @@ LOCKED(64)
  *	not use them
  * @before: receives the values before the operation
  *
- * Return: 0, or -EOPNOTSUPP as sfi_atomic_valid() does.
+ * Return: 0; -EOPNOTSUPP: sfi_atomic_valid() is false for this operation.
  */
 int sfi_atomic_apply(enum fi_datatype type, enum fi_op op, void *target,
 		     const void *operand, const void *compare, void *before,
@@ -255,8 +255,8 @@ static bool direct_type(enum fi_datatype type, enum sci_rmw_type *out)
 }
 
 /*
- * Return the direct operation. A swap compares numbers, not bits: +0 equals -0, and no
- * NaN equals itself.
+ * Convert @op. Return false for a compare-and-swap of real numbers, which compares numbers, not
+ * bits: +0 equals -0, and no NaN equals itself.
  */
 static bool direct_op(enum fi_op op, bool real, enum sci_rmw_op *out)
 {
@@ -280,7 +280,7 @@ static bool direct_op(enum fi_op op, bool real, enum sci_rmw_op *out)
 }
 
 /**
- * sfi_atomic_direct() - convert an atomic on one value to one of the message layer
+ * sfi_atomic_direct() - convert an atomic on one value to an atomic of the message layer
  * @operand, @compare: NULL if the operation has none
  * @rmw: is set on success
  *

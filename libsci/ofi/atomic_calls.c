@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The calls of fi_atomic(3). In this file, counts are of values; elsewhere, of bytes. */
+/* The calls of fi_atomic(3). Counts are in values in this file, and in bytes in other files. */
 #include "libsci/ofi/onesided.h"
 
 #include <errno.h>
 
-/* The arguments of an atomic call, whatever its form. */
+/* The arguments of all forms of atomic calls. */
 struct atomic {
 	enum sfi_verb verb;
 	enum fi_datatype type;
@@ -21,7 +21,7 @@ struct atomic {
 	bool untold;
 };
 
-/* Convert to vectors in bytes. Return -FI_EINVAL for too many pieces or values. */
+/* Convert a vector of values to bytes. Return -FI_EINVAL for too many pieces or values. */
 static int ioc_to_bytes(const struct fi_ioc *ioc, size_t n, size_t size,
 			struct iovec *iov)
 {
@@ -139,7 +139,7 @@ static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count,
 	return atomic_call(fid, &c);
 }
 
-/* Return the arguments of a call that takes a message structure. */
+/* Return the arguments of a call that takes a struct fi_msg_atomic. */
 static struct atomic args_of_message(enum sfi_verb verb, const struct fi_msg_atomic *m,
 				     uint64_t flags)
 {

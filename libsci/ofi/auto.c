@@ -3,10 +3,10 @@
 /*
  * FI_PROGRESS_AUTO: a thread of the domain makes progress while the program does not.
  *
- * The thread checks every TICK_MS whether the program still makes progress itself. If not,
- * the thread makes progress, and then sleeps on the doorbells of all endpoints. When the
- * program makes progress again, it wakes this thread, because it may have taken a doorbell
- * for which the thread sleeps.
+ * The thread checks every TICK_MS whether the program still makes progress itself. If not, the
+ * thread makes progress, and then sleeps on the doorbells of all endpoints. When the program makes
+ * progress again, it wakes the thread, because the program may have consumed a doorbell for which
+ * the thread sleeps.
  */
 #include "libsci/ofi/ofi.h"
 
@@ -18,7 +18,7 @@
 
 #define TICK_MS		1
 
-/* Note that the program makes progress: the thread returns to its ticks. */
+/* Count a call of the program that makes progress. A sleeping thread returns to its ticks. */
 void sfi_auto_called(struct sfi_auto *a)
 {
 	atomic_fetch_add_explicit(&a->calls, 1, memory_order_relaxed);
@@ -91,7 +91,7 @@ int sfi_auto_start(struct sfi_domain *d)
 	return ret;
 }
 
-/* Stop the thread. After fork() the child has no such thread. */
+/* Stop the progress thread. A child after fork() does not have this thread. */
 void sfi_auto_stop(struct sfi_domain *d)
 {
 	struct sfi_auto *a = &d->automatic;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Address vectors. An address gets the lowest free number, for FI_AV_MAP as for
- * FI_AV_TABLE: fi_av(3) lets programs with tables rely on that. An address that is inserted
- * twice has two numbers, and messages from it name one of them.
+ * Address vectors. An address gets the lowest free number, for FI_AV_MAP as for FI_AV_TABLE:
+ * fi_av(3) lets programs with tables rely on that. An address that is inserted twice has two
+ * numbers, and one of them is the source of its messages.
  */
 #include "libsci/ofi/ofi.h"
 
@@ -151,8 +151,8 @@ static int av_number_remove(struct sfi_av *av, fi_addr_t n, fi_addr_t *heir)
 }
 
 /*
- * Remove numbers. A number must not be reused before all endpoints have forgotten its peer.
- * So both changes happen under @changes, which is taken before an endpoint's lock.
+ * Remove numbers. A number must not be reused before all endpoints have removed its peer. So both
+ * changes are made under av->changes, which is taken before an endpoint's lock.
  */
 static int av_remove(struct fid_av *fid, fi_addr_t *numbers, size_t count,
 		     uint64_t flags)

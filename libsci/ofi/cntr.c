@@ -75,7 +75,7 @@ static int cntr_sleep(struct sfi_cntr *c, uint64_t threshold, uint64_t errors,
 	return 0;
 }
 
-/* Wait for the threshold, or for an error. FI_WAIT_NONE polls. */
+/* Wait for the threshold, or for an error. Poll if the counter has FI_WAIT_NONE. */
 static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 {
 	struct sfi_cntr *c = (struct sfi_cntr *)fid;

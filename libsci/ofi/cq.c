@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Completion queues. A queue grows, so it never loses a completion. */
+/* Completion queues. A full queue grows, and loses completions only if there is no memory. */
 #include "libsci/ofi/ofi.h"
 
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static bool cq_grow(struct sfi_cq *cq)
 	return true;
 }
 
-/* Return the next free entry, with the queue locked; NULL: no memory, and not locked. */
+/* Lock the queue and return its next free entry; NULL: no memory, and the queue is not locked. */
 static inline struct sfi_entry *entry_next(struct sfi_cq *cq)
 {
 	sfi_lock(&cq->lock);
@@ -62,7 +62,7 @@ void sfi_cq_push(struct sfi_cq *cq, const struct fi_cq_tagged_entry *e,
 	entry_filled(cq);
 }
 
-/* Do what sfi_cq_tell() does, for a queue in whose buffer no reader waits. */
+/* Queue a completion that sfi_cq_tell() cannot write to the buffer of a reader. */
 void sfi_cq_queue(struct sfi_cq *cq, struct sfi_ep *ep, uint64_t flags,
 		  void *context, void *buf, const struct sci_status *st)
 {
@@ -99,8 +99,8 @@ void sfi_cq_fail(struct sfi_cq *cq, const struct fi_cq_err_entry *e)
 /* ---- reading ---- */
 
 /*
- * Copy completions to the program's buffer. An error comes first, as fi_cq(3) demands: behind
- * completions, a busy program would see it late, or never.
+ * Copy completions to the program's buffer. Errors are reported first, as fi_cq(3) demands: after
+ * the completions, a busy program would see an error late, or never.
  */
 static ssize_t cq_take(struct sfi_cq *cq, char *buf, size_t count, fi_addr_t *src)
 {
@@ -120,7 +120,7 @@ static ssize_t cq_take(struct sfi_cq *cq, char *buf, size_t count, fi_addr_t *sr
 	return cq->overrun ? -FI_EOVERRUN : -FI_EAGAIN;
 }
 
-/* Return whether a read would return something without progress. */
+/* Return whether a read would return an entry or an error without progress. */
 bool sfi_cq_ready(struct sfi_cq *cq)
 {
 	bool ready;
@@ -132,7 +132,7 @@ bool sfi_cq_ready(struct sfi_cq *cq)
 }
 
 /*
- * Do what sfi_eps_progress() does, for a domain with one thread: no locks. Most queues have one
+ * A variant of sfi_eps_progress() for a domain with one thread, without locks. Most queues have one
  * endpoint, and then an empty read costs half as many instructions.
  */
 static __always_inline void eps_progress_straight(struct sfi_cq *cq)
@@ -147,7 +147,7 @@ static __always_inline void eps_progress_straight(struct sfi_cq *cq)
 	}
 }
 
-/* Read an empty queue in a domain with one thread: see sfi_cq_tell(). */
+/* Read an empty queue in a domain with one thread: sfi_cq_tell() may write straight to @buf. */
 static __hot ssize_t cq_read_straight(struct sfi_cq *cq, void *buf, size_t count)
 {
 	ssize_t n;
@@ -198,8 +198,8 @@ static __hot ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 }
 
 /*
- * Return the oldest error. This provider has no more data about it, so @buf->err_data
- * stays as it is.
+ * Return the oldest error. This provider has no additional data about errors, so @buf->err_data
+ * does not change.
  */
 static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
 			  uint64_t flags)

@@ -49,7 +49,7 @@ int sfi_ep_peer(struct sfi_ep *ep, fi_addr_t n, struct sci_peer **peer)
 	return ret;
 }
 
-/* Close the connection, to which no number leads. Context: the endpoint is locked. */
+/* Close the connection to @p, which has no number. Context: the endpoint is locked. */
 static void peer_end(struct sfi_ep *ep, struct sci_peer *p)
 {
 	sfi_hand_post(ep);
@@ -57,9 +57,8 @@ static void peer_end(struct sfi_ep *ep, struct sci_peer *p)
 }
 
 /*
- * Forget the peer of number @n, which was removed from the address vector. The connection
- * ends with the last number of its address.
- * @heir: another number of the address, or FI_ADDR_NOTAVAIL
+ * Remove the peer of number @n, which was removed from the address vector. Close the connection
+ * with the last number of its address. @heir: another number of the address, or FI_ADDR_NOTAVAIL
  */
 void sfi_ep_forget(struct sfi_ep *ep, fi_addr_t n, fi_addr_t heir)
 {
@@ -89,8 +88,8 @@ static bool peer_is_numbered(const struct sfi_ep *ep, const struct sci_peer *p)
 }
 
 /*
- * Disconnect peers that have died or left and have no number: the program cannot remove
- * them. Context: the endpoint is locked.
+ * Disconnect peers that have died or closed and have no number: the program cannot remove them.
+ * Context: the endpoint is locked.
  */
 void sfi_ep_forget_strangers(struct sfi_ep *ep)
 {
@@ -102,9 +101,9 @@ void sfi_ep_forget_strangers(struct sfi_ep *ep)
 }
 
 /*
- * Return the number of a message's sender. If this endpoint has not sent to the peer yet,
- * enter the peer in @peers, so that removing its number ends it, too. The number is cached
- * with the peer and is valid while that entry names the peer.
+ * Return the number of a message's sender. If this endpoint has not sent to the peer yet, add the
+ * peer to ep->peers, so that the removal of its number also disconnects it. The number is cached in
+ * the peer's data, and is valid while ep->peers has the peer at this number.
  */
 fi_addr_t sfi_ep_source(struct sfi_ep *ep, struct sci_peer *peer)
 {
@@ -187,7 +186,7 @@ static int setopt_ep(fid_t fid, int level, int name, const void *value,
 	return 0;
 }
 
-/* This provider never refuses a message for want of room. */
+/* Return a constant: the provider has no send or receive queues of a fixed size. */
 static ssize_t ep_size_left(struct fid_ep *ep)
 {
 	(void)ep;
@@ -235,7 +234,7 @@ static int ep_bind_cq(struct sfi_ep *ep, struct sfi_cq *cq, uint64_t flags)
 	return 0;
 }
 
-/* Return where the endpoint keeps its counter for one kind of operation. */
+/* Return the address of the endpoint's counter for one kind of operation. */
 static struct sfi_cntr **ep_get_counter(struct sfi_ep *ep, uint64_t flag)
 {
 	switch (flag) {
@@ -410,7 +409,7 @@ static struct fi_ops ep_fid_ops = {
 	.ops_open = sfi_no_ops_open,
 };
 
-/* Return the endpoint id that the source address of @info asks for. */
+/* Return the endpoint id in the source address of @info; 0: any id. */
 static uint32_t info_wanted_id(const struct fi_info *info)
 {
 	struct sci_addr a;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Event queues. Datagram endpoints have no events, but many programs open a queue. A program
- * can read the events that it has written itself. The descriptor is readable while there
- * are any.
+ * Event queues. Datagram endpoints have no events, but many programs open a queue. A queue contains
+ * only the events that the program has written. Its descriptor is readable while it contains
+ * events.
  */
 #include "libsci/ofi/ofi.h"
 

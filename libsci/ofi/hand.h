@@ -3,15 +3,15 @@
 /*
  * DOC: held receives
  *
- * If the program has no receive posted, the endpoint holds a new receive in its hand
- * (struct sfi_hand) and does not post it to the message layer. It may hold several receives
- * for messages of the same peer and kind. Progress polls the ring for the held receives, in
- * order, and copies the messages from the ring to their buffers. That is faster than
- * posting, matching and completing each of them.
+ * If no receive is posted, an endpoint holds a new receive in its struct sfi_hand, and does not
+ * post the receive to the message layer. An endpoint may hold several receives for messages of the
+ * same peer and kind. Progress polls the ring for the held receives, in order, and copies the
+ * messages from the ring to their buffers. This is faster than posting, matching and completing
+ * each receive.
  *
- * sfi_hand_post() posts all held receives, in order, when this does not work: another
- * operation has to come first, the next message is for another receive, or a thread is
- * going to sleep.
+ * sfi_hand_post() posts all held receives, in order, when they cannot stay held: the program posts
+ * a receive of another kind, the next message is for another receive, or a thread is going to
+ * sleep.
  *
  * Context: the endpoint is locked.
  */
@@ -43,9 +43,9 @@ static __always_inline void sfi_tell_received(struct sfi_ep *ep,
 }
 
 /*
- * Return whether a receive may be held. No receive may be posted, because it would be
- * first. Further receives are held only for the same peer and kind: progress polls for the
- * first of them alone.
+ * Return whether a receive may be held. A posted receive excludes held receives, because it matches
+ * messages first. Several receives are held only for the same peer and kind, because progress polls
+ * only for the first held receive.
  */
 static __always_inline bool sfi_may_be_held(const struct sfi_ep *ep,
 					    const struct sci_peer *peer,
@@ -78,10 +78,7 @@ static __always_inline void sfi_hand_add(struct sfi_ep *ep, struct sci_peer *pee
 	h->context[at] = context;
 }
 
-/*
- * Hold a receive, all of whose arguments are in registers. Return false to let
- * sfi_recv() decide.
- */
+/* Hold a receive with its arguments in registers. Return false if sfi_recv() must handle it. */
 static __always_inline bool sfi_recv_held(struct sfi_ep *ep, fi_addr_t src,
 					  bool tagged, void *buf, size_t len,
 					  uint64_t tag, uint64_t ignore,
@@ -114,7 +111,7 @@ static inline void sfi_hand_remove(struct sfi_ep *ep, unsigned int n)
 		ep->hand.first = ep->hand.end = 0;
 }
 
-/* Return how many held receives are contiguous: these are tried together. */
+/* Return how many held receives one poll handles: contiguous ones, at most SFI_BATCH. */
 static inline unsigned int sfi_hand_row(const struct sfi_hand *h)
 {
 	unsigned int n = h->end - h->first;
@@ -124,7 +121,7 @@ static inline unsigned int sfi_hand_row(const struct sfi_hand *h)
 	return n < SFI_BATCH ? n : SFI_BATCH;
 }
 
-/* Poll for the messages of held receives. Return true if there was one. */
+/* Poll for the messages of held receives. Return true if a message was received. */
 static __always_inline bool sfi_hand_try(struct sfi_ep *ep)
 {
 	struct sfi_hand *h = &ep->hand;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Memory regions, which peers name by a key. Local buffers need no region. */
+/* Memory regions, which requests of peers name by a key. Local buffers need no region. */
 #include "libsci/ofi/onesided.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static struct sfi_mr *mr_by_key(struct sfi_domain *d, uint64_t key)
 }
 
 /**
- * sfi_mr_find() - find the memory that a peer names
+ * sfi_mr_find() - find the memory that a request of a peer names
  * @access: FI_REMOTE_READ, FI_REMOTE_WRITE, or both
  *
  * Context: the domain is locked.
@@ -41,9 +41,10 @@ int sfi_mr_find(struct sfi_domain *d, const struct sfi_place *p, uint64_t access
 /* ---- export ---- */
 
 /*
- * Make @ep the exporter of its domain, if none is: it exports regions of whole pages with all
- * access rights as segments. Where registration replaces the pages by copies, stores of
- * other threads during the registration are lost: there the program has to ask for it.
+ * Make @ep the exporter of its domain if there is no exporter yet. The exporter exports regions of
+ * whole pages with remote read and write access as segments. If registration replaces the pages by
+ * copies, stores of other threads during the registration are lost: then the exporter is off unless
+ * the parameter "direct" is set.
  */
 void sfi_mr_exporter(struct sfi_ep *ep)
 {
@@ -62,7 +63,7 @@ void sfi_mr_exporter(struct sfi_ep *ep)
 	sfi_unlock(&d->lock);
 }
 
-/* The exporter is closing, and its segments are gone: peers get errors for their keys. */
+/* Remove the exporter @ep, which is closing with its segments: peers get errors for their keys. */
 void sfi_mr_no_exporter(struct sfi_ep *ep)
 {
 	struct sfi_domain *d = ep->domain;
@@ -133,7 +134,7 @@ static int mr_remove(struct sfi_mr *mr)
 	return ret;
 }
 
-/* Return -FI_EBUSY while a transfer uses the region. */
+/* Close a region. Return -FI_EBUSY while a transfer uses the region. */
 static int mr_close(struct fid *fid)
 {
 	struct sfi_mr *mr = (struct sfi_mr *)fid;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Functions that this provider does not have. libfabric calls them without a check for NULL. */
+/* Functions that this provider does not support. libfabric calls them without a check for NULL. */
 #include "libsci/ofi/ofi.h"
 
 int sfi_no_bind(struct fid *fid, struct fid *bfid, uint64_t flags)

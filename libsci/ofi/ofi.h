@@ -3,8 +3,9 @@
 /*
  * DOC: a provider for libfabric
  *
- * libsci-fi.so implements FI_EP_RDM endpoints on the endpoints of <sci/msg.h>. libfabric
- * finds it by FI_PROVIDER_PATH. The message layer does the work; this provider translates.
+ * libsci-fi.so implements FI_EP_RDM endpoints on the endpoints of <sci/msg.h>. libfabric finds this
+ * library by FI_PROVIDER_PATH. The provider translates calls of libfabric to calls of the message
+ * layer.
  *
  * fabric, domain	containers of the other objects
  * av			numbers for addresses (struct sci_addr)
@@ -51,7 +52,7 @@
 #define FI_PROV_SPECIFIC	(1u << 31)
 #endif
 
-/* FI_MR_BASIC and FI_MR_SCALABLE: libfabric 2 warns of these names. */
+/* FI_MR_BASIC and FI_MR_SCALABLE: libfabric 2 warns about the use of these names. */
 #define SFI_MR_BASIC	1
 #define SFI_MR_SCALABLE	2
 
@@ -61,7 +62,7 @@
 
 /* Contexts of tagged messages. */
 #define SFI_TAGGED	0u		/* messages of the program */
-/* one-sided: see onesided.h. No other context has class 1 of the match queue. */
+/* contexts of one-sided calls: see onesided.h. Only SFI_REQUEST is in match class 1. */
 #define SFI_REQUEST	(SCI_CONTEXT_SERVICE + 1u)
 #define SFI_REPLY	2u
 #define SFI_BYTES	3u
@@ -72,7 +73,7 @@
 #define SFI_ATOMIC_MAX	2048u		/* in bytes */
 #define SFI_HELD_MAX	128u		/* held receives */
 #define SFI_BATCH	16u		/* completions per call of sci_completions() */
-/* Number of reads of a queue or a counter between two rounds for all endpoints of the domain. */
+/* Reads of a queue or a counter between two rounds of progress on all endpoints of the domain. */
 #define SFI_OTHERS	16u
 /* Limit for outstanding one-sided calls: the memory for their replies is limited. */
 #define SFI_ASKING_MAX	512u
@@ -133,7 +134,7 @@ static inline bool sfi_trylock(struct sfi_lock *l)
 
 struct sfi_ep;
 
-/* Endpoints of a queue, a counter or a domain. */
+/* The list of endpoints of a queue, a counter or a domain. */
 struct sfi_eps {
 	struct sfi_lock lock;
 	struct sfi_ep **ep;
@@ -142,8 +143,8 @@ struct sfi_eps {
 };
 
 /*
- * A wait object: an epoll descriptor for all endpoints of the domain, with an eventfd that
- * reports the completions of other threads' progress.
+ * A wait object: an epoll descriptor for all endpoints of the domain, with an eventfd that reports
+ * completions from the progress of other threads.
  */
 struct sfi_wait {
 	enum fi_wait_obj obj;
@@ -152,14 +153,14 @@ struct sfi_wait {
 	_Atomic bool armed;		/* the next completion raises the signal */
 	_Atomic bool pending;		/* the signal is raised */
 	pthread_mutex_t lock;
-	unsigned int sleepers;		/* threads that have armed it and not woken up yet */
+	unsigned int sleepers;		/* threads from sfi_wait_arm() to their wake-up */
 	struct sfi_wait *next;		/* next in domain->waits */
 };
 
 /* FI_PROGRESS_AUTO: see auto.c. */
 struct sfi_auto {
 	bool runs;
-	pid_t pid;			/* the process that started it */
+	pid_t pid;			/* the process that started the thread */
 	pthread_t thread;
 	struct sfi_wait wait;
 	_Atomic uint64_t calls;		/* calls of the program that make progress */
@@ -222,7 +223,7 @@ struct sfi_cq {
 	size_t room;			/* a power of two */
 	size_t head, tail;		/* grow without bound */
 	struct sfi_error *errors, **errors_end;
-	bool overrun;			/* a completion was lost for want of memory */
+	bool overrun;			/* a completion was lost: there was no memory */
 	bool straight;			/* progress may write to @reader */
 	struct {
 		struct fi_cq_tagged_entry *to;
@@ -252,7 +253,7 @@ struct sfi_op {
 	void *buf;
 	uint64_t flags;			/* flags of the completion */
 	bool silent;			/* report only an error */
-	/* handles the end of the operation; NULL: report a completion */
+	/* is called at the end of the operation; NULL: report a completion */
 	void (*done)(struct sfi_op *op, const struct sci_status *st);
 	unsigned int parts;		/* one-sided: messages outstanding */
 	int error;
@@ -326,12 +327,12 @@ struct sfi_ep {
 	struct sfi_op *receives;
 	struct sfi_op_slab *slabs;
 	uint64_t next_id;		/* id of the next one-sided request */
-	unsigned int asking;		/* ... outstanding */
+	unsigned int asking;		/* outstanding one-sided requests */
 	struct sfi_slot *slots;		/* receives for requests of peers */
 	unsigned int n_slots, not_posted;
-	bool refuses;			/* serves no requests of peers */
+	bool refuses;			/* refuses the requests of peers */
 	unsigned int rounds;		/* rounds of progress */
-	unsigned int vain;		/* ... without a message for a held receive */
+	unsigned int vain;		/* latest rounds without a message for a held receive */
 	unsigned int looks;		/* polls for held receives since the last message */
 	bool late;			/* the last message took at least LATE polls */
 	struct sfi_serving *serving;
@@ -407,9 +408,9 @@ static inline void sfi_entry_fill(struct fi_cq_tagged_entry *e, uint64_t flags,
 }
 
 /*
- * Report a completion of @ep. If a reader waits with its buffer, write to that buffer,
- * unless earlier completions are queued. A copy from the queue to the buffer would wait
- * until the queue's entry has reached the cache.
+ * Report a completion of @ep. If fi_cq_read() has passed its buffer in @cq->reader, write to that
+ * buffer, unless earlier completions are queued. A copy from the queue to the buffer would wait
+ * until the stores to the queue's entry have reached the cache.
  */
 static inline void sfi_cq_tell(struct sfi_cq *cq, struct sfi_ep *ep,
 			       uint64_t flags, void *context, void *buf,
@@ -450,7 +451,7 @@ void sfi_ep_forget(struct sfi_ep *ep, fi_addr_t n, fi_addr_t heir);
 void sfi_ep_forget_strangers(struct sfi_ep *ep);
 fi_addr_t sfi_ep_source(struct sfi_ep *ep, struct sci_peer *peer);
 
-/* Return the peer of number @n: sfi_ep_peer() for the common case of a known peer. */
+/* Return the peer of number @n: an inline sfi_ep_peer() for a peer that is open already. */
 static inline int sfi_ep_known(struct sfi_ep *ep, fi_addr_t n,
 			       struct sci_peer **peer)
 {
@@ -510,7 +511,7 @@ extern struct fi_ops_tagged sfi_tagged_ops;
 extern struct fi_ops_rma sfi_rma_ops;
 extern struct fi_ops_atomic sfi_atomic_ops;
 
-/* none.c: functions that this provider does not have */
+/* none.c: functions that this provider does not support */
 int sfi_no_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 int sfi_no_control(struct fid *fid, int command, void *arg);
 int sfi_no_ops_open(struct fid *fid, const char *name, uint64_t flags,

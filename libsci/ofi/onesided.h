@@ -12,16 +12,15 @@
  *	SFI_BYTES	longer data of a write, straight into the region -->
  *	SFI_REPLY	<--	the bytes of a read; an immediate is an error
  *
- * The tag of all three is a number that the initiator chooses, so a peer and a number
- * identify a request. The target serves requests in order while it makes progress.
- * SFI_BYTES and long replies take longer, and end when all bytes have arrived. A request
- * completes with its reply, whatever the completion level: the reply reports errors of the
- * target.
+ * The tag of these three messages is a number that the initiator chooses, so a peer and a tag
+ * identify a request. The target executes requests in order while it makes progress. SFI_BYTES and
+ * long replies end later, when all bytes have arrived. A request completes with its reply at every
+ * completion level: the reply reports errors of the target.
  *
- * A region that is exported as a segment has the segment's number in its key. Peers store
- * to it, load from it and change single words of it atomically. The target does nothing.
+ * The key of a region that is exported as a segment contains the segment's number. Peers access
+ * this region directly, by stores, loads and atomics on single words, without the target.
  *
- * The target checks everything that comes from a peer.
+ * The target checks all contents of the messages of a peer.
  */
 #ifndef LIBSCI_OFI_ONESIDED_H
 #define LIBSCI_OFI_ONESIDED_H
@@ -39,8 +38,8 @@ enum sfi_verb {
 	SFI_WRITE,
 	SFI_READ,
 	SFI_ATOMIC,			/* request with operands */
-	SFI_FETCH,			/* ... the reply has the values before */
-	SFI_COMPARE,			/* ... operands, then comparands */
+	SFI_FETCH,			/* the reply also has the old values */
+	SFI_COMPARE,			/* as SFI_FETCH; operands, then comparands */
 	SFI_VERBS
 };
 
@@ -83,7 +82,7 @@ struct sfi_ask {
 	bool untold;
 };
 
-/* A memory region. Peers name it by its key. */
+/* A memory region. Requests of peers name the region by its key. */
 struct sfi_mr {
 	struct fid_mr fid;
 	struct sfi_domain *domain;
@@ -92,7 +91,7 @@ struct sfi_mr {
 	uint64_t len;
 	uint64_t access;
 	struct sfi_cntr *writes, *reads; /* transfers by peers; may be NULL */
-	unsigned int users;		/* transfers under way */
+	unsigned int users;		/* transfers in flight */
 	bool exported;			/* by domain->exporter */
 };
 

@@ -14,13 +14,13 @@
  */
 #define LOOKS	60u
 #define LATE	240u
-/* Rounds of such polls in vain before a round of full progress, which takes far longer. */
+/* Rounds of failed polls before a round of full progress, which takes far longer. */
 #define OFTEN	4u
-/* Rounds after which full progress is due, even if held receives get messages all the time. */
+/* Every AT_LEAST rounds there is full progress, even if held receives get messages all the time. */
 #define AT_LEAST	32u
 /*
- * Rounds between two checks for peers that have gone, and, on an endpoint that serves no
- * requests, between two checks for requests to refuse.
+ * Rounds between two checks for dead or closed peers, and, on an endpoint that refuses requests,
+ * between two checks for such requests.
  */
 #define SELDOM	1024u
 
@@ -45,7 +45,7 @@ static int ops_grow(struct sfi_ep *ep)
 	return 0;
 }
 
-/* Allocate an operation. Context, here and below: the endpoint is locked. */
+/* Allocate an operation. Context: the endpoint is locked. */
 struct sfi_op *sfi_op_new(struct sfi_ep *ep)
 {
 	struct sfi_op *op;
@@ -129,7 +129,7 @@ void sfi_op_failed(struct sfi_op *op, const struct sci_status *st)
 		sfi_cq_fail(op->cq, &e);
 }
 
-/* End an operation that could not begin. An error of the peer is reported by a completion. */
+/* End an operation that failed to begin. A completion reports an error of the peer. */
 int sfi_op_not_begun(struct sfi_op *op, int error)
 {
 	const struct sci_status st = { .error = error };
@@ -142,7 +142,7 @@ int sfi_op_not_begun(struct sfi_op *op, int error)
 	return error;
 }
 
-/* Fill in an operation. @what: FI_SEND or FI_RECV, and its kind; @flags: of the call */
+/* Fill in an operation. @what: FI_SEND or FI_RECV, and FI_MSG or FI_TAGGED; @flags: of the call */
 void sfi_op_describe(struct sfi_op *op, const struct sfi_side *s, uint64_t what,
 		     uint64_t flags, void *context)
 {
@@ -157,7 +157,7 @@ void sfi_op_describe(struct sfi_op *op, const struct sfi_side *s, uint64_t what,
 	op->room = 0;
 }
 
-/* Report success. @more: flags of this completion alone */
+/* Report the success of @op. @more: additional flags of this completion */
 void sfi_op_told(struct sfi_op *op, const struct sci_status *st, uint64_t more)
 {
 	sfi_cntr_count(op->cntr, 0);
@@ -167,7 +167,7 @@ void sfi_op_told(struct sfi_op *op, const struct sci_status *st, uint64_t more)
 }
 
 /*
- * Report a message to a buffer of FI_MULTI_RECV. The completion that returns the buffer is
+ * Report a message in a buffer of FI_MULTI_RECV. The completion that releases the buffer is
  * reported always: fi_msg(3) forbids to suppress it.
  */
 static void many_came(struct sfi_op *op, const struct sci_completion *c)
@@ -228,10 +228,10 @@ static void op_progress(struct sfi_ep *ep)
 }
 
 /*
- * Poll for messages of held receives. Between two rounds the program does other work, and a
- * message that arrives then has to wait. So a round polls for longer than a short message
- * and its answer take, if the last message came within LATE polls. Otherwise the program
- * computes for long, and a round polls once.
+ * Poll for messages of held receives. A message that arrives between two rounds waits while the
+ * program does other work. So a round polls for longer than a short message and its reply take, if
+ * the last message arrived within LATE polls. Otherwise the program computes for a long time, and a
+ * round polls once.
  */
 static __always_inline bool hand_poll(struct sfi_ep *ep)
 {
@@ -240,10 +240,7 @@ static __always_inline bool hand_poll(struct sfi_ep *ep)
 	for (looks = 0; sfi_in_hand(ep) && looks < most; looks++) {
 		if (!sfi_hand_try(ep))
 			continue;
-		/*
-		 * a message that was there at the first poll does not tell when the
-		 * next one comes
-		 */
+		/* a message at the first poll does not predict the delay of the next message */
 		if (ep->looks + looks)
 			ep->late = ep->looks + looks >= LATE;
 		ep->looks = 0;
@@ -256,10 +253,10 @@ static __always_inline bool hand_poll(struct sfi_ep *ep)
 }
 
 /*
- * Return whether a read of the queue must make full progress. While a held receive is
- * outstanding and peers wait for nothing else, most reads only poll for its message. After a
- * successful read, a program such as Open MPI reads once more to find the queue empty.
- * That read makes no full progress if no receive is held.
+ * Return whether a read of the queue must make full progress. While only a held receive is
+ * outstanding, and peers can send no requests, most reads only poll for its message. After a
+ * successful read, a program such as Open MPI reads once more to find the queue empty. That read
+ * makes no full progress if no receive is held.
  */
 static inline bool op_needs_progress(const struct sfi_ep *ep, bool came)
 {
@@ -304,7 +301,7 @@ ssize_t sfi_cancel(fid_t fid, void *context)
 	for (op = ep->receives; op; op = op->next)
 		if (op->context == context)
 			found = op;
-	/* a receive that is being filled completes as if not cancelled */
+	/* the cancellation has no effect on a receive whose message is arriving */
 	if (!in_hand && found)
 		sci_cancel(found->req);
 	sfi_unlock(&ep->lock);

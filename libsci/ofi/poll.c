@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Poll sets: the program asks which of its queues and counters have news. */
+/* Poll sets: fi_poll() returns the queues with entries and the counters that have changed. */
 #include "libsci/ofi/ofi.h"
 
 #include <stdlib.h>

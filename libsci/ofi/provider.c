@@ -92,8 +92,8 @@ static bool hints_fit(const struct fi_info *h, const char *domain)
 /* ---- capabilities ---- */
 
 /*
- * Find the fabric that endpoints would join, and their node. This is as reliable as opening
- * the fabric, and cheap enough for each call.
+ * Find the fabric and the node of new endpoints by opening an endpoint. This is reliable, and cheap
+ * enough for each call.
  */
 static int fabric_find(struct sci_addr *self, char *name, size_t size)
 {
@@ -114,7 +114,7 @@ static uint64_t caps_for(const struct fi_info *h)
 {
 	uint64_t caps = h && h->caps ? h->caps : SFI_CAPS;
 
-	/* without a direction, the hint means both */
+	/* a hint without a direction means both directions */
 	if (caps & SFI_MESSAGES && !(caps & (FI_SEND | FI_RECV)))
 		caps |= FI_SEND | FI_RECV;
 	if (caps & SFI_ONE_SIDED && !(caps & (SFI_ASKS | SFI_SERVES)))
@@ -148,21 +148,21 @@ static void attrs_fill(struct fi_info *i, const struct fi_info *h)
 }
 
 /*
- * Return the MR mode. This provider needs none: the program may choose keys and use offsets.
- * But a program that is prepared for the provider's keys gets them, and a program that asks
- * for the basic mode gets that.
+ * Return the MR mode. This provider needs no mode: the program may choose keys and use offsets. But
+ * a program with FI_MR_PROV_KEY gets the provider's keys, and a program with FI_MR_BASIC gets
+ * FI_MR_BASIC.
  */
 static int mr_mode_for(int wanted, uint32_t version)
 {
 	if (wanted & SFI_MR_BASIC)
 		return SFI_MR_BASIC;
-	/* before the mode bits, 0 meant FI_MR_UNSPEC, and it still may */
+	/* before version 1.5 there were no mode bits, and 0 was FI_MR_UNSPEC */
 	if (wanted & SFI_MR_SCALABLE || FI_VERSION_LT(version, FI_VERSION(1, 5)))
 		return SFI_MR_SCALABLE;
 	return wanted & FI_MR_PROV_KEY;
 }
 
-/* Return the progress mode. A thread of the provider costs time, so it must be asked for. */
+/* Return the progress mode. FI_PROGRESS_AUTO takes CPU time, so the hints must ask for it. */
 static enum fi_progress progress_for(const struct fi_domain_attr *h)
 {
 	return h->control_progress == FI_PROGRESS_AUTO ||

@@ -50,7 +50,7 @@ static int op_post(struct sfi_ep *ep, const struct sfi_recv *r,
 
 /* ---- held receives ---- */
 
-/* Return a held receive as the program passed it. */
+/* Return held receive @i with the arguments that the program passed. */
 static struct sfi_recv hand_recv(const struct sfi_ep *ep, unsigned int i,
 				 struct iovec *iov)
 {
@@ -65,7 +65,7 @@ static struct sfi_recv hand_recv(const struct sfi_ep *ep, unsigned int i,
 	};
 }
 
-/* Report the error by a completion: the call has returned success already. */
+/* Report the error of a held receive by a completion: its call has returned success already. */
 static void recv_fail(struct sfi_ep *ep, const struct sfi_recv *r, int error)
 {
 	const struct sci_status st = { .error = error };
@@ -76,7 +76,7 @@ static void recv_fail(struct sfi_ep *ep, const struct sfi_recv *r, int error)
 	sfi_op_failed(&op, &st);
 }
 
-/* Post all held receives, in order. Context, here and below: the endpoint is locked. */
+/* Post all held receives, in order. Context: the endpoint is locked. */
 void sfi_hand_post(struct sfi_ep *ep)
 {
 	while (sfi_in_hand(ep)) {
@@ -91,7 +91,7 @@ void sfi_hand_post(struct sfi_ep *ep)
 	}
 }
 
-/* Cancel the held receive with this context. Return false if there is none. */
+/* Cancel the held receive with @context. Return false if there is no such receive. */
 bool sfi_hand_cancel(struct sfi_ep *ep, const void *context)
 {
 	struct sfi_hand *h = &ep->hand;
@@ -118,9 +118,9 @@ bool sfi_hand_cancel(struct sfi_ep *ep, const void *context)
 }
 
 /*
- * Poll for the message of a new receive, on an endpoint whose threads may sleep: a message
- * that is there must wake them. Other programs poll soon anyway, and an early poll costs the
- * sender a cache miss if it is just writing the line.
+ * Poll for the message of a new receive, if threads may sleep for completions: a message that has
+ * arrived must wake them. Other programs poll soon anyway, and an early poll costs the sender a
+ * cache miss if the sender is writing the same line.
  */
 static inline int recv_try_now(struct sfi_ep *ep, const struct sfi_recv *r,
 			       struct sci_peer *peer)

@@ -37,7 +37,7 @@ static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc,
 	return rma_readv_one(fid, &iov, &desc, 1, src, addr, key, context);
 }
 
-/* Copy the places. Return -FI_EINVAL if there are too many. */
+/* Copy the places in the target's memory. Return -FI_EINVAL if there are too many. */
 static int rma_places(const struct fi_msg_rma *m, struct sfi_place *p)
 {
 	if (m->rma_iov_count > SFI_RMA_IOV_MAX)

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-/* Return whether @error says that the peer has gone: a completion reports such an error. */
+/* Return whether @error is an error of the peer, which a completion reports. */
 bool sfi_is_peers(int error)
 {
 	return error != -EINVAL && error != -ENOMEM && error != -ENOTSUP;
@@ -31,7 +31,7 @@ static uint64_t send_get_flags(const struct sfi_send *s)
 	return FI_SEND | (s->tagged ? FI_TAGGED : FI_MSG);
 }
 
-/* Send the whole message now. Return -EAGAIN to let sci_isendm() do it or find the error. */
+/* Try to send the whole message at once. After an error, the caller uses sci_isendm(). */
 static __always_inline int send_try(struct sci_peer *peer, bool tagged,
 				    uint64_t tag, const uint64_t *imm,
 				    const void *buf, size_t len)
@@ -56,7 +56,7 @@ static bool send_at_once(struct sfi_ep *ep, struct sci_peer *peer,
 	return true;
 }
 
-/* Send. If the send completes at once, write its completion without an operation. */
+/* Send a message. If the send completes at once, write its completion without an operation. */
 static int send_op(struct sfi_ep *ep, struct sci_peer *peer,
 		   const struct sfi_send *s)
 {

@@ -7,20 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Number of receives for requests. Few, because matching a message has to pass them. */
+/* Number of receives for requests. It is small, because the matching of messages passes them. */
 #define SLOTS		4u
 
-/* The buffer for a request. */
+/* A receive for a request, and its buffer. */
 struct sfi_slot {
 	struct sfi_op op;
 	bool idle;
 	struct sfi_request head;
-	/* part of the bytes after the head, because some heads are shorter */
+	/* bytes after the head; some of them are in @head if it has fewer places */
 	char bytes[SFI_INLINE_MAX];
 };
 
 /**
- * struct call - a request that is being served
+ * struct call - a request that is being executed
  * @bytes, @len: the bytes after the head
  * @total: length of all places, in bytes
  */
@@ -54,8 +54,8 @@ struct sfi_serving {
 /* ---- replies ---- */
 
 /*
- * Send a reply. A peer that has gone needs none. Without memory, or after SFI_ASKING_MAX
- * replies that the peer has not taken, the request stays open.
+ * Send a reply. A dead peer needs no reply. Without memory, or after SFI_ASKING_MAX replies that
+ * the peer has not received, the request stays open.
  */
 static void rma_reply(struct sci_peer *peer, uint64_t id, int error,
 		      const struct iovec *iov, size_t n)
@@ -70,7 +70,7 @@ static void rma_reply(struct sci_peer *peer, uint64_t id, int error,
 	sci_isendm(peer, &m, NULL);
 }
 
-/* Count a write or an atomic, and report it with FI_REMOTE_CQ_DATA. */
+/* Count a write or an atomic, and report its FI_REMOTE_CQ_DATA. */
 static void rma_written(struct sfi_ep *ep, struct sci_peer *peer,
 			struct sfi_mr *const *mr, size_t n, uint64_t flags,
 			bool has_data, uint64_t data, uint64_t total)
@@ -126,8 +126,8 @@ static void serving_end(struct sfi_serving *s)
 }
 
 /*
- * Allocate the state of a longer transfer. It takes over the regions that @c has pinned,
- * unless @error says that there are none.
+ * Allocate the state of a longer transfer. The state takes over the regions that @c has pinned.
+ * After an @error there are no regions.
  */
 static struct sfi_serving *serving_new(struct call *c, int error,
 				       void (*done)(struct sfi_op *op,
@@ -163,7 +163,7 @@ static void bytes_came(struct sfi_op *op, const struct sci_status *st)
 	struct sfi_serving *s = (struct sfi_serving *)op;
 	int error = s->error;
 
-	/* more or fewer bytes than the request has announced */
+	/* an error if the peer has sent more or fewer bytes than its request announced */
 	if (!error && (st->error || st->len != s->total))
 		error = st->error && st->error != -EMSGSIZE ? st->error : -EPROTO;
 	if (!error)
@@ -297,7 +297,7 @@ struct values {
 	_Alignas(long double) char bytes[SFI_ATOMIC_MAX];
 };
 
-/* Apply an atomic to one place after the other. @before: receives the values before */
+/* Apply an atomic to one place after the other. @before: receives the old values */
 static int places_apply(struct call *c, const struct values *operands,
 			const struct values *compare, struct values *before)
 {
@@ -319,7 +319,7 @@ static int places_apply(struct call *c, const struct values *operands,
 	return ret;
 }
 
-/* Copy the operands, then the comparands. Return an error unless all are there. */
+/* Copy the operands, then the comparands. Return -EPROTO if bytes are missing or left over. */
 static int operands_take(const struct call *c, struct values *operands,
 			 struct values *compare)
 {
@@ -386,7 +386,7 @@ static int request_serve(struct call *c)
 	}
 }
 
-/* Parse a request. Refuse a message that is none, or whose head is incomplete. */
+/* Parse a request. Return -EPROTO for a message that is not a request with a complete head. */
 static int request_parse(const struct sfi_slot *slot, size_t len, struct call *c)
 {
 	const struct sfi_request *r = &slot->head;
@@ -453,8 +453,8 @@ static void slot_post(struct sfi_slot *slot)
 }
 
 /*
- * Refuse requests on an endpoint without one-sided capabilities. It posts no receive for
- * requests, which would slow down messages, but probes for them now and then.
+ * Refuse requests on an endpoint without one-sided capabilities. Such an endpoint posts no receive
+ * for requests, which would slow down messages, but probes for requests now and then.
  */
 void sfi_refuse(struct sfi_ep *ep)
 {
@@ -474,7 +474,7 @@ void sfi_refuse(struct sfi_ep *ep)
 	sci_req_queue(slot->op.req, &slot->op);
 }
 
-/* Post the receives for which there was no memory. */
+/* Post the receives for requests that an earlier lack of memory has prevented. */
 void sfi_serve_again(struct sfi_ep *ep)
 {
 	ep->not_posted = 0;
@@ -501,7 +501,7 @@ int sfi_serve_begin(struct sfi_ep *ep)
 	return 0;
 }
 
-/* Free what is left. The message layer's endpoint is closed already. */
+/* Free the unfinished requests. The endpoint of the message layer is closed already. */
 void sfi_serve_end(struct sfi_ep *ep)
 {
 	struct sfi_serving *s;

@@ -79,7 +79,7 @@ void sfi_eps_remove(struct sfi_eps *e, struct sfi_ep *ep)
 	sfi_unlock(&e->lock);
 }
 
-/* Make progress on the endpoints of a queue or counter, and now and then on all others. */
+/* Make progress on the endpoints of a queue or counter, and now and then on all of the domain. */
 void sfi_eps_progress(struct sfi_eps *e, struct sfi_domain *d)
 {
 	bool others;
@@ -97,7 +97,7 @@ void sfi_eps_progress(struct sfi_eps *e, struct sfi_domain *d)
 
 /* ---- all endpoints of a domain ---- */
 
-/* Make progress on all endpoints, unless another thread is doing that. */
+/* Make progress on all endpoints of @d, unless another thread makes such progress. */
 void sfi_domain_progress(struct sfi_domain *d)
 {
 	if (!sfi_trylock(&d->eps.lock))
@@ -127,7 +127,7 @@ static int ep_watch(struct sfi_domain *d, struct sfi_ep *ep)
 	return ret;
 }
 
-/* Add the enabled @ep to its domain: all waits and progress of the domain include it. */
+/* Add @ep to its domain: all sleeps and all progress of the domain include @ep. */
 int sfi_domain_join(struct sfi_ep *ep)
 {
 	struct sfi_domain *d = ep->domain;
@@ -238,7 +238,7 @@ void sfi_wait_signal(struct sfi_wait *w)
 	uint64_t one = 1;
 
 	atomic_store(&w->pending, true);
-	/* a write fails only if the counter is full, and then it is readable */
+	/* a write fails only if the counter is full, and then the eventfd is readable */
 	if (w->signal >= 0 && write(w->signal, &one, sizeof(one)) < 0)
 		return;
 }
@@ -252,7 +252,7 @@ void sfi_wait_clear(struct sfi_wait *w)
 		return;
 }
 
-/* Wake the threads that sleep: there is a new completion. */
+/* Wake the threads that sleep in @w, after a new completion. */
 void sfi_wait_wake(struct sfi_wait *w)
 {
 	if (atomic_load(&w->armed) && atomic_exchange(&w->armed, false))
@@ -260,8 +260,8 @@ void sfi_wait_wake(struct sfi_wait *w)
 }
 
 /*
- * Arm the wait object and clear its signal. Return false if the signal is for a thread that
- * has not seen it yet: that thread sleeps on the same descriptor and would not wake up.
+ * Arm the wait object and clear its signal. Return false if a signal is pending for a thread that
+ * sleeps on the same descriptor: without the signal, this thread would not wake up.
  */
 static bool sleep_begin(struct sfi_wait *w)
 {
@@ -288,7 +288,7 @@ void sfi_wait_disarm(struct sfi_wait *w)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* Arm all endpoints. Return -FI_EAGAIN if one has work. Context: the list is locked. */
+/* Arm all endpoints of @d. Return -FI_EAGAIN if an endpoint has work. Context: d->eps is locked. */
 static int eps_arm(struct sfi_domain *d)
 {
 	int ret = 0;
@@ -305,8 +305,8 @@ static int eps_arm(struct sfi_domain *d)
 }
 
 /*
- * Prepare to sleep. After 0, the caller checks its condition once more: any later change
- * wakes it.
+ * Prepare to sleep. After 0, the caller checks its condition once more: any later change ends its
+ * sleep.
  *
  * Return: 0, or -FI_EAGAIN after making progress: do not sleep.
  */
@@ -347,8 +347,8 @@ int sfi_wait_poll(struct sfi_wait *w, int timeout)
 /* ---- fi_trywait(): the program sleeps itself ---- */
 
 /*
- * Prepare a queue for the program's sleep. Its sleeping threads are not known. So the
- * descriptor stays readable while the queue is not empty, also for earlier sleepers.
+ * Prepare a queue for a sleep of the program. The provider does not know which threads sleep. So
+ * the descriptor stays readable while the queue is not empty, also for threads that already sleep.
  */
 static int cq_try(struct sfi_cq *cq)
 {
