@@ -3,27 +3,26 @@
 /*
  * DOC: inside an endpoint
  *
- * The message layer has three storeys. A file uses its own storey and those below.
+ * The message layer has three sublayers. A file uses its own sublayer and the sublayers below.
  *
  * conn/	one connection to a peer: lines, rings, blocks, credits, retransmission,
- *		doorbells, the peer's birth and death. It knows no request, and calls
- *		up through struct msg_upper
+ *		doorbells, the start and the end of a connection. Its files do not use
+ *		requests; they call the protocols through struct msg_upper
  * proto/	the protocols: sends, receives, matching, rendezvous, one-sided transfers,
- *		handlers, requests. It does not wait
+ *		handlers, requests. Its functions do not wait
  * api/		the program's calls, progress and waiting
  *
- * conn.h, proto.h and api.h say what the storey above may use. This header has the memory
- * of an endpoint and of a peer, which the three share.
+ * conn.h, proto.h and api.h declare the functions that the next sublayer may use. This header has
+ * struct sci_ep and struct sci_peer, which all sublayers share.
  *
- * One lock protects the whole endpoint. The state machine (everything but api/wait.c) never
- * blocks: msg_progress() polls the rings, moves what it can move and returns. The fabric
- * reports events on a thread of its own: that thread sets a bit, wakes the endpoint and
- * does nothing else. Calls that another process has to answer run on separate threads
- * (conn/call.c).
+ * One lock protects the whole endpoint. The state machine (all files except api/wait.c) never
+ * blocks: msg_progress() polls the rings, moves data without waiting and returns. The fabric
+ * reports events on its own thread, which only sets a bit and wakes the endpoint. Calls that
+ * another process has to answer run on separate threads (conn/call.c).
  *
- * peer		a connection: our inbox for the peer, and a mapping of the peer's inbox
+ * peer		a connection: an inbox for the peer, and a mapping of the peer's inbox
  * request	a send or receive of the program, in one queue at a time: waiting
- *		to be sent (peer->sendq), handshake or blocks under way
+ *		to be sent (peer->sendq), in a handshake or with blocks in flight
  *		(peer->sending, peer->receiving), or posted (ep->match)
  * msg		a message that arrived before its receive was posted
  */
@@ -35,7 +34,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-/* the functions in the public headers are exported, all others are hidden */
+/* export the functions of the public headers; all other functions are hidden */
 #pragma GCC visibility push(default)
 #include <sci/msg.h>
 #pragma GCC visibility pop
@@ -90,7 +89,7 @@ struct msg_blocks {
 	const volatile uint32_t *status;
 	struct sci_rseg *seg;
 	uint32_t size;			/* 0: not attached */
-	uint32_t end;			/* of the last block, since the start, with gaps */
+	uint32_t end;			/* end of the last block: bytes since the start, with gaps */
 };
 
 /* The receiving end of a ring of blocks. Its read position is in peer->now. */
@@ -101,7 +100,7 @@ struct msg_blocks_rx {
 	uint32_t looked;		/* read position when rings_recall() last looked */
 };
 
-/* The threads that make calls: conn/callers.c */
+/* The threads that make blocking calls to other nodes: conn/callers.c */
 struct msg_callers {
 	pthread_mutex_t lock;
 	pthread_cond_t ended;		/* signalled when a thread ends */
@@ -120,14 +119,14 @@ struct msg_handler {
 
 enum msg_peer_state { PEER_CONNECTING, PEER_UP, PEER_DOWN };
 
-/* Events of the fabric, which its thread records. */
+/* Events that the fabric's thread records. */
 enum {
 	PEER_LEFT	= 1 << 0,	/* the peer has disconnected from our inbox */
 	PEER_LOST	= 1 << 1,	/* the peer has died */
-	PEER_GONE	= 1 << 2,	/* the peer's inbox is gone */
-	PEER_CUT	= 1 << 3,	/* ... because the peer removed it */
+	PEER_GONE	= 1 << 2,	/* the peer's inbox has ended */
+	PEER_CUT	= 1 << 3,	/* the peer has removed its inbox */
 	PEER_CAME	= 1 << 4,	/* the peer has imported our inbox */
-	PEER_FREED	= 1 << 5,	/* a segment that we have imported is gone */
+	PEER_FREED	= 1 << 5,	/* an imported segment of the peer has ended */
 };
 
 struct sci_peer {
@@ -142,13 +141,13 @@ struct sci_peer {
 	struct sci_ep *ep;
 	void *data;
 	struct sci_addr addr;
-	uint64_t nonce;			/* number of the peer's endpoint; 0: not known yet */
+	uint64_t nonce;			/* number of the peer's endpoint; 0: unknown */
 	uint32_t their_inbox;		/* id of the inbox that the peer made for us */
 	enum msg_peer_state state;
 	int error;			/* why it is DOWN */
 	_Atomic unsigned int events;
 	bool known;			/* the program has a pointer to the peer */
-	bool leaving;			/* ... and is giving it up */
+	bool leaving;			/* the program is closing the peer */
 	bool asked;			/* our HELLO has been sent */
 	bool sums;			/* the peer sends checksums */
 	bool lossy;			/* stores to the peer may be lost */
@@ -168,19 +167,19 @@ struct sci_peer {
 	uint32_t bell_rung;		/* the last sleep for which we rang */
 	uint32_t expects;		/* answers that may arrive on ctl_rx */
 	uint32_t idle;			/* polls without a new line */
-	uint32_t stayed;		/* ... that left a message in the ring */
+	uint32_t stayed;		/* polls that left a message in the ring */
 	size_t wanted;			/* receives and probes that name this peer */
 	struct list calls;		/* struct msg_call */
 	int hello_ret;			/* result of the last HELLO */
 	uint64_t hello_ms;		/* duration of the last HELLO, in ms */
 	uint64_t import_ms;		/* no import before this time, in ms */
-	/* time limit for missing memory that the program wants to map, in ms */
+	/* time at which sci_peer_map() gives up missing memory, in ms */
 	uint64_t map_doubt_ms;
 	unsigned int dialers;		/* references by struct msg_dial */
 	unsigned int unwatched;		/* detached requests */
-	unsigned int transfers;		/* ... of these, one-sided transfers */
-	int transfer_error;		/* first error of these since sci_flush() */
-	unsigned int answers;		/* outstanding, to atomics and copies */
+	unsigned int transfers;		/* detached one-sided transfers */
+	int transfer_error;		/* first error of detached transfers since sci_flush() */
+	unsigned int answers;		/* outstanding replies to atomics and copies */
 	uint64_t gone_ms;		/* when the peer's inbox disappeared, in ms */
 	struct sci_req *came, *went;	/* preallocated events, not queued yet */
 
@@ -205,13 +204,13 @@ struct sci_peer {
 	uint64_t imm;
 	int chain_error;
 	struct list receiving;		/* receives that sent a CTS or import a buffer */
-	unsigned int importing;		/* ... the number that import a buffer */
-	struct list matched;		/* struct sci_msg that the program has */
-	struct sci_req *chain_req;	/* an incomplete message goes to this receive */
-	struct sci_msg *chain_msg;	/* ... or this message */
-	size_t chain_left;		/* ... with so many bytes missing */
+	unsigned int importing;		/* number of receives that import a buffer */
+	struct list matched;		/* struct sci_msg that the program has taken */
+	struct sci_req *chain_req;	/* receive for an incomplete message */
+	struct sci_msg *chain_msg;	/* or an incomplete unexpected message */
+	size_t chain_left;		/* missing bytes of the incomplete message */
 
-	/* ep->fabric or ep->net */
+	/* objects of the peer's fabric, which is ep->fabric or ep->net */
 	struct sci_fabric *fabric;
 	uint32_t adapter;		/* adapter number of @fabric */
 	const struct sci_stream_ops *stream;	/* NULL: imports are memory */
@@ -219,9 +218,9 @@ struct sci_peer {
 	struct msg_inbox *inbox_map;
 	struct sci_rseg *outbox;
 	struct msg_inbox *outbox_map;
-	struct sci_rintr *bell;		/* the peer's; NULL: its inbox triggers it, or the net */
+	struct sci_rintr *bell;		/* the peer's doorbell; NULL on shared memory and the net */
 	struct list imports;
-	struct list maps;		/* gone imports with pointers of the program */
+	struct list maps;		/* ended imports with pointers of the program */
 };
 
 /* ---- endpoints ---- */
@@ -239,17 +238,17 @@ struct msg_keeper {
 };
 
 /*
- * The calls from a connection up to the protocols: life.c. The endpoint is locked, and none
- * of these functions blocks.
+ * The functions of the protocols that a connection calls: life.c. The endpoint is locked, and these
+ * functions do not block.
  */
 struct msg_upper {
 	int (*created)(struct sci_peer *p);	/* 0, or -ENOMEM: there is no peer */
-	void (*freed)(struct sci_peer *p);	/* the last call */
+	void (*freed)(struct sci_peer *p);	/* called last for a peer */
 	int (*poll)(struct sci_peer *p);	/* take lines off the rings; return their number */
 	void (*came)(struct sci_peer *p);	/* one side has imported the other's inbox */
 	void (*ended)(struct sci_peer *p, int error);	/* the peer is DOWN */
 	bool (*holds)(struct sci_peer *p);	/* the program may still receive its messages */
-	void (*dropped)(struct sci_peer *p);	/* the program has given the peer up */
+	void (*dropped)(struct sci_peer *p);	/* the program has closed the peer */
 };
 
 #define EP_NAME_MAX	15u		/* the limit for names of threads */
@@ -300,8 +299,8 @@ struct sci_ep {
 	const struct msg_upper *up;
 	struct list peers;		/* CONNECTING or UP */
 	struct list down;		/* DOWN, to be released */
-	struct list ended;		/* ... released: sci_peer_gone() has not returned them */
-	struct list former;		/* ... sci_peer_gone() has returned them */
+	struct list ended;		/* released, not returned by sci_peer_gone() yet */
+	struct list former;		/* released and returned by sci_peer_gone() */
 	struct list fresh;
 	struct list closing;
 	struct list dials;
@@ -312,7 +311,7 @@ struct sci_ep {
 	struct msg_callers callers;
 	struct list orphans;		/* matched messages whose peer has been freed */
 	struct list completed;		/* the completion queue */
-	bool cooled;			/* some peers are parked: not polled, they ring */
+	bool cooled;			/* some peers are parked: polled only after a bell */
 
 	/* conn/wake.c, api/wait.c */
 	struct list open;		/* link in the list of all endpoints, for fork() */
@@ -328,7 +327,7 @@ struct sci_ep {
 	unsigned int waiters;		/* threads in sleep_beside() */
 	unsigned int crowded;		/* yields until the CPU counts as free; 0: it is free */
 	bool sleeping;			/* a thread sleeps in poll() */
-	bool woken;			/* ... and has been woken */
+	bool woken;			/* the sleeping thread has been woken */
 	pthread_mutex_t sleep_lock;
 	pthread_cond_t sleep_cond;
 

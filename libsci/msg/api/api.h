@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* The program's calls, progress and waiting: what they use of each other. */
+/* The functions that the files of the program's calls, progress and waiting share. */
 #ifndef LIBSCI_MSG_API_H
 #define LIBSCI_MSG_API_H
 
@@ -19,7 +19,7 @@ void msg_woken(struct sci_ep *ep);
  * @fn: checks the condition and returns -EAGAIN until it holds
  * @timeout: in ms; negative: no limit
  *
- * Context: called with the lock held, and so is @fn.
+ * Context: msg_wait() and @fn are called with the endpoint's lock held.
  * Return: the result of @fn, or -ETIMEDOUT.
  */
 int msg_wait(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeout);

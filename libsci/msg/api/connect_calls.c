@@ -56,7 +56,7 @@ int sci_peer_find(struct sci_ep *ep, const struct sci_addr *addr,
 
 /* ---- dialing ---- */
 
-/* The dial belongs to the thread in sci_connect(), which frees it. */
+/* Set the result for the thread in sci_connect(), which has the dial on its stack. */
 static void dial_done_connect(struct msg_dial *d, struct sci_peer *p)
 {
 	d->p = p;
@@ -93,7 +93,7 @@ static int dial_wait(struct sci_ep *ep, const struct sci_addr *addr,
 	struct msg_dial d;
 	int ret;
 
-	/* msg_wait() below has the timeout */
+	/* the timeout is an argument of msg_wait() */
 	dial_init(&d, ep, addr, -1);
 	d.done = dial_done_connect;
 	ret = dial_pick(&d);

@@ -61,7 +61,7 @@ static void port_event(void *owner, const struct sci_event *ev)
 	wake_self(ep);
 }
 
-/* Create the bell, before the port: port_event() writes to the bell's descriptor. */
+/* Create the bell and wake_fd, before the port: port_event() writes to wake_fd. */
 static int bell_make(struct sci_ep *ep, uint32_t id)
 {
 	struct sci_lintr_param param = {

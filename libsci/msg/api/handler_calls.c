@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The calls that set handlers, send messages to them or wait for what they do. */
+/* The calls that set handlers, send messages to handlers or wait for their effects. */
 
 #include "libsci/msg/api/api.h"
 

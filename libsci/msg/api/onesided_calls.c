@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#define MAP_LOOK_MS	5u		/* between attempts of sci_peer_map(), in ms */
+#define MAP_LOOK_MS	5u		/* interval of attempts of sci_peer_map(), in ms */
 
 int sci_buf_key(struct sci_ep *ep, const void *addr, size_t len,
 		struct sci_key *key)
@@ -185,7 +185,10 @@ static bool rmw_at_once(struct sci_peer *p, const struct transfer *t)
 	return true;
 }
 
-/* Start an atomic. @wanted: the program wants a request, even if it is executed at once. */
+/*
+ * Start an atomic. @wanted: the program wants a request, even if the atomic could be executed at
+ * once.
+ */
 static int rmw_start(struct sci_peer *peer, const struct sci_key *key,
 		     uint64_t offset, const struct sci_rmw *rmw, void *before,
 		     struct sci_req **req, bool wanted)
@@ -264,7 +267,7 @@ int sci_flush(struct sci_peer *peer, int timeout)
 		ret = peer->transfer_error;
 		peer->transfer_error = 0;
 	}
-	/* also order the program's own stores through sci_peer_map() */
+	/* also order the program's stores through pointers of sci_peer_map() */
 	sci_store_barrier();
 	msg_unlock(&ep->lock);
 	return ret;

@@ -3,9 +3,9 @@
 /*
  * DOC: parameters
  *
- * The defaults are measured: one table for memory, one for devices. A file with lines
- * "FABRIC NAME VALUE", which `sci tune` writes, changes them for a machine. The environment
- * changes them for a process, sci_ep_set() for an endpoint.
+ * The defaults are measured: one table for shared memory, one table for adapters. A file with lines
+ * "FABRIC NAME VALUE", which `sci tune` writes, changes them for a machine. The environment changes
+ * them for a process, sci_ep_set() for an endpoint.
  */
 
 #include "libsci/msg/api/api.h"
@@ -57,7 +57,7 @@ struct table {
 
 enum { DEVICE, MEMORY };
 
-/* Indexed by the kind of remote mapping: shm and sci_loop have memory. */
+/* The defaults by the kind of remote mapping: the shm fabric and sci_loop have memory. */
 static const struct table tables[] = {
 	[MEMORY] = { {
 		[SCI_PARAM_LINES_MAX] = 64,
@@ -75,9 +75,9 @@ static const struct table tables[] = {
 		[SCI_PARAM_CHECK_MS] = 5,
 	} },
 	/*
-	 * Lines need no store barrier, and the receiver copies while they arrive.
-	 * DECK/SCI's threshold for zero-copy, 1024 bytes (IV), is for a protocol
-	 * that waits for a barrier. `sci model` has both.
+	 * Lines need no store barrier, and the receiver copies a line while later lines arrive.
+	 * DECK/SCI's threshold for zero-copy, 1024 bytes (IV), is for a protocol that waits for a
+	 * barrier. `sci model` has both protocols.
 	 */
 	[DEVICE] = { {
 		[SCI_PARAM_LINES_MAX] = 8 * KIB,

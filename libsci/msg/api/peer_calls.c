@@ -35,9 +35,9 @@ static int peers_test_flushed(void *arg)
 /* Time limit for flushing the last lines over a bad link, in ms. */
 #define LINGER_MS	2000
 #define LINGER_LOOK_MS	5
-#define CLOSE_TURNS	64u		/* progress calls between looks at what has arrived */
+#define CLOSE_TURNS	64u		/* progress calls between checks for lost stores */
 
-/* Wait until everything is flushed, detached sends to unconnected peers included. */
+/* Wait until all stores and detached sends have arrived, also those to connecting peers. */
 void peers_flush(struct sci_ep *ep)
 {
 	msg_wait_often(ep, peers_test_flushed, ep, LINGER_MS, LINGER_LOOK_MS);
@@ -59,8 +59,8 @@ int sci_disconnect(struct sci_peer *peer)
 		return -ENOTCONN;
 	msg_wait_often(ep, peer_test_flushed, peer, LINGER_MS, LINGER_LOOK_MS);
 	/*
-	 * Wait for the calls here: the fabric reports the end of this side to the peer only
-	 * after they have ended.
+	 * Wait for the calls to the peer: the fabric reports the end of this side to the peer only
+	 * after these calls have ended.
 	 */
 	peer->leaving = true;
 	peer_down(peer, -ECANCELED);
@@ -72,7 +72,7 @@ int sci_disconnect(struct sci_peer *peer)
 
 /* ---- closing in the background: sci_peer_close() ---- */
 
-/* End the closing peers that are flushed or whose time is over. Return how many. */
+/* End the closing peers that are flushed or whose time is over. Return their number. */
 int closings_poll(struct sci_ep *ep)
 {
 	struct list *pos, *n;
@@ -107,7 +107,7 @@ int sci_peer_close(struct sci_peer *peer)
 	if (peer_is_flushed(peer)) {
 		peer_drop(peer);
 	} else if (list_empty(&peer->closing)) {
-		/* the program must not see this peer any more */
+		/* no call may return this peer to the program any more */
 		peer->leaving = true;
 		peer->known = false;
 		list_del(&peer->fresh);
@@ -133,7 +133,7 @@ static struct sci_peer *gone_find_next(struct sci_ep *ep)
 			continue;
 		if (p->known)
 			return p;
-		/* its messages were dropped, so the program never saw this peer */
+		/* the peer's messages were dropped, so the program has no pointer to this peer */
 		peer_free(p);
 	}
 	return NULL;

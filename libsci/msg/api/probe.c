@@ -42,7 +42,7 @@ static void seek_describe(const struct sci_msg *msg, struct sci_status *st)
 	};
 }
 
-/* Take @s->found off the queue and give it to the program. */
+/* Move @s->found from the unexpected queue to the messages that the program has taken. */
 static void seek_take(struct seek *s)
 {
 	sci_match_msg_remove(&s->ep->match, &s->found->match);
@@ -186,7 +186,7 @@ static int req_test_done(void *arg)
 	return atomic_load(&req->done) ? 0 : -EAGAIN;
 }
 
-/* Fetch the whole message of a rendezvous: the program wants it in parts. */
+/* Receive the whole message of a rendezvous into a buffer, which the program reads in parts. */
 static int msg_fetch(struct sci_msg *msg)
 {
 	struct sci_ep *ep = msg->ep;
@@ -270,7 +270,7 @@ void sci_msg_free(struct sci_msg *msg)
 	msg_lock(&ep->lock);
 	message_give_back(msg);
 	if (msg->rendezvous && !msg->error && msg->peer) {
-		/* the sender waits for an answer: receive no byte of the message */
+		/* the sender waits for an answer: receive 0 bytes of the message */
 		struct sci_req *req = req_new(ep, MSG_RECV);
 
 		if (req) {

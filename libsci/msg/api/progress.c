@@ -3,31 +3,31 @@
 /*
  * DOC: progress
  *
- * A hot peer is polled in each progress call. When there are many peers, an endpoint parks
- * those that have been silent: it tells them "I sleep" and does not poll them any more. The
- * next message of a parked peer rings the bell.
+ * A hot peer is polled in each progress call. When there are many peers, an endpoint parks silent
+ * peers: it announces a sleep to them and does not poll them any more. The next message of a parked
+ * peer rings the bell.
  *
- * The bell is used for sleep in general. A receiver that is going to sleep writes so
- * to the memory of every hot peer (status->sleeps), executes a barrier, and polls once
- * more. A sender stores its line and then looks whether the receiver sleeps. So at least
- * one of the two sees the other. On fabrics with a wake barrier, the receiver's barrier
- * counts for the sender, too, which needs none. Elsewhere both execute one (p->fence). Each
- * "I sleep" is good for one ring of the bell.
+ * The bell also ends sleeps. A receiver that is going to sleep announces the sleep in the memory of
+ * every hot peer (status->sleeps), executes a barrier, and polls once more. A sender stores its
+ * line and then checks whether the receiver sleeps. So at least one of the two sees the other's
+ * store. On fabrics with a wake barrier, the receiver's barrier also orders the sender's accesses,
+ * and the sender needs no barrier. On other fabrics both execute a barrier (p->fence). Each
+ * announcement allows one ring of the bell.
  */
 
 #include "libsci/msg/api/api.h"
 
 #include <errno.h>
 
-#define HOT_MAX		16u		/* more hot peers than this are parked when idle */
+#define HOT_MAX		16u		/* with more hot peers, idle peers are parked */
 #define COOL_AFTER	2000u		/* polls without a new line before a peer may be parked */
 #define COOL_TURNS	1024u		/* progress calls between attempts to park peers */
-#define BELL_TURNS	64u		/* progress calls between looks at the bell */
-#define CHECK_TURNS	16u		/* ... at the error count, in a stream */
+#define BELL_TURNS	64u		/* progress calls between polls of the bell */
+#define CHECK_TURNS	16u		/* progress calls between watch_writes(), in a stream */
 
 /* ---- sleep and doorbells ---- */
 
-/* Return whether our last announcement to @p is still valid: @p has not rung the bell for it. */
+/* Return whether the last announcement to @p is still valid: @p has not rung the bell for it. */
 static bool peer_is_announced(struct sci_peer *p)
 {
 	if (p->announced)
@@ -40,7 +40,7 @@ static bool peer_is_announced(struct sci_peer *p)
 
 static bool peer_announce(struct sci_peer *p)
 {
-	/* the net's thread wakes us without an announcement */
+	/* the net's thread wakes this endpoint without an announcement */
 	if (p->stream || peer_is_announced(p))
 		return false;
 	status_announce(p);
@@ -56,7 +56,7 @@ static void sleep_barrier(struct sci_ep *ep)
 	sci_full_barrier();
 }
 
-/* Announce a sleep to all hot peers. Return false if there is something to do. */
+/* Announce a sleep to all hot peers. Return false if there is work to do. */
 bool msg_announce_sleep(struct sci_ep *ep)
 {
 	struct list *pos, *n;
@@ -68,7 +68,10 @@ bool msg_announce_sleep(struct sci_ep *ep)
 	list_for_each_safe(pos, n, &ep->hot) {
 		struct sci_peer *p = container_of(pos, struct sci_peer, hot);
 
-		/* no thread polls during the sleep: copy the message at the next poll, not later */
+		/*
+		 * no thread polls during the sleep: at the next poll, copy a message out of the
+		 * ring
+		 */
 		p->stayed = STAY_LOOKS;
 		any |= peer_announce(p);
 	}
@@ -103,14 +106,14 @@ static void announcements_forget(struct sci_ep *ep)
 }
 
 /*
- * Take the doorbell and poll the parked peers that may have rung it. Return true if the
- * bell had been rung: a line may be in a ring that was polled before.
+ * Clear the doorbell and make the parked peers that may have rung it hot. Return true if the bell
+ * had been rung: a line may be in a ring that was polled before.
  */
 static bool doorbell_handle(struct sci_ep *ep)
 {
 	if (ep->ops->lintr.wait(ep->bell, NULL, NULL, 0))
 		return false;
-	/* the bell may overtake the status line that says which sleep it was for */
+	/* the bell may overtake the status line with the number of the sleep */
 	if (ep->lossy)
 		announcements_forget(ep);
 	if (ep->cooled)
@@ -152,7 +155,7 @@ static void peer_cool_down(struct sci_ep *ep)
 
 /* ---- progress ---- */
 
-/* Do the rare work: events of the fabric, and connections. */
+/* Do the rare work of progress: events of the fabric, and connections. */
 static int ep_attend(struct sci_ep *ep)
 {
 	struct list *pos, *n;
@@ -177,7 +180,7 @@ static int ep_attend(struct sci_ep *ep)
 	return done + (ep->completions != seen);
 }
 
-/* Return whether polling @p is useless. Keep this short: it is the most frequent case. */
+/* Return whether a poll of @p would find no line. This is the most frequent case: keep it short. */
 static inline bool peer_is_silent(const struct sci_peer *p)
 {
 	return !p->expects && !peer_line_peek(p, &p->data_rx) &&
@@ -185,8 +188,8 @@ static inline bool peer_is_silent(const struct sci_peer *p)
 }
 
 /*
- * Make one round of progress. Return how much has been done. If 0, there is nothing to do
- * until a peer rings the bell.
+ * Make one round of progress. Return the amount of work that was done. If 0, there is no work until
+ * a peer rings the bell.
  */
 int msg_progress(struct sci_ep *ep)
 {
@@ -210,7 +213,7 @@ int msg_progress(struct sci_ep *ep)
 			done += send_push(container_of(pos, struct sci_peer,
 						       busy));
 	}
-	/* receiving comes first, retransmission can wait a little */
+	/* receive first: retransmission can wait for a few progress calls */
 	if (!list_empty(&ep->dirty) && (!done || ep->turns % CHECK_TURNS == 0))
 		watch_writes(ep);
 	if (atomic_load_explicit(&ep->attention, memory_order_relaxed) ||

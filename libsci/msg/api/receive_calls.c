@@ -12,9 +12,9 @@
 
 /* Polls of the fast path, before a blocking receive posts a request. */
 #define QUICK_LOOKS	400u
-/* Polls before the CPU relaxes between two polls, for a sibling thread. */
+/* Number of polls after which the CPU relaxes between polls, in favour of a sibling thread. */
 #define KEEN_LOOKS	100u
-/* The longest chain on the fast path. */
+/* The longest chain on the fast path, in bytes. */
 #define QUICK_CHAIN	1024u
 
 /* ---- the fast path ---- */
@@ -193,9 +193,8 @@ static __always_inline bool quick_line(const struct quick *q,
 }
 
 /*
- * Prefetch the memory that may arrive with the line: its second line, or the next eager
- * block. The sender writes both before the line that announces the message, so they are
- * there by then.
+ * Prefetch memory of the next message: its second line, or the next eager block. The sender writes
+ * both before the line that announces the message, so they arrive before that line.
  */
 static inline void line_prefetch_next(const struct sci_peer *p)
 {
@@ -236,7 +235,7 @@ static inline bool quick_is_here(const struct sci_peer *p)
 	return line_peek(&p->data_rx.slots[p->data_rx.slot], p->data_rx.id);
 }
 
-/* Do what quick_take() does, for a line that may arrive soon. */
+/* Poll up to QUICK_LOOKS times for the next line, and receive its message as quick_take() does. */
 static __always_inline bool quick_wait(const struct quick *q)
 {
 	unsigned int looks = 0;
@@ -251,7 +250,7 @@ static __always_inline bool quick_wait(const struct quick *q)
 	return quick_take(q);
 }
 
-/* Return whether nothing is queued that must be received or sent first. */
+/* Return whether the fast path is possible: no queued message or send must come first. */
 static inline bool quick_is_possible(const struct sci_ep *ep,
 				     const struct sci_peer *p, uint32_t context)
 {
@@ -284,7 +283,7 @@ static __always_inline int quick_recvs(struct sci_peer *p, uint32_t context,
 	return i;
 }
 
-/* Receive the next message of the first peer that has sent one. */
+/* Receive the next messages of the first hot peer that has sent a message. */
 static __attribute__((noinline)) int
 quick_recvs_from_any(const struct sci_ep *ep, uint32_t context, struct sci_try_recv *t, int n)
 {
@@ -299,7 +298,7 @@ quick_recvs_from_any(const struct sci_ep *ep, uint32_t context, struct sci_try_r
 		if (ret != -EAGAIN)
 			break;
 	}
-	/* the sender of an unexpected message may have left: then no peer is hot */
+	/* the sender of an unexpected message may have disconnected: then it is not hot */
 	return ret == -EAGAIN && ep->match.unexpected ? -EBUSY : ret;
 }
 
@@ -345,7 +344,7 @@ static void recv_describe(struct sci_req *req, struct sci_peer *peer, bool tagge
 	req->match.count = wanted_counter(req->ep, peer, req->match.context);
 }
 
-/* If the message is in the ring already, receive it and complete the request at once. */
+/* If the message of @req is in the ring already, receive it and complete @req at once. */
 static bool recv_take_now(struct sci_req *req)
 {
 	struct sci_try_recv t = {

@@ -131,7 +131,7 @@ static int reqs_test_some(void *arg)
 	return none ? -ENOENT : found ? found : -EAGAIN;
 }
 
-/* Find the endpoint of the requests. Return: 0; -EINVAL: there are several; -ENOENT: no request. */
+/* Find the endpoint of the requests. Return: 0; -EINVAL: several endpoints; -ENOENT: no request. */
 static int reqs_get_endpoint(const struct many *m, struct sci_ep **out)
 {
 	struct sci_ep *ep = NULL;

@@ -189,7 +189,7 @@ static inline void short_at_once(struct sci_peer *p, const struct sci_send *send
 		  send->flags & SCI_SEND_IMM ? &send->imm : NULL, data, len);
 }
 
-/* Do what send_goes_whole() does, for a vector. */
+/* The variant of send_goes_whole() for a vector. */
 static inline bool sendm_at_once(struct sci_peer *p, const struct sci_send *send,
 				 size_t len)
 {
@@ -212,9 +212,8 @@ static inline bool sendm_at_once(struct sci_peer *p, const struct sci_send *send
 }
 
 /*
- * Return true if the send would wait behind another one. A send to a peer that is DOWN never
- * waits: it must report the error. While a connection is made, neither does the
- * first send.
+ * Return true if the send would wait for room or behind another send. A send to a peer that is DOWN
+ * never waits: it must report the error. The first send to a CONNECTING peer counts as not waiting.
  */
 static bool send_would_wait(struct sci_peer *p, const struct sci_send *send,
 			    size_t len)
@@ -241,8 +240,8 @@ static bool send_would_wait(struct sci_peer *p, const struct sci_send *send,
 	if (len <= params[SCI_PARAM_LINES_MAX])
 		lines = chain_lines(send->flags & SCI_SEND_IMM, len);
 	/*
-	 * the peer may delay credits for half of the ring (status_due()): longer
-	 * messages must begin
+	 * the peer may delay credits for half of the ring (status_due()): half of the ring must be
+	 * enough room for longer messages
 	 */
 	if (lines > DATA_LINES / 2)
 		lines = DATA_LINES / 2;
@@ -257,7 +256,7 @@ static int sendm_request(struct sci_peer *peer, const struct sci_send *send,
 	struct sci_req *req;
 	int ret;
 
-	/* a program that never calls progress would not learn of the peer's end: limit its sends */
+	/* a program that never calls progress would not notice the peer's end: limit its sends */
 	if (!out && peer->unwatched >= SCI_UNWATCHED_MAX)
 		return -EAGAIN;
 	req = req_new(peer->ep, MSG_SEND);
@@ -269,7 +268,7 @@ static int sendm_request(struct sci_peer *peer, const struct sci_send *send,
 	req->has_imm = send->flags & SCI_SEND_IMM;
 	req->imm = send->imm;
 	req->lent = send->flags & SCI_SEND_COPY;
-	/* copy the bytes now: the receiver fetches them later, or says where they go */
+	/* copy the bytes now: they are read or stored only after the answer of the receiver */
 	if (!ret && req->lent && (req->sync || req_is_long(req)))
 		ret = copy_rest(req);
 	req->unwatched = !out;

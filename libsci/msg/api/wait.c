@@ -3,13 +3,13 @@
 /*
  * DOC: waiting
  *
- * A wait polls. At first it polls without a pause, later it yields the CPU between polls.
- * If another process takes the CPU during a yield, there are more processes than CPUs:
- * then waits yield at once until no process takes the CPU any more. After
- * SCI_PARAM_SPIN_US of its own time the wait sleeps. The time of other processes does not
- * count, up to a limit, because the wait may depend on what they do. One thread of an
- * endpoint sleeps on its descriptors. The others sleep on a condition variable, until that
- * thread is back or a request has completed.
+ * A waiting thread polls. At first it polls without a pause, later it yields the CPU between polls.
+ * If another process runs during a yield, there are more processes than CPUs: then waiting threads
+ * yield at once until no other process runs during yields. After SCI_PARAM_SPIN_US of its own CPU
+ * time the thread sleeps. The CPU time of other processes does not count, up to a limit, because
+ * the wait may depend on their work. One thread of an endpoint sleeps on the endpoint's
+ * descriptors. Other threads sleep on a condition variable, until the first thread wakes up or a
+ * request has completed.
  */
 
 #include "libsci/msg/api/api.h"
@@ -23,14 +23,14 @@
 
 #include "libsci/base/thread.h"
 
-#define ROUNDS		32u		/* progress calls between looks at the clock */
-#define CROWDED_ROUNDS	2u		/* ... when other processes want the CPU */
+#define ROUNDS		32u		/* progress calls between two readings of the clock */
+#define CROWDED_ROUNDS	2u		/* the same when other processes need the CPU */
 #define KEEN_US		100u		/* time that a wait polls without yielding */
-#define TAKEN_US	3u		/* a yield this long let another process run */
-#define CROWDED		16u		/* yields in vain until the CPU counts as free */
+#define TAKEN_US	3u		/* after a longer yield, another process has run */
+#define CROWDED		16u		/* undisturbed yields until the CPU counts as free */
 #define PATIENCE	20u		/* limit of a spin, in SCI_PARAM_SPIN_US */
-#define GONE_POLL_MS	100		/* while the inbox of a peer is gone */
-#define LOST_POLL_MS	5		/* while something has to be sent again */
+#define GONE_POLL_MS	100		/* longest sleep while a peer's inbox is missing */
+#define LOST_POLL_MS	5		/* longest sleep while stores may be lost */
 
 /* ---- sleep: called with the endpoint's lock held, and returns with it ---- */
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The rings of blocks: ours for a peer, which it imports, and the peer's for us. */
+/* The rings of blocks: an endpoint's rings, which peers import, and the imported rings of peers. */
 
 #include "libsci/msg/conn/blocks.h"
 
-/* The limit for the larger of the two rings. */
+/* The limit for the size of a ring, in bytes. */
 #define RING_MAX	(64u << 20)
 
 static void blocks_event(void *owner, const struct sci_event *ev)
@@ -13,7 +13,7 @@ static void blocks_event(void *owner, const struct sci_event *ev)
 	(void)ev;
 }
 
-/* Return the size of a ring of at least @want bytes: a power of two, with a limit. */
+/* Return the size of a ring of at least @want bytes: a power of two, at most RING_MAX. */
 uint32_t ring_size(uint32_t want)
 {
 	uint32_t size = INBOX_BYTES;
@@ -23,7 +23,7 @@ uint32_t ring_size(uint32_t want)
 	return size;
 }
 
-/* Make our ring and export it. Return 0 or -errno of the fabric. */
+/* Make a ring for @p and export it. Return 0 or -errno of the fabric. */
 int ring_make(struct sci_peer *p, enum msg_ring which, uint32_t size)
 {
 	const struct sci_fabric_ops *ops = p->fabric->ops;
@@ -45,7 +45,7 @@ int ring_make(struct sci_peer *p, enum msg_ring which, uint32_t size)
 		goto err_map;
 	b->base = addr;
 	b->size = size;
-	/* this value makes rings_recall() take the ring for used */
+	/* this value makes rings_recall() treat the ring as used */
 	b->looked = *ring_read(p, which) - 1;
 	p->ep->ring_bytes += size;
 	p->ep->stats.peer_bytes += size;

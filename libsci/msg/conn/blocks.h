@@ -12,11 +12,11 @@
 #define FEW_PEERS	2u
 
 /*
- * The least distance of a block in a stream from its source, modulo 4 KiB. A CPU compares
- * only the lower 12 bits of addresses: if the destination lies just behind the source,
- * each load seems to depend on the store before it. Most buffers begin at a page
- * boundary on both sides, so the distance helps the receiver's copy, too. Shorter blocks
- * gain too little, and rings below GAPS_FROM have no room for gaps.
+ * The minimum distance of a block in a stream from its source, modulo 4 KiB. A CPU compares only
+ * the lower 12 bits of addresses: if the destination is just behind the source, each load seems to
+ * depend on the store before the load. Most buffers begin at a page boundary on both sides, so the
+ * distance helps the receiver's copy, too. Shorter blocks gain too little, and rings below
+ * GAPS_FROM have no room for gaps.
  */
 #define ALIAS		4096u
 #define ALIAS_APART	512u
@@ -33,10 +33,10 @@ static inline uint32_t blocks_gap(const volatile uint8_t *dst, const struct msg_
 }
 
 /*
- * Return the position of the next block: after the last one, or at the start of the ring
- * if the rest of the ring is too short. With many peers, an empty ring also starts again,
- * because its first bytes are still in a cache. (Two processes that share a cache would be
- * slower that way: the receiver has hardly read what the sender writes.)
+ * Return the position of the next block: after the last block, or at the start of the ring if the
+ * rest of the ring is too short. With many peers, a block in an empty ring also begins at the
+ * start, because these bytes are still in a cache. (Two processes that share a cache would be
+ * slower with this rule: the receiver has only just read the bytes that the sender overwrites.)
  */
 static inline uint32_t blocks_start(const struct sci_peer *p,
 				    const struct msg_blocks *b,
@@ -80,17 +80,17 @@ static inline uint32_t stream_times(const struct sci_peer *p)
 	return p->stream ? 4 : 1;
 }
 
-/* With fewer blocks, the receiver has too much left to copy when the last one arrives. */
+/* With fewer blocks, the receiver has too much left to copy when the last block arrives. */
 #define BLOCKS_LEAST	8u
 
 /*
- * Return the length of the blocks for a message of @len bytes. Small blocks let a waiting
- * receiver start early. In a stream the receiver has earlier blocks to copy, and large
- * blocks take less time. Over sockets each block is a system call on both sides, which takes
- * longer than a receiver gains that starts early.
+ * Return the length of the blocks for a message of @len bytes. Small blocks let a waiting receiver
+ * start early. In a stream the receiver has earlier blocks to copy, and large blocks take less
+ * time. Over sockets each block is a system call on both sides, which takes longer than an early
+ * start of the receiver saves.
  *
- * The limit is a quarter of the ring: up to one quarter is lost in the gap at the end of
- * the ring, and the receiver has not yet returned the credits for another one.
+ * The limit is a quarter of the ring: up to one quarter is lost in the gap at the end of the ring,
+ * and the receiver has not yet returned the credits for another quarter.
  */
 static inline size_t block_limit(const struct sci_peer *p, size_t len)
 {
@@ -121,8 +121,8 @@ static inline const uint8_t *blocks_find(const struct sci_peer *p, enum msg_ring
 }
 
 /*
- * Write a block to the position that blocks_room() returned. When this returns, the block
- * has arrived, and the caller may send the line that announces it.
+ * Write a block to the position that blocks_room() returned. After the return, the block has
+ * arrived, and the caller may send the line that announces it.
  *
  * Return: the end of the block, or -EAGAIN.
  */

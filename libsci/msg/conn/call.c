@@ -49,9 +49,9 @@ static int call_connect_intr(struct msg_call *c, bool data, struct sci_rintr **o
 }
 
 /*
- * Connect to the doorbell first: the peer takes the import of its inbox for the last step, and
- * the end of the import for the end of the connection. The net has no doorbells: its thread
- * wakes an endpoint that sleeps. On shared memory the inbox has the doorbell.
+ * Connect to the doorbell first: the peer treats the import of its inbox as the last step, and the
+ * end of the import as the end of the connection. The net has no doorbells: its thread wakes an
+ * endpoint that sleeps. On shared memory the inbox has the doorbell.
  */
 static int call_connect_inbox(struct msg_call *c)
 {
@@ -69,7 +69,7 @@ static int call_say_hello(struct msg_call *c)
 	       c->fabric->ops->rintr.trigger(c->port, &c->hello, sizeof(c->hello));
 }
 
-/* Make the call. Blocks. */
+/* Make the call, and block until its end. Context: a thread without the endpoint's lock */
 void call_run(struct msg_call *c)
 {
 	struct sci_ep *ep = c->ep;
@@ -87,7 +87,7 @@ void call_run(struct msg_call *c)
 		break;
 	}
 	c->ms = msg_now_ms() - begin;
-	/* from here on the endpoint may free @c */
+	/* after this store the endpoint may free @c */
 	atomic_store_explicit(&c->done, true, memory_order_release);
 	atomic_store(&ep->attention, 1);
 	wake_self(ep);
@@ -131,7 +131,7 @@ int call_start(struct sci_peer *p, enum msg_call_kind kind, uint32_t id,
 	return 0;
 }
 
-/* Send a HELLO on a thread. If @p is NULL, no caller takes the result. */
+/* Send a HELLO on a thread. @p is NULL for a refusal, whose result is ignored. */
 int call_hello(struct sci_ep *ep, struct sci_fabric *fabric, struct sci_peer *p,
 	       const struct sci_addr *to, const struct msg_hello *hello)
 {
@@ -148,8 +148,8 @@ int call_hello(struct sci_ep *ep, struct sci_fabric *fabric, struct sci_peer *p,
 }
 
 /*
- * Return the call of @kind that is under way or has an untaken result, or NULL. A peer has
- * at most one CALL_SEGMENT per @id, and one call of each other kind.
+ * Return the call of @kind that has not ended or whose result has not been taken, or NULL. A peer
+ * has at most one CALL_SEGMENT per @id, and one call of each other kind.
  */
 struct msg_call *call_find(struct sci_peer *p, enum msg_call_kind kind,
 			   uint32_t id)
@@ -198,7 +198,7 @@ void refusals_end(struct sci_ep *ep)
 	calls_end_done(&ep->refusals);
 }
 
-/* Cancel the calls of @p, which is DOWN. Return false while a call is under way. */
+/* Cancel the calls of @p, which is DOWN. Return false while a call has not ended. */
 bool calls_give_up(struct sci_peer *p)
 {
 	calls_end_done(&p->calls);

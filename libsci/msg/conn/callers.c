@@ -26,7 +26,7 @@ static void *callers_run(void *arg)
 	return NULL;
 }
 
-/* Give @c to a thread. Called with the endpoint's lock held. */
+/* Make the call @c on a thread. Called with the endpoint's lock held. */
 void callers_make(struct msg_call *c)
 {
 	struct msg_callers *t = &c->ep->callers;
@@ -44,8 +44,7 @@ void callers_make(struct msg_call *c)
 		t->threads += !ret;
 	}
 	/*
-	 * without any thread, make the call here: it is better to block than to have no
-	 * connection
+	 * if no thread starts, make the call in this thread: blocking is better than no connection
 	 */
 	l = ret && !t->threads ? list_pop(&t->waiting) : NULL;
 	pthread_mutex_unlock(&t->lock);

@@ -9,32 +9,32 @@
  * keeps a copy of each line until the peer has read past the line, or until a barrier
  * has passed and the counter is unchanged. A peer with such lines is dirty.
  *
- * While a thread is in a call, it reads the counter without a barrier, which is cheap.
- * When the counter has risen, it executes a barrier and writes every unconfirmed line
- * again, one by one. Writing a line twice is harmless: its slot holds the same line, or
- * the receiver is already past it. There is also a barrier before an endpoint sleeps and
- * before a connection ends. If the program does not call for a while, keeper.c checks.
+ * While a thread is in a call, it reads the counter without a barrier, which is cheap. When the
+ * counter has risen, it executes a barrier and writes every unconfirmed line again, one by one.
+ * Writing a line twice is harmless: its slot holds the same line, or the receiver is already past
+ * it. There is also a barrier before an endpoint sleeps and before a connection ends. If the
+ * program makes no call for a while, the thread in keeper.c checks.
  *
- * A receiver that is about to sleep may see a delayed line too late, and the sender may
- * see the receiver's announcement too late. So until a line is confirmed, the sender
- * keeps looking whether the receiver sleeps.
+ * A receiver that is about to sleep may see a delayed line too late, and the sender may see the
+ * receiver's announcement too late. So until a line is confirmed, the sender keeps checking whether
+ * the receiver sleeps.
  */
 
 #include "libsci/msg/conn/conn.h"
 
-/* Note that @p has unconfirmed stores. Called before the first of them. */
+/* Mark @p as dirty: it has unconfirmed stores. Called before the first such store. */
 void mark_dirty(struct sci_peer *p)
 {
 	if (!list_empty(&p->dirty))
 		return;
-	/* no earlier loss concerns the stores that follow */
+	/* losses before this moment do not affect the stores that follow */
 	if (list_empty(&p->ep->dirty))
 		p->ep->errors = sci_link_errors(p->ep->link);
 	list_add_tail(&p->dirty, &p->ep->dirty);
 	keeper_wake(p->ep);
 }
 
-/* Execute a barrier. Return true if the error count is still *@errors; else update it. */
+/* Execute a barrier. Return true if the error count is still *@errors; else update *@errors. */
 static bool lines_arrived(struct sci_peer *p, uint32_t *errors)
 {
 	uint32_t now;
@@ -94,7 +94,7 @@ static bool peers_resend(struct sci_peer *p, uint32_t *errors)
 /* Confirm or repeat the stores to @p. Return true if all of them have arrived. */
 static bool peer_check_writes(struct sci_peer *p, bool lost, uint32_t *errors)
 {
-	/* the error count does not tell which peer's stores were lost */
+	/* the error count does not show which peer's stores were lost */
 	p->resend |= lost;
 	if (!p->resend)
 		peers_arrived(p);
@@ -109,9 +109,9 @@ static bool peer_check_writes(struct sci_peer *p, bool lost, uint32_t *errors)
 }
 
 /**
- * check_writes() - wait until all stores have arrived, and repeat lost ones
+ * check_writes() - wait until all stores have arrived, and repeat lost stores
  *
- * Return: true if everything has arrived.
+ * Return: true if all stores have arrived.
  */
 bool check_writes(struct sci_ep *ep)
 {
@@ -146,7 +146,7 @@ static bool lines_are_confirmed(struct sci_peer *p)
 	       p->ctl_tx.checked == p->ctl_tx.pos;
 }
 
-/* Check without a barrier. Call this regularly while a peer is dirty. */
+/* Check for lost stores without a barrier. Progress calls this regularly while a peer is dirty. */
 void watch_writes(struct sci_ep *ep)
 {
 	bool lost = sci_remote_errors(ep->link) != ep->errors;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Connections: what the protocols may use. See "DOC: inside an endpoint". */
+/* The functions of connections that the protocols may use: "DOC: inside an endpoint". */
 #ifndef LIBSCI_MSG_CONN_H
 #define LIBSCI_MSG_CONN_H
 
@@ -57,11 +57,11 @@ struct msg_dial {
 	struct sci_ep *ep;
 	struct sci_addr addr;
 	struct sci_peer *p;		/* a reference: p->dialers counts this dial */
-	/* frees or keeps the dial, which has ended; @p is NULL if d->ret is an error */
+	/* * called after the end of the dial, may free @d; @p is NULL if d->ret is an error * */
 	void (*done)(struct msg_dial *d, struct sci_peer *p);
 	void *owner;			/* for done() */
 	bool open;			/* sci_peer_open(): the program already has @p */
-	bool asking;			/* a HELLO to @p is under way */
+	bool asking;			/* a HELLO to @p is in flight */
 	uint64_t again;			/* when to send the next HELLO, in ms */
 	uint64_t until;			/* time at which the dial ends with -ETIME, in ms */
 	int timeout;
@@ -71,7 +71,7 @@ struct msg_dial {
 
 /* ---- peers ---- */
 
-/* Return whether the peer has sent nothing since our last message in blocks: we stream. */
+/* Return whether this side streams: the peer has sent no line since the last blocks to it. */
 static inline bool peer_streams(const struct sci_peer *p)
 {
 	return p->heard == p->data_rx.pos;
@@ -83,10 +83,10 @@ struct msg_ctl {
 	struct msg_typed line;
 };
 
-/* The endpoint's threads get its name, or else a name for their role. */
+/* The endpoint's threads get the name of the endpoint, or else a name for their role. */
 #define ep_thread_name(ep, role)	((ep)->name[0] ? (ep)->name : (role))
 
-/* Attempts at a store before the caller gives up for now. */
+/* Attempts at a store before it is postponed. */
 #define STORE_TRIES	64u
 
 /* Refresh memory that the peer stores to, before a load, if caches are not coherent. */
@@ -97,7 +97,7 @@ static inline void peer_refresh(const struct sci_peer *p, const volatile void *a
 		sci_link_refresh(p->ep->link, addr, len);
 }
 
-/* Return whether the next line of @rx seems to be there. A short look at one word. */
+/* Return whether the next line of @rx may have arrived. The function loads only one word. */
 static inline bool peer_line_peek(const struct sci_peer *p, const struct msg_rx *rx)
 {
 	const volatile struct msg_line *slot = &rx->slots[rx->slot];
@@ -157,7 +157,7 @@ void ring_free(struct sci_peer *p, enum msg_ring which);
 void ring_leave(struct sci_peer *p, enum msg_ring which);
 void rings_free(struct sci_peer *p);
 
-/* Return our read position in our ring. */
+/* Return this endpoint's read position in its ring for @p. */
 static inline const uint32_t *ring_read(const struct sci_peer *p, enum msg_ring which)
 {
 	return which == RING_EAGER ? &p->now.eager : &p->now.xfer;
@@ -175,7 +175,7 @@ void keeper_wake(struct sci_ep *ep);
 
 /* vector.c */
 
-/* Copy memory to memory. The copy engine knows where memcpy() is slow. */
+/* Copy memory to memory. sci_pio_write() avoids memcpy() for lengths at which it is slow. */
 static inline void msg_copy(void *dst, const void *src, size_t len)
 {
 	sci_pio_write(dst, src, len, SCI_PIO_MAP_CACHED);
@@ -184,7 +184,7 @@ static inline void msg_copy(void *dst, const void *src, size_t len)
 bool msg_iov_good_many(const struct iovec *iov, size_t n);
 size_t msg_iov_len(const struct iovec *iov, size_t n);
 
-/* Return whether no piece is without memory, and the total length does not overflow. */
+/* Return whether all pieces have memory and the total length does not overflow. */
 static inline bool msg_iov_good(const struct iovec *iov, size_t n)
 {
 	if (n != 1)
@@ -299,9 +299,9 @@ bool net_news_take(struct sci_ep *ep);
 void net_sleep(struct sci_ep *ep);
 
 /*
- * Return @error, or a replacement: sci_test() and sci_wait() return -EAGAIN and -ETIMEDOUT
- * while a request is still there. No request may complete with these codes, or a program
- * would use it after its end.
+ * Return @error, or a replacement: sci_test() and sci_wait() return -EAGAIN and -ETIMEDOUT while a
+ * request is outstanding. A request must not complete with these codes, or a program would use the
+ * request after its end.
  */
 static inline int error_for_request(int error)
 {
@@ -329,7 +329,7 @@ void wake_self(struct sci_ep *ep);
 void wake_waiters(struct sci_ep *ep);
 void wake_all(struct sci_ep *ep);
 
-/* Note a change that a waiting thread may wait for. */
+/* Count a change that a thread may wait for, and wake the waiting threads. */
 static inline void msg_changed(struct sci_ep *ep)
 {
 	/* writers hold the lock, but sleep_beside() reads without it */
@@ -369,7 +369,7 @@ static inline void bell_ring_sleeper(struct sci_peer *p)
 }
 
 /*
- * Write the line @ahead lines after the next one. The caller has called tx_room() and
+ * Write the line @ahead lines after the next line. The caller has called tx_room() and
  * tx_prepare(). @type 0 is a short message.
  */
 static __always_inline void tx_put(struct sci_peer *p, struct msg_tx *tx,
@@ -418,7 +418,7 @@ static inline bool ring_due(const struct sci_peer *p, enum msg_ring which,
 	return size && read >= size / (p->lossy ? 4 : 8);
 }
 
-/* Copy bytes of a line to @at. Drop those beyond the end of @at. */
+/* Copy bytes of a line to @at. Drop the bytes beyond the end of @at. */
 static inline void msg_scatter_line(struct msg_cursor *at, const void *src,
 				    size_t len)
 {

@@ -12,8 +12,8 @@
  * have received the HELLO before the end of an earlier connection. Only the fabric reports
  * the end of a connection, so a forged HELLO cannot end one.
  *
- * Everything that needs an answer of another process is a call (call.c): progress starts
- * it, and a later round takes the result.
+ * Each step that needs an answer of another process is a call (call.c): progress starts the call,
+ * and a later round takes the result.
  */
 
 #include "libsci/msg/conn/conn.h"
@@ -23,7 +23,7 @@
 
 /* ---- HELLO ---- */
 
-/* refusals under way at the same time */
+/* most refusals in flight at the same time */
 #define REFUSALS_MAX	64u
 
 static struct msg_hello hello_from(struct sci_ep *ep, enum msg_hello_type type)
@@ -47,7 +47,7 @@ bool hello_again(int error)
 	       error == -ENOTCONN || error == -ECONNRESET;
 }
 
-/* Send a HELLO unless one is under way. calls_check() takes its result. */
+/* Send a HELLO unless a HELLO to @p is in flight. calls_check() takes its result. */
 int hello_send(struct sci_peer *p)
 {
 	struct msg_hello hello = hello_from(p->ep, HELLO_CONNECT);
@@ -89,10 +89,10 @@ static void accept_failed(struct sci_peer *p, int error)
 		hello_refuse(p->ep, p->fabric, &p->addr, p->nonce, p->their_inbox, error);
 	} else if (!p->incoming || p->dialers || p->state == PEER_UP) {
 		/*
-		 * Keep the peer: another HELLO will come. If either side has imported the
-		 * other's inbox, the peer lacks only our answer. Otherwise this HELLO was
-		 * old, or the other node cannot be reached now. If the program connects to
-		 * the peer, too, it has our HELLO, and dial.c decides when to give up.
+		 * Keep the peer: it will repeat its HELLO. If either side has imported the inbox of
+		 * the other side, only the answer of this endpoint is missing. Otherwise this HELLO
+		 * was old, or the other node cannot be reached now. If the program also connects to
+		 * the peer, dial.c sends HELLOs and decides when to give up.
 		 */
 		if (p->state == PEER_CONNECTING)
 			p->nonce = 0;
@@ -125,13 +125,13 @@ static void hello_was_sent(struct sci_peer *p, struct msg_call *c)
 	p->hello_ms = c->ms;
 	if (!c->ret)
 		p->asked = true;
-	/* for peers that the program connects to, dial.c decides */
+	/* dial.c handles errors of peers that the program connects to */
 	else if (!p->dialers && p->state == PEER_UP && !p->asked)
 		accept_failed(p, c->ret);
 }
 
 /*
- * Take the results of the calls that make the connection, and mark those of segments as
+ * Take the results of the calls that make the connection, and mark the calls for segments as
  * answered. Return how many calls have ended.
  */
 int calls_check(struct sci_peer *p)
@@ -175,7 +175,7 @@ static void accept_hello(struct sci_ep *ep, struct sci_fabric *fabric,
 		return;
 	if (p && p->state == PEER_UP && p->nonce == h->nonce &&
 	    p->their_inbox == h->inbox) {
-		/* the peer does not know us yet: our HELLO was lost or never sent */
+		/* the HELLO of this endpoint to the peer was lost or never sent */
 		if (!p->asked || !h->to)
 			hello_send(p);
 		return;
@@ -188,7 +188,7 @@ static void accept_hello(struct sci_ep *ep, struct sci_fabric *fabric,
 	 */
 	if (p && p->state == PEER_UP && p->imported)
 		return;
-	/* a peer that never imported our inbox must not block a new one */
+	/* a peer that never imported this endpoint's inbox must not block a new connection */
 	if (p && p->state == PEER_UP)
 		peer_end(p, -ENOTCONN);
 	if (!p || p->state == PEER_DOWN) {
@@ -197,10 +197,10 @@ static void accept_hello(struct sci_ep *ep, struct sci_fabric *fabric,
 			hello_refuse(ep, fabric, from, h->nonce, h->inbox, ret);
 			return;
 		}
-		/* accept it only after it has imported our inbox: this HELLO may be old */
+		/* this HELLO may be old: accept the peer only after it has imported the inbox */
 		p->incoming = true;
 	}
-	/* when the import for the earlier HELLO ends, inbox_came() sees the new one */
+	/* when the import for the earlier HELLO ends, inbox_came() uses the new HELLO */
 	asking = call_find(p, CALL_INBOX, 0);
 	peer_came_to_life(p, h);
 	ret = asking ? 0 : peer_ask_inbox(p);
@@ -254,7 +254,7 @@ static int port_poll(struct sci_ep *ep, struct sci_fabric *fabric, struct sci_li
 	}
 }
 
-/* Handle the HELLOs at our ports. Return how many have arrived. */
+/* Handle the HELLOs at the endpoint's ports. Return their number. */
 int hello_poll(struct sci_ep *ep)
 {
 	int n = port_poll(ep, ep->fabric, ep->port);

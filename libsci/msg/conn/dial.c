@@ -3,10 +3,10 @@
 /*
  * DOC: dialing
  *
- * A dial repeats the HELLO to an address until there is a connection. It belongs to a
- * thread in sci_connect(), to a request of sci_iconnect(), or to the peer of
- * sci_peer_open(). Several dials may share a peer. Each progress call advances all dials
- * of the endpoint.
+ * A dial is a connection attempt: it repeats the HELLO to an address until the connection is
+ * established. A dial belongs to a thread in sci_connect(), to a request of sci_iconnect(), or to
+ * the peer of sci_peer_open(). Several dials may share a peer. Each progress call advances all
+ * dials of the endpoint.
  */
 
 #include "libsci/msg/conn/conn.h"
@@ -17,7 +17,7 @@
 /* Interval between HELLOs to a peer that does not answer; doubled each time. */
 #define AGAIN_MS	100u
 #define AGAIN_MAX_MS	3200u
-/* Interval between attempts to reach an endpoint that does not exist; doubled, too. */
+/* Interval between attempts to reach an endpoint that does not exist; doubled each time. */
 #define RETRY_MS	2u
 #define RETRY_MAX_MS	64u
 
@@ -49,8 +49,8 @@ int dial_pick(struct msg_dial *d)
 }
 
 /*
- * Return the next interval. A peer that does not answer may be overloaded, and each HELLO
- * adds to its load: many endpoints that connect to each other would never finish.
+ * Return the next interval. A peer that does not answer may be overloaded, and each HELLO adds to
+ * its load: without a back-off, many endpoints that connect to each other would never finish.
  */
 static uint32_t dial_back_off(uint32_t pause, uint32_t first, uint32_t most)
 {
@@ -59,7 +59,7 @@ static uint32_t dial_back_off(uint32_t pause, uint32_t first, uint32_t most)
 	return pause < most / 2 ? 2 * pause : most;
 }
 
-/* A HELLO has ended. Schedule the next one, the later the longer this one took. */
+/* Schedule the next HELLO after one has ended. A slow HELLO makes the interval longer. */
 static int dial_asked(struct msg_dial *d)
 {
 	int ret = d->p->hello_ret;
@@ -74,7 +74,7 @@ static int dial_asked(struct msg_dial *d)
 	return ret;
 }
 
-/* Advance a dial. Return 0 when connected, -EAGAIN to go on, or another -errno. */
+/* Advance a dial. Return 0 when connected, -EAGAIN to continue, or another -errno. */
 static int dial_step(struct msg_dial *d)
 {
 	uint64_t now = msg_now_ms();
@@ -90,7 +90,7 @@ static int dial_step(struct msg_dial *d)
 		if (ret)
 			return ret;
 	}
-	/* until the peer has imported our inbox, it may still start over */
+	/* until the peer has imported this endpoint's inbox, it may still start over */
 	if (d->p->state == PEER_UP && d->p->imported)
 		return 0;
 	if (d->asking && !call_find(d->p, CALL_HELLO, 0)) {
@@ -107,7 +107,7 @@ static int dial_step(struct msg_dial *d)
 	return ret ? ret : -EAGAIN;
 }
 
-/* Remove @d from the dials. Return the connection, or NULL if @ret is an error. */
+/* Remove @d from ep->dials. Return the connection, or NULL if @ret is an error. */
 struct sci_peer *dial_end(struct msg_dial *d, int ret)
 {
 	struct sci_peer *p = d->p;
@@ -127,7 +127,7 @@ struct sci_peer *dial_end(struct msg_dial *d, int ret)
 	return ret ? NULL : p;
 }
 
-/* End @d with @ret and tell its owner, who may free @d. */
+/* End @d with @ret and call d->done(), which may free @d. */
 void dial_done(struct msg_dial *d, int ret)
 {
 	d->done(d, dial_end(d, ret));

@@ -3,13 +3,13 @@
 /*
  * DOC: imports
  *
- * An import is a segment of a peer that this endpoint has mapped, for stores and loads. It
- * is made on first use and kept until the segment or the peer is gone.
+ * An import is a segment of a peer that this endpoint has mapped, for stores and loads. The import
+ * is made on first use and kept until the segment or the connection ends.
  *
- * sci_peer_map() gives the program a pointer into an import. Such an import stays mapped
- * until the last sci_peer_unmap(), or sci_disconnect(), whatever happens to the segment and
- * to the peer: when the segment is gone, the import moves from peer->imports, which
- * transfers search, to peer->maps. The fabric guarantees that its pages stay accessible.
+ * sci_peer_map() gives the program a pointer into an import. Such an import stays mapped until the
+ * last sci_peer_unmap(), or sci_disconnect(), even if the segment or the peer ends: then the import
+ * moves from peer->imports, which transfers search, to peer->maps. The fabric guarantees that its
+ * pages stay accessible.
  */
 
 #include "libsci/msg/conn/conn.h"
@@ -17,7 +17,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* If a segment has been missing for this long and its peer is not reported dead, it is alive. */
+/* A peer counts as alive if a segment was missing for this time (ms) without a death report. */
 #define DOUBT_MS	1000u
 
 static void import_event(void *owner, const struct sci_event *ev)
@@ -38,7 +38,7 @@ void import_drop(struct sci_peer *p, struct msg_import *im)
 	free(im);
 }
 
-/* Take the import out of use. It stays mapped while the program has pointers into it. */
+/* Stop using an import. It stays mapped while the program has pointers into it. */
 static void import_end(struct sci_peer *p, struct msg_import *im)
 {
 	if (!im->pointers) {
@@ -62,7 +62,7 @@ void imports_drop_gone(struct sci_peer *p)
 	}
 }
 
-/* Take all imports out of use: @p is DOWN. */
+/* Stop using all imports of @p, which is DOWN. */
 void imports_leave(struct sci_peer *p)
 {
 	struct list *pos, *n;
@@ -104,7 +104,7 @@ static struct msg_import *import_find_known(struct sci_peer *p, uint32_t id)
  *
  * The first call starts a call to the peer, whose answer wakes progress.
  *
- * Return: 0, -EAGAIN until the answer is there, or another -errno.
+ * Return: 0, -EAGAIN until the peer has answered, or another -errno.
  */
 int peer_connect_segment(struct sci_peer *p, uint32_t id, struct sci_rseg **seg)
 {
@@ -188,7 +188,9 @@ bool import_is_there(struct sci_peer *p, struct msg_import *im)
 	errors = sci_link_errors(p->ep->link);
 	if (errors == im->errors)
 		return true;
-	/* a packet was lost, maybe of another segment: if this one is gone, it cannot be mapped */
+	/*
+	 * a packet was lost, maybe of another segment: if this segment has ended, mapping it fails
+	 */
 	if (atomic_load(&ops->rseg.status(im->seg)->gone) ||
 	    ops->rseg.map(im->seg, 0, 1, SCI_MAP_READONLY, &addr))
 		return false;
@@ -197,15 +199,16 @@ bool import_is_there(struct sci_peer *p, struct msg_import *im)
 	return true;
 }
 
-/* Return whether @error says that a named segment is gone. The fabric may soon report why. */
+/* Return whether @error means that a segment has ended. The fabric may soon report the reason. */
 bool import_is_gone(int error)
 {
 	return error == -ENOENT || error == -ENOTCONN || error == -EHOSTUNREACH;
 }
 
 /*
- * Return whether an import that failed with @error should be tried again: the peer has not
- * answered yet, or a link is down. No wake-up follows when the link comes up.
+ * Return whether an import that failed with @error should be tried again: the peer has not answered
+ * yet, or a link is down. In the second case set ep->retry, because no wake-up follows when the
+ * link comes up.
  */
 bool import_later(struct sci_peer *p, int error)
 {
@@ -218,10 +221,10 @@ bool import_later(struct sci_peer *p, int error)
 }
 
 /**
- * import_missing() - decide about memory of a peer that is missing
- * @doubt_ms: 0 at first; an old doubt is forgotten
+ * import_missing() - decide whether the owner of missing memory is alive
+ * @doubt_ms: time limit in ms; 0 or an old limit: set a new limit
  *
- * Either the peer has died: the fabric reports that soon, and all its requests end. Or the
+ * Either the peer has died: the fabric reports the death soon, and all its requests end. Or the
  * peer is alive and has freed the memory.
  *
  * Return: -EAGAIN while unknown; -ENOENT if the peer is alive.

@@ -3,11 +3,11 @@
 /*
  * DOC: the retransmission thread
  *
- * A program may send a message and then not call the library for a long time. The message
- * must arrive all the same. Where stores can be lost, the endpoint has a thread for that.
- * The thread sleeps while no peer is dirty. Otherwise it wakes up every
- * SCI_PARAM_CHECK_MS milliseconds, and if no thread has made progress since the last time,
- * it calls check_writes(). It never receives: that is left to the program's threads.
+ * A program may send a message and then not call the library for a long time. The message must
+ * arrive all the same. Where stores can be lost, the endpoint has a thread that repeats lost
+ * stores. The thread sleeps while no peer is dirty. Otherwise it wakes up every SCI_PARAM_CHECK_MS
+ * milliseconds, and if no thread of the program has made progress since its last check, it calls
+ * check_writes(). Only threads of the program receive messages.
  */
 
 #include "libsci/msg/conn/conn.h"
@@ -16,7 +16,7 @@
 
 #include "libsci/base/thread.h"
 
-#define CALM_TICKS	20u		/* ticks without a dirty peer before it sleeps */
+#define CALM_TICKS	20u		/* ticks without a dirty peer before the thread sleeps */
 
 /* Wake the thread: a peer is dirty. Called with the endpoint's lock held. */
 void keeper_wake(struct sci_ep *ep)
@@ -58,7 +58,7 @@ static bool keeper_wait_tick(struct msg_keeper *k, uint32_t ms)
 	return !stop;
 }
 
-/* Do the work of one tick. Called with the endpoint's lock held. */
+/* Check for lost stores, or end the ticks without dirty peers. Context: the endpoint is locked. */
 static void keeper_tick(struct sci_ep *ep)
 {
 	struct msg_keeper *k = &ep->keeper;

@@ -46,10 +46,9 @@ struct line_ops line_ops = { .put = words_put, .get = line_take };
 #define PAGE	4096u
 
 /*
- * Load @len bytes, 62 at most, from @buf to byte @at of a register. One masked load from
- * @buf - @at does that. If masked bytes lie in an unmapped page, the CPU handles their
- * fault in microcode, which takes longer than everything else: so no load crosses the
- * pages of @buf.
+ * Load @len bytes, 62 at most, from @buf to byte @at of a register. One masked load from @buf - @at
+ * is enough. If masked bytes are in an unmapped page, the CPU handles their fault in microcode,
+ * which is slow: so no load crosses the pages of @buf.
  */
 WIDE static inline __m512i load_at(const void *buf, size_t len, unsigned int at)
 {
@@ -87,7 +86,7 @@ WIDE __hot static void put_wide(volatile struct msg_line *slot,
 	__m512i v = load_at(buf, len, head->len);
 	uint64_t moved;
 
-	/* the end of an unaligned buffer is within a word: the mask is exact */
+	/* the header may end within a word, and load_at() has cleared these bytes: combine them */
 	if (head->len) {
 		v = _mm512_or_si512(v, _mm512_zextsi256_si512(_mm256_set_epi64x(
 			(long long)head->w[3], (long long)head->w[2],
@@ -115,7 +114,7 @@ WIDE __hot static bool get_wide(const volatile struct msg_line *slot, uint64_t i
 
 	if (_mm512_movepi64_mask(v) != want)
 		return false;
-	/* x86: later loads read what the line announces */
+	/* x86: later loads see the data that the line announces */
 	sci_compiler_barrier();
 	moved = (__mmask8)((uint64_t)_mm_extract_epi64(
 				   _mm512_extracti64x2_epi64(v, 3), 1) >> 56);
@@ -128,7 +127,7 @@ WIDE __hot static bool get_wide(const volatile struct msg_line *slot, uint64_t i
 
 static void line_choose(void)
 {
-	/* the thread sanitizer understands the order of words, but not of registers */
+	/* the thread sanitizer understands the order of words, but not of 64-byte registers */
 	bool wide = sci_pio_width() == SCI_PIO_LINE && !LINE_WORDS_ONLY;
 
 	if (wide && __builtin_cpu_supports("avx512bw") &&

@@ -11,13 +11,13 @@
  *	byte 63	bits 0-6  original values of bit 63 of words 0-6
  *		bit 7	  identifier
  *
- * Bit 63 of each of the eight words holds the identifier: the lap number, mod 2. So the
- * identifier of a slot changes with each use. A line is complete when all eight words have
- * the identifier of the current lap. The words may arrive in any order and with any delay:
- * no mix of old and new words passes for a line. (An adapter whose gathering buffer is
- * flushed half-way sends four 16-byte packets, in any order.) On SCI one packet carries a
- * whole line, so this costs no extra transaction. DECK/SCI III.A and SCI-MPICH III.B.1
- * have one identifier in the last byte, and rely on the packet being whole.
+ * Bit 63 of each of the eight words contains the identifier: the lap number, mod 2. So the
+ * identifier of a slot changes with each use. A line is complete when all eight words have the
+ * identifier of the current lap. The words may arrive in any order and with any delay: a mix of old
+ * and new words is never taken for a line. (An adapter whose gathering buffer is flushed half-way
+ * sends four 16-byte packets, in any order.) On SCI one packet carries a whole line, so this costs
+ * no extra transaction. DECK/SCI III.A and SCI-MPICH III.B.1 have one identifier in the last byte,
+ * and rely on the packet being whole.
  *
  * The memory of a new ring is zero: the first lap's identifier is 1.
  */
@@ -49,7 +49,7 @@ _Static_assert(sizeof(struct msg_line) == LINE_BYTES, "one packet");
  * line_seal() - make the payload in @l a line
  * @id: LINE_ID or 0
  * @kind: bytes of a short message, or LINE_TYPED
- * @seq: its position
+ * @seq: position of the line in the ring's life
  */
 static inline void line_seal(struct msg_line *l, uint64_t id, unsigned int kind,
 			     uint32_t seq)
@@ -65,7 +65,7 @@ static inline void line_seal(struct msg_line *l, uint64_t id, unsigned int kind,
 		  (uint64_t)(kind | (seq & 3) << 6) << 48 | moved << 56 | id;
 }
 
-/* Return whether a line may be complete: a polling loop looks at one word. */
+/* Return whether a line may be complete: a polling loop loads only one word. */
 static inline bool line_peek(const volatile struct msg_line *slot, uint64_t id)
 {
 	return !((sci_load_relaxed(&slot->w[LINE_WORDS - 1]) ^ id) & LINE_ID);
@@ -108,7 +108,7 @@ static inline unsigned int line_seq(const struct msg_line *l)
 	return l->w[LINE_WORDS - 1] >> 54 & 3;
 }
 
-/* Copy up to a line in a few moves, without a call of memcpy(). */
+/* Copy @len bytes, up to one line, in a few moves, without a call of memcpy(). */
 static inline void line_copy(void *dst, const void *src, size_t len)
 {
 	char *d = dst;
@@ -141,10 +141,10 @@ struct line_head {
 
 /**
  * struct line_ops - how this CPU writes and reads lines
- * @put: write a line: @head, then @len bytes from @buf, then @last (the part of the last
- *	word that is not payload, without the identifier and the bits it replaces).
- *	Write as much at once as the CPU can: if a poller sees half of a line, its load
- *	takes the cache line away before the other half is written.
+ * @put: write a line: @head, then @len bytes from @buf, then @last (the part of the last word that
+ *	is not payload, without the identifier and the bits it replaces). Write as many bytes at
+ *	once as the CPU can: if a poller sees half of a line, its load takes the cache line from the
+ *	writer before the other half is written.
  * @get: as line_take()
  */
 struct line_ops {

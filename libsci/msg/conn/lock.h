@@ -29,7 +29,7 @@ void msg_lock_wait(struct msg_lock *l);
 /* The address of this variable identifies a thread. */
 extern __thread char msg_thread __attribute__((visibility("hidden")));
 
-/* Note that this thread, which holds the lock, runs a handler, or does not any more. */
+/* Record whether this thread, which holds the lock, runs a handler. */
 static inline void msg_lock_handler(struct msg_lock *l, bool runs)
 {
 	sci_store_relaxed(&l->handler, runs ? (const void *)&msg_thread : NULL);

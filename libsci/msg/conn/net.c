@@ -3,15 +3,14 @@
 /*
  * DOC: peers beyond the fabric
  *
- * An endpoint with SCI_NET has a second fabric (libsci/fabric/net). A peer is on one of the
- * two: peer->fabric. Rings, matching, rendezvous and handlers are the same for both. Where
- * the library would store into an import, peer->stream->put sends the bytes. The receiver
- * needs no doorbell: the thread of the net fabric wakes the endpoint when something
- * arrives that no thread was polling for.
+ * An endpoint with SCI_NET has a second fabric (libsci/fabric/net). A peer is on one of the two:
+ * peer->fabric. Rings, matching, rendezvous and handlers are the same for both. Where the library
+ * would store into an import, peer->stream->put sends the bytes. The receiver needs no doorbell:
+ * the thread of the net fabric wakes the endpoint when bytes arrive while no thread polls.
  *
- * A waiting thread polls the net every NET_TURNS progress calls while something arrives.
- * After NET_LOOKS polls without success, or when the thread sleeps, the net's own thread
- * takes over. So a silent network costs nothing.
+ * A waiting thread polls the net every NET_TURNS progress calls while bytes arrive. After NET_LOOKS
+ * polls without bytes, or when the waiting thread sleeps, the net's own thread polls instead. So a
+ * silent network costs nothing.
  */
 
 #include "libsci/msg/conn/conn.h"
@@ -86,7 +85,7 @@ void net_leave(struct sci_ep *ep)
 	ep->net = NULL;
 }
 
-/* Return the fabric for a node: ep->fabric if that knows the node, else the net. */
+/* Return the fabric for a node: the net if only the net reaches the node, else ep->fabric. */
 struct sci_fabric *net_choose(struct sci_ep *ep, uint32_t node)
 {
 	if (!ep->net || node == ep->addr.node ||
@@ -109,8 +108,8 @@ void net_look(struct sci_ep *ep)
 }
 
 /*
- * Poll again if the net's thread has reported something. Return true if it has: parked
- * peers may have sent it.
+ * Poll again if the net's thread has reported bytes. Return true in this case: the bytes may come
+ * from parked peers.
  */
 bool net_news_take(struct sci_ep *ep)
 {

@@ -3,15 +3,14 @@
 /*
  * DOC: life of a peer
  *
- * CONNECTING: our inbox for the peer is exported, the peer's inbox is not imported yet.
- * UP: both are done. DOWN: the peer has left, has died, or has broken the protocol; every
- * request that depended on it has completed with an error. The next progress call releases
- * its segments, imports and doorbell, since callers of peer_down() may still be using
- * them. The object exists until sci_disconnect(), while the program may have a pointer to
- * it.
+ * CONNECTING: the inbox for the peer is exported, the peer's inbox is not imported yet. UP: the
+ * peer's inbox is imported, too. DOWN: the peer has disconnected, has died, or has violated the
+ * protocol; all requests that depended on the peer have completed with an error. The next progress
+ * call releases its segments, imports and doorbell, since callers of peer_down() may still be using
+ * them. The struct exists until sci_disconnect() if the program may have a pointer to it.
  *
- * The fabric reports the end in two ways: the peer disconnects from our inbox, in good
- * order or by dying, and the peer's own inbox goes away. The first report decides.
+ * The fabric reports the end of a peer in two ways: the peer disconnects from its inbox in this
+ * endpoint, in good order or by dying, and the peer's own inbox ends. The first report decides.
  */
 
 #include "libsci/msg/conn/conn.h"
@@ -19,7 +18,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Time after which a peer that removed its inbox, but kept ours, is closed. */
+/* Time after which a peer that has removed only its own inbox is closed, in ms. */
 #define GONE_MS		500u
 
 /* ---- events: on the fabric's thread, which holds the fabric's locks ---- */
@@ -63,7 +62,7 @@ static uint64_t key_of(const struct sci_addr *addr)
 	return (uint64_t)addr->node << 32 | addr->id;
 }
 
-/* Return the live peer with this address, else the one that went DOWN last, or NULL. */
+/* Return the live peer with this address, else the last peer with it that went DOWN, or NULL. */
 struct sci_peer *peer_find(struct sci_ep *ep, const struct sci_addr *addr)
 {
 	struct hash_node *node = hash_find(&ep->by_addr, key_of(addr));
@@ -197,7 +196,7 @@ int peer_take_inbox(struct sci_peer *p, struct msg_call *c)
 	return 0;
 }
 
-/* Let progress push what waits for room at @p: it has something to send. */
+/* Make progress call send_push() for @p, which has data to send. */
 void peer_busy(struct sci_peer *p)
 {
 	if (list_empty(&p->busy))
@@ -214,7 +213,7 @@ void peer_heat(struct sci_peer *p)
 }
 
 /*
- * Return whether the peer died before an import: the imported segment may belong to a
+ * Return whether the peer has died: a segment that was imported after the death may belong to a
  * later process that uses the same id.
  */
 bool peer_is_gone(const struct sci_peer *p)
@@ -222,7 +221,7 @@ bool peer_is_gone(const struct sci_peer *p)
 	return atomic_load(&p->fabric->ops->rseg.status(p->outbox)->gone);
 }
 
-/* Poll the peer: it will answer on the control ring. */
+/* Poll the peer, which will answer on the control ring. */
 void peer_expect_ctl(struct sci_peer *p)
 {
 	p->expects++;
@@ -268,9 +267,9 @@ void peer_down(struct sci_peer *p, int error)
 }
 
 /*
- * End a peer that has left or died. First receive the complete messages, whatever memory
- * that takes: at most as many lines as the rings hold. A peer that still writes after
- * that has broken the protocol.
+ * End a peer that has disconnected or died. First receive its complete messages without a limit for
+ * memory, but at most as many lines as the rings contain. A peer that still writes after that has
+ * violated the protocol.
  */
 void peer_end(struct sci_peer *p, int error)
 {
@@ -284,7 +283,7 @@ void peer_end(struct sci_peer *p, int error)
 	peer_down(p, error);
 }
 
-/* The peer's inbox is gone. Wait GONE_MS for the reason, then close the connection. */
+/* Handle the end of the peer's inbox: wait GONE_MS for the reason, then close the connection. */
 void peer_doubt(struct sci_peer *p)
 {
 	if (p->gone_ms)
@@ -323,7 +322,7 @@ void peer_event_check(struct sci_peer *p)
 	}
 }
 
-/* Release everything that @p has of the fabric. It is DOWN, and in no queue. */
+/* Release the fabric's objects of @p, which is DOWN and in no queue. */
 static void peer_leave_fabric(struct sci_peer *p)
 {
 	const struct sci_fabric_ops *ops = p->fabric->ops;
@@ -331,7 +330,7 @@ static void peer_leave_fabric(struct sci_peer *p)
 
 	if (!p->inbox)
 		return;
-	/* the caller of peer_down() may have queued something afterwards */
+	/* the caller of peer_down() may have queued lines or sends afterwards */
 	peer_drop_queues(p);
 	if (p->gone_ms)
 		p->ep->n_gone--;
@@ -339,7 +338,7 @@ static void peer_leave_fabric(struct sci_peer *p)
 	imports_leave(p);
 	if (p->bell)
 		ops->rintr.disconnect(p->bell);
-	/* disconnect from the peer's inbox first: that tells it of an orderly end */
+	/* disconnect from the peer's inbox first: this reports an orderly end to the peer */
 	if (p->outbox) {
 		sci_fault_forget(p->outbox_map, INBOX_BYTES);
 		ops->unmap(f, p->outbox_map, INBOX_BYTES);
@@ -384,8 +383,8 @@ void peer_free(struct sci_peer *p)
 }
 
 /*
- * Release what DOWN peers hold of the fabric, unless a call to the peer is under way. Free
- * those to which the program has no pointer.
+ * Release the fabric's objects of DOWN peers, except for peers with unfinished calls. Free the
+ * peers to which the program has no pointer.
  */
 void peers_release(struct sci_ep *ep)
 {
@@ -408,7 +407,7 @@ void peers_release(struct sci_ep *ep)
 	list_move_all(&later, &ep->down);
 }
 
-/* Free @p, or let peers_release() do it: @p is DOWN, and the program has dropped it. */
+/* Free @p, or let peers_release() free it: @p is DOWN, and the program has no pointer to @p. */
 void peer_forget(struct sci_peer *p)
 {
 	if (!p->inbox) {
@@ -426,6 +425,6 @@ void peer_drop(struct sci_peer *p)
 	p->leaving = true;
 	peer_down(p, -ECANCELED);
 	p->known = false;
-	if (!p->dialers)	/* otherwise the last dialer does it */
+	if (!p->dialers)	/* otherwise the last dialer calls it */
 		peer_forget(p);
 }

@@ -32,7 +32,7 @@ void rx_init(struct msg_rx *rx, const volatile struct msg_line *slots,
 }
 
 /*
- * Read the peer's read position, and return whether the ring has room. Ignore an impossible
+ * Load the peer's read position, and return whether the ring has room. Ignore an impossible
  * position. A line that the peer has read needs no retransmission.
  */
 bool tx_room_slow(struct msg_tx *tx)
@@ -51,7 +51,7 @@ bool tx_room_slow(struct msg_tx *tx)
 	return tx->pos - tx->read < tx->lines;
 }
 
-/* Allocate the copies before the first line is sent. Return false without memory. */
+/* Allocate the copies of lines before the first line is sent. Return false without memory. */
 bool tx_prepare(struct sci_peer *p)
 {
 	struct msg_line *shadow;
@@ -74,7 +74,7 @@ void tx_drop(struct sci_peer *p)
 }
 
 /*
- * Do what tx_put() does, for peers where lines can be lost, need a flush, or travel over the net.
+ * Write a line as tx_put() does, to a peer where lines can be lost, need a flush, or use the net.
  */
 void tx_put_careful(struct sci_peer *p, struct msg_tx *tx, uint32_t slot,
 		    const struct line_head *head, const void *buf, size_t len,
@@ -133,7 +133,7 @@ static void status_put(struct sci_peer *p)
 }
 
 /*
- * Announce a sleep to the peer. Ring its bell only if there is something else to tell: two
+ * Announce a sleep to the peer. Ring its bell only if a read position has changed, too: two
  * endpoints that go to sleep would otherwise wake each other for ever.
  */
 void status_announce(struct sci_peer *p)
@@ -154,18 +154,18 @@ static int bell_ring(struct sci_peer *p)
 			 p->fabric->ops->ring(p->outbox);
 }
 
-/* Limit for the sleeps that a peer announces while we write one status line. */
+/* Limit for the sleeps that a peer announces during one call of status_write(). */
 #define ANNOUNCED_MAX	8u
 
 /*
- * Write the status line: the read positions, and the number of the peer's sleep for which
- * we ring the bell. Then ring if the peer sleeps. The peer may find the line that we ring
- * for before it sleeps. Then only that number tells the peer that its announcement has been
- * used, and that it must announce its next sleep.
+ * Write the status line: the read positions, and the number of the peer's sleep for which the bell
+ * rings. Then ring if the peer sleeps. The peer may find the line that causes the ring before it
+ * sleeps. Then only that number shows the peer that its announcement has been used, and that it
+ * must announce its next sleep.
  *
- * The number of attempts is limited, so a peer that keeps announcing sleeps does not keep
- * us here. After the last attempt we ring although the status names an earlier sleep. The
- * peer wakes up and knows that its latest announcement is still valid.
+ * The number of attempts is limited, so a peer that keeps announcing sleeps cannot keep this
+ * function in its loop. After the last attempt the bell rings although the status names an earlier
+ * sleep. The peer wakes up, and its latest announcement is still valid.
  */
 __hot void status_write(struct sci_peer *p)
 {
@@ -191,8 +191,8 @@ __hot void status_write(struct sci_peer *p)
 }
 
 /*
- * Return the space of a block that was copied. If the link is not lossy, do so before the
- * next block is copied, because the sender may be waiting for room.
+ * Return the credits for a copied block. If the link is not lossy, this happens before the next
+ * block is copied, because the sender may be waiting for room.
  */
 __hot void status_of_blocks(struct sci_peer *p)
 {
@@ -249,7 +249,7 @@ static void lines_store(struct sci_ep *ep, volatile uint8_t *dst,
  * Store @len bytes and make sure that they arrive. After a loss, store and check smaller
  * pieces, down to one packet. @block: the memory extends to the end of the last line.
  *
- * Return: 0, or -EAGAIN if the link loses everything; *@at is unchanged then.
+ * Return: 0, or -EAGAIN if the link loses all packets; then *@at is unchanged.
  */
 int remote_store(struct sci_peer *p, struct sci_rseg *seg, volatile void *dst,
 		 struct msg_cursor *at, size_t len, bool block)

@@ -8,12 +8,11 @@
 
 /**
  * segment_create() - create a segment with an id that the endpoint has not used
- * @param: everything but the id
+ * @param: all parameters except the id
  *
- * A peer keeps its imports, so it must not take a new buffer's segment for an old one.
- * Therefore ids only grow; they repeat after 2^24 segments. If another endpoint of the
- * node has the requested id, the fabric chooses a higher one, and the next segment
- * continues after that.
+ * A peer keeps its imports, so it must not take a new buffer's segment for an old one. Therefore
+ * ids only grow; they repeat after 2^24 segments. If another endpoint of the node has the requested
+ * id, the fabric chooses a higher id, and the next segment gets a higher id than that.
  *
  * Return: 0, -EEXIST if no id is free, or -errno of the fabric.
  */
@@ -33,7 +32,7 @@ int segment_create(struct sci_ep *ep, struct sci_fabric *fabric,
 		ep->next_segment = id + 1 - MSG_NUMBERS;
 		if (msg_number_is_valid(id))
 			return 0;
-		/* peers would refuse to import an id beyond the last one */
+		/* peers refuse to import an id beyond the range of this layer */
 		fabric->ops->lseg.destroy(*out);
 		ep->next_segment = 0;
 	}

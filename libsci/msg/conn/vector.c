@@ -6,7 +6,7 @@
 
 #include <limits.h>
 
-/* Do what msg_iov_good() does, for any number of pieces. */
+/* The variant of msg_iov_good() for any number of pieces. */
 bool msg_iov_good_many(const struct iovec *iov, size_t n)
 {
 	size_t left = SSIZE_MAX;

@@ -3,8 +3,8 @@
 /*
  * DOC: waking
  *
- * One thread of an endpoint sleeps on the endpoint's descriptors, the others on a
- * condition variable: see api/wait.c. Here are the descriptors, and the functions that wake
+ * One thread of an endpoint sleeps on the endpoint's descriptors, other threads sleep on a
+ * condition variable: see api/wait.c. This file has the descriptors, and the functions that wake
  * these threads.
  */
 
@@ -48,7 +48,7 @@ static void fds_close(struct sci_ep *ep)
 	close(ep->wake_fd);
 }
 
-/* The child closes its descriptors, as the fabric's fork handler does. It touches nothing else. */
+/* Close the descriptors in the child of a fork(), as the fabric's fork handler does. */
 static void wake_fork_child(void)
 {
 	atomic_fetch_add(&msg_fork_gen, 1);
@@ -115,7 +115,7 @@ void wake_drain(struct sci_ep *ep)
 	(void)n;
 }
 
-/* Wake all sleeping threads: something has completed. */
+/* Wake all sleeping threads after a completion or another change. */
 void wake_waiters(struct sci_ep *ep)
 {
 	if (ep->sleeping && !ep->woken) {
@@ -129,7 +129,7 @@ void wake_waiters(struct sci_ep *ep)
 	}
 }
 
-/* Do what wake_waiters() does, and make the program's descriptor readable, until sci_ep_arm(). */
+/* Wake threads as wake_waiters() does, and make the descriptor of an armed endpoint readable. */
 void wake_all(struct sci_ep *ep)
 {
 	if (ep->armed) {

@@ -4,34 +4,34 @@
  * DOC: the protocol between endpoints
  *
  * Each side of a connection has an inbox: one page in the receiver's memory. Only the peer
- * writes to it, and no process reads it remotely:
+ * writes to an inbox, and no process reads it remotely:
  *
- *	line 0		 status: how far the peer has read what we sent, and
- *			 whether it sleeps (struct msg_status)
- *	lines 1 .. 15	 control ring: answers about transfers that both sides know;
- *			 the receiver can always take them off at once
+ *	line 0		 status: the peer's read positions in its inbox and rings, and
+ *			 whether the peer sleeps (struct msg_status)
+ *	lines 1 .. 15	 control ring: answers about transfers that have begun; the
+ *			 receiver can always handle them at once
  *	lines 16 .. 63	 data ring: messages, in order
  *
- * Control lines have a ring of their own, so a transfer can end even if unexpected
- * messages block the data ring.
+ * Control lines have a separate ring, so a transfer can end even if unexpected messages block the
+ * data ring.
  *
- * A busy connection attaches two more segments, also in the receiver's memory: the eager
- * ring when its sender asks for it, and the transfer ring when the receiver first accepts
- * a rendezvous in blocks. Both hold whole blocks that are padded to 64 bytes and never
- * split: a block that does not fit before the end of the ring goes to the start. A line
- * announces a block by the position of its end.
+ * A busy connection attaches two more segments, also in the receiver's memory: the eager ring when
+ * its sender asks for it, and the transfer ring when the receiver first accepts a rendezvous in
+ * blocks. Both rings contain whole blocks that are padded to 64 bytes and never split: a block that
+ * does not fit before the end of the ring goes to the start. A line announces a block by the
+ * position of its end.
  *
- * The owner of a ring may want its memory back: LINE_RECALL asks the sender for it. A sender
- * whose ring is empty drops its import and answers with LINE_DETACH. After this line, the
- * ring does not exist. A sender that uses the ring does not answer. Positions in a ring that
- * is attached again go on where those of the former ring ended. Both lines travel on the
- * data ring, so LINE_DETACH arrives before each later request for a ring and each later RTS.
+ * The owner of a ring sends LINE_RECALL to recall its memory. A sender whose ring is empty drops
+ * its import and answers with LINE_DETACH. After this line, the ring does not exist. A sender that
+ * uses the ring does not answer. Positions in a ring that is attached again continue from the end
+ * of the former ring. LINE_RECALL and LINE_DETACH use the data ring, so LINE_DETACH arrives before
+ * each later request for a ring and each later RTS.
  *
- * Two HELLOs make a connection. A HELLO is a data interrupt that names the inbox for the
- * other side. Then each side imports the other's inbox.
+ * Two HELLOs make a connection. A HELLO is a data interrupt that names the inbox for the other
+ * side. Then each side imports the inbox of the other side.
  *
- * All integers are little-endian and packed. The receiver checks everything that it takes
- * off a ring.
+ * All integers are little-endian and packed. The receiver checks all contents of the lines that it
+ * takes off a ring.
  */
 #ifndef LIBSCI_MSG_WIRE_H
 #define LIBSCI_MSG_WIRE_H
@@ -49,8 +49,8 @@
 #define MSG_NUMBERS_MASK	0xffffffu
 
 /*
- * Return whether @id can be a segment of this layer. A peer names the segments that we
- * import: it must not make us map, and write to, segments of other programs.
+ * Return whether @id can be a segment of this layer. A peer names the segments that this endpoint
+ * imports: the peer must not make the endpoint map, and write to, segments of other programs.
  */
 static inline bool msg_number_is_valid(uint32_t id)
 {
@@ -75,8 +75,8 @@ struct msg_inbox {
 _Static_assert(sizeof(struct msg_inbox) == INBOX_BYTES, "one page");
 
 /*
- * Line 0. Its only writer is the peer. Each field only grows (mod 2^32) and is written as a
- * whole, so an old or torn status just means older values.
+ * Line 0 of an inbox. Only the peer writes to it. Each field only grows (mod 2^32) and is written
+ * as a whole, so an old or torn status only contains older values.
  */
 struct msg_status {
 	uint32_t data;			/* lines taken off the data ring */
@@ -94,7 +94,7 @@ enum msg_hello_type { HELLO_CONNECT = 1, HELLO_REFUSE };
 
 enum {
 	HELLO_WAKE_BARRIER = 1 << 0,	/* senders to this endpoint need no fence */
-	HELLO_CRC = 1 << 1,		/* its eager blocks and transfers have checksums */
+	HELLO_CRC = 1 << 1,		/* the sender's blocks have checksums */
 };
 
 struct msg_hello {
@@ -104,16 +104,16 @@ struct msg_hello {
 	uint32_t node;			/* the sender's address */
 	uint32_t id;
 	uint64_t nonce;			/* identifies the sending endpoint until it closes */
-	uint64_t to;			/* nonce of the endpoint it answers; 0: none */
+	uint64_t to;			/* nonce of the answered endpoint; 0: no answer */
 	uint32_t inbox;			/* segment made for the receiver */
 	uint32_t flags;
 	int32_t status;			/* HELLO_REFUSE: -errno */
-	uint32_t yours;			/* your inbox, if the sender has imported it; or 0 */
+	uint32_t yours;			/* the receiver's inbox if the sender has imported it; or 0 */
 };
 
 _Static_assert(sizeof(struct msg_hello) == 48, "on the wire");
 
-/* Types of lines: below LINE_ATTACHED on the data ring, the others on the control ring. */
+/* Types of lines: below LINE_ATTACHED on the data ring, the other types on the control ring. */
 enum msg_line_type {
 	LINE_SHORT,			/* has no type */
 	LINE_TAGGED,
@@ -124,8 +124,8 @@ enum msg_line_type {
 	LINE_ATTACH,			/* a request to attach rings of these sizes */
 	LINE_TAGGED_IMM,		/* or untagged: the context is MSG_UNTAGGED */
 	LINE_CHAIN_IMM,
-	LINE_RECALL,			/* request: detach the ring that you fill */
-	LINE_DETACH,			/* the ring that I filled is not in use any more */
+	LINE_RECALL,			/* asks the receiver to detach the ring that it fills */
+	LINE_DETACH,			/* the sender has detached the ring that it filled */
 	LINE_ATTACHED = 16,
 	LINE_CTS,			/* rendezvous: clear to send */
 	LINE_BLOCK,			/* a block is in the transfer ring */
@@ -225,7 +225,7 @@ struct line_ring {
 
 enum { CTS_BLOCKS = 1, CTS_ZCOPY };
 
-#define ERRNO_MAX	4095		/* a peer may send no higher one */
+#define ERRNO_MAX	4095		/* the highest errno that a peer may send */
 
 /* Return whether a peer may send this status: 0 or -errno. */
 static inline bool status_is_valid(int32_t status)
@@ -269,7 +269,7 @@ enum {
 	HANDLER_COPY_REPLY,
 };
 
-/* A piece of a transfer. The bytes of a write follow; those of a read follow its reply. */
+/* A piece of a transfer. The bytes of a write follow the request; those of a read, the reply. */
 struct copy_request {
 	uint64_t offset;		/* offset in segment @segment */
 	uint32_t segment;
@@ -304,7 +304,7 @@ struct atomic_reply {
 
 _Static_assert(sizeof(struct atomic_reply) == 16, "one line");
 
-/* A typed line as it lies in struct msg_line. */
+/* The layout of a typed line in struct msg_line. */
 struct msg_typed {
 	union {
 		struct line_tagged tagged;

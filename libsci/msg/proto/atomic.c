@@ -3,10 +3,10 @@
 /*
  * DOC: atomics
  *
- * Every atomic is one locked instruction of a CPU that has the word in coherent memory.
- * Where imports are coherent memory, the caller's CPU executes it. Elsewhere the
- * owner's CPU does, in a message handler. So the atomics of all peers, and of the
- * owner's threads, are atomic to one another.
+ * Every atomic is one locked instruction of a CPU that has the word in coherent memory. Where
+ * imports are coherent memory, the caller's CPU executes the instruction. Elsewhere the owner's CPU
+ * executes it, in a message handler. So the atomics of all peers, and of the owner's threads, are
+ * atomic to one another.
  */
 
 #include "libsci/msg/proto/proto.h"
@@ -130,7 +130,7 @@ static uint64_t word_apply_64(uint64_t *word, const struct sci_rmw *a)
 	return old;
 }
 
-/* Apply @a, which is valid, to the aligned @word. Return the value before. */
+/* Apply @a, which is valid, to the aligned @word. Return the old value. */
 uint64_t atomic_apply(void *word, const struct sci_rmw *a)
 {
 	return atomic_size(a) == 4 ? word_apply_32(word, a) : word_apply_64(word, a);
@@ -184,8 +184,8 @@ static int atomic_serve(struct sci_ep *ep, const struct atomic_request *r, uint6
 }
 
 /*
- * Close the connection if the answer finds no room: the peer has more requests out
- * than an endpoint sends (ASKED_MAX), or memory is short.
+ * Execute an atomic for a peer. Close the connection if the reply finds no room: the peer has more
+ * requests in flight than an endpoint sends (ASKED_MAX), or there is no memory.
  */
 static void atomic_came(void *arg, const struct sci_handled *m)
 {
@@ -199,7 +199,7 @@ static void atomic_came(void *arg, const struct sci_handled *m)
 	else
 		reply.status = atomic_serve(ep, m->data, &reply.before);
 	ret = handler_send(m->peer, HANDLER_ATOMIC_REPLY, m->tag, &iov, 1);
-	/* without an answer the peer would wait for ever */
+	/* close the connection: without a reply the peer would wait for ever */
 	if (ret)
 		peer_down(m->peer, ret == -EAGAIN ? -EPROTO : ret);
 }

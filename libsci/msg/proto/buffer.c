@@ -69,7 +69,7 @@ static const struct sci_req *chain_target(const struct sci_peer *p)
 	return p->chain_req;
 }
 
-/* Search all queues when a buffer is freed, so that sends need no reference count. */
+/* Return whether a request uses @b. This search of all queues saves a reference count in sends. */
 static bool buf_in_use(struct sci_ep *ep, const struct msg_buf *b)
 {
 	struct list *pos, *n;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The queue of completed requests. A request is linked by itself, so the queue has no limit. */
+/* The queue of completed requests. A request contains its link, so the queue has no limit. */
 
 #include "libsci/msg/proto/proto.h"
 
@@ -17,8 +17,8 @@ void completion_queue(struct sci_req *req)
 }
 
 /*
- * Remove @p from the completions that the program has not taken, and drop @p's events: it
- * is about to be freed.
+ * Remove @p from the completions that the program has not taken, and drop @p's events: the program
+ * has closed @p, or @p is about to be freed.
  */
 void completions_forget(const struct sci_peer *p)
 {
@@ -39,7 +39,7 @@ void completions_forget(const struct sci_peer *p)
 
 /* ---- events of peers ---- */
 
-/* Allocate the events of @p in advance, so that no event is lost for want of memory. */
+/* Allocate the events of @p in advance, so that no event is lost when there is no memory. */
 int peer_events_init(struct sci_peer *p)
 {
 	if (!p->ep->peer_events)
@@ -74,14 +74,14 @@ static void event_queue(struct sci_peer *p, struct sci_req **event, uint32_t fla
 	req_done(req, error);
 }
 
-/* Queue the event "connected": messages can go both ways. */
+/* Queue the event "connected" when messages can be sent in both directions. */
 void peer_came(struct sci_peer *p)
 {
 	if (p->came && !p->leaving && p->state == PEER_UP && p->imported)
 		event_queue(p, &p->came, SCI_STATUS_PEER_UP, 0);
 }
 
-/* Queue the event "disconnected", unless the program never learned of @p. */
+/* Queue the event "disconnected" if the program has a pointer to @p or its "connected" event. */
 void peer_went(struct sci_peer *p, int error)
 {
 	if (p->went && !p->leaving && (p->known || !p->came))

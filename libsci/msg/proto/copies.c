@@ -3,10 +3,10 @@
 /*
  * DOC: one-sided transfers by the owner
  *
- * Without coherent caches, a peer must not store into memory that its owner uses, too. The
- * owner's cache may hold a modified copy of the line and write it back over the new bytes,
- * and nothing makes the owner load the new bytes. So the peer sends requests, as for
- * atomics, and the owner's CPU copies the bytes in a message handler, piece by piece.
+ * Without coherent caches, a peer must not store into memory that its owner uses, too. The owner's
+ * cache may contain a modified copy of the line and write it back over the new bytes, and the owner
+ * may load old bytes from its cache. So the peer sends requests, as for atomics, and the owner's
+ * CPU copies the bytes in a message handler, piece by piece.
  */
 
 #include "libsci/msg/proto/proto.h"
@@ -70,7 +70,7 @@ static void copy_answer(const struct sci_handled *m, int status, const void *dat
 	const struct iovec iov[2] = { { &r, sizeof(r) }, { (void *)data, len } };
 	int ret = handler_send(m->peer, HANDLER_COPY_REPLY, m->tag, iov, len ? 2 : 1);
 
-	/* without an answer the peer would wait for ever */
+	/* close the connection: without a reply the peer would wait for ever */
 	if (ret)
 		peer_down(m->peer, ret == -EAGAIN ? -EPROTO : ret);
 }

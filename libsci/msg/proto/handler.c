@@ -3,15 +3,15 @@
 /*
  * DOC: handlers
  *
- * A message to a handler is a tagged message with the context 0xffffff80 + id of the
- * handler. No receive can name such a context. The message travels as a short, chained or
- * eager message and keeps the order of its peer's messages. Progress calls the handler
- * instead of looking for a receive. A short message, and one in a single block, is
- * passed where it lies in the ring. Several lines or blocks are put together first. There
- * is no rendezvous, so the length is limited (SCI_HANDLER_MAX).
+ * A message to a handler is a tagged message with the context 0xffffff80 + id of the handler. No
+ * receive can name such a context. The message is sent as a short, chained or eager message, in
+ * order with the other messages of its peer. Progress calls the handler instead of matching a
+ * receive. The bytes of a short message, or of a single block, are passed in place in the ring.
+ * Several lines or blocks are assembled first. There is no rendezvous, so the length is limited
+ * (SCI_HANDLER_MAX).
  *
- * A handler runs with the endpoint locked. ep->lock.handler tells which thread runs it:
- * calls that handlers may make do not lock again.
+ * A handler runs with the endpoint locked. ep->lock.handler identifies the thread that runs a
+ * handler: calls that handlers may make do not lock again.
  */
 
 #include "libsci/msg/proto/send.h"
@@ -20,7 +20,7 @@
 
 /**
  * handler_run() - call the handler of a message
- * @context: context_is_handler() is true for it
+ * @context: a context for which context_is_handler() is true
  * @error: 0, or -EBADMSG for a wrong checksum
  */
 void handler_run(struct sci_peer *p, uint32_t context, uint64_t tag,
@@ -32,7 +32,7 @@ void handler_run(struct sci_peer *p, uint32_t context, uint64_t tag,
 		.peer = p, .tag = tag, .data = data, .len = len, .error = error,
 	};
 
-	/* after sci_peer_close(), the program must not see the peer any more */
+	/* after sci_peer_close(), the program must not get a pointer to the peer any more */
 	if (!h->fn || (p->leaving && handler_id(context) >= SCI_HANDLER_LIBRARY)) {
 		ep->stats.unhandled++;
 		return;
@@ -48,11 +48,14 @@ void handler_run(struct sci_peer *p, uint32_t context, uint64_t tag,
 
 /* ---- messages to handlers ---- */
 
-/* Send a copy of the message later. The caller may reuse its buffers. */
+/* Queue a copy of the message to be sent later. The caller may reuse its buffers. */
 static int handler_request(struct sci_peer *peer, uint32_t context, uint64_t tag,
 			   const struct iovec *iov, size_t n)
 {
-	/* this layer has twice the limit, so programs cannot use up the room for its answers */
+	/*
+	 * this layer has twice the limit of programs, so they cannot use up the room for its
+	 * replies
+	 */
 	bool ours = handler_id(context) < SCI_HANDLER_LIBRARY;
 	struct sci_req *req;
 	int ret;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * DOC: the protocols of a peer's life
+ * DOC: the protocols and the life of a peer
  *
- * A connection knows no request and no message: conn/peer.c calls these functions when a peer
- * comes and goes.
+ * The files in conn/ have no requests and messages: conn/peer.c calls the functions of this file
+ * when a peer connects and disconnects.
  */
 
 #include "libsci/msg/proto/proto.h"
@@ -76,7 +76,7 @@ static void peer_drop_incomplete(struct sci_peer *p)
 	}
 }
 
-/* Complete everything that depended on @p with @error. */
+/* Complete all requests that depend on @p, which is DOWN, with @error. */
 static void life_ended(struct sci_peer *p, int error)
 {
 	chain_fail(p, error);
@@ -96,7 +96,9 @@ static bool life_holds(struct sci_peer *p)
 	return sci_match_msg_of(&p->ep->match, p);
 }
 
-/* The program gives @p up: free what it has not received. */
+/*
+ * Free the unexpected messages of @p. Messages that the program has taken do not refer to @p then.
+ */
 static void life_dropped(struct sci_peer *p)
 {
 	struct sci_match *m = &p->ep->match;

@@ -3,10 +3,10 @@
 /*
  * DOC: one buffer for several messages
  *
- * A receive of sci_irecv_many() stays where it is in the match list. Each message that it
- * accepts gets a request of its own, a part, for the next bytes of the buffer. So no message
- * can go to a receive that was posted later. When the buffer is full, the receive leaves the
- * match list, and the part that completes last returns the buffer to the program.
+ * A receive of sci_irecv_many() keeps its place in the match list. Each accepted message gets a
+ * separate request, a part, for the next bytes of the buffer. So no such message can match a
+ * receive that was posted later. When the buffer is full, the receive leaves the match list, and
+ * the part that completes last returns the buffer to the program.
  */
 
 #include "libsci/msg/proto/proto.h"
@@ -25,7 +25,7 @@ static struct sci_req *many_take(struct sci_req *whole, size_t len)
 	part->data = whole->data;
 	part->whole = whole;
 	whole->parts++;
-	/* without memory for the next part, this is the last one */
+	/* without memory for the next part, this part is the last one */
 	whole->part = left->iov_len && left->iov_len >= whole->min ?
 			      req_new(whole->ep, MSG_RECV) : NULL;
 	if (!whole->part)
@@ -33,7 +33,7 @@ static struct sci_req *many_take(struct sci_req *whole, size_t len)
 	return part;
 }
 
-/* End a receive that is not in the match list. A part that has not completed returns the buffer. */
+/* End a receive that is not in the match list. An unfinished part returns the buffer. */
 static void many_end(struct sci_req *whole, int error)
 {
 	req_free(whole->part);
@@ -71,7 +71,7 @@ void recv_withdraw(struct sci_req *req, int error)
 		req_done(req, error);
 }
 
-/* Receive the messages that are here, and post the rest of the buffer. */
+/* Receive the messages that have arrived, and post the rest of the buffer. */
 void recv_many_start(struct sci_req *whole)
 {
 	struct sci_match *m = &whole->ep->match;
@@ -93,7 +93,7 @@ void recv_many_start(struct sci_req *whole)
 	sci_match_post(m, &whole->match);
 }
 
-/* Count a part that has completed. The last one returns the buffer. */
+/* Count a part that has completed. The last part returns the buffer. */
 void recv_part_ended(struct sci_req *part)
 {
 	struct sci_req *whole = part->whole;

@@ -12,10 +12,9 @@
  *		       |
  *		      node
  *
- * A key is a source, a tag and a context. The oldest node of a key represents the key in
- * its bin, and it is the node to be found. So neither many keys nor many nodes of one key
- * make a search longer. Receives that are not exact have no key: they are in a list of
- * their own.
+ * A key is a source, a tag and a context. The oldest node of a key represents the key in its bin,
+ * and it is the node to be found. So neither many keys nor many nodes of one key make a search
+ * longer. Receives that are not exact have no key: they are in a separate list.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,9 +35,8 @@
 /* ---- keys ---- */
 
 /*
- * Return the bin of a hash. The upper bits of a product depend on all bits of its factors,
- * so they select the bin. The fold separates sums that are evenly spaced: addresses and
- * tags both are.
+ * Return the bin of a key. The upper bits of a product depend on all bits of its factors, so they
+ * select the bin. The XOR separates evenly spaced sums: addresses and tags are evenly spaced.
  */
 static inline struct sci_match_node **bin_of(const struct sci_match_queue *q,
 					     const void *source, uint64_t tag,
@@ -193,7 +191,7 @@ static void queue_hash_all(struct sci_match_queue *q)
 	}
 }
 
-/* Add @n to the queue, which has @count nodes then. */
+/* Add @n to the queue, which has @count nodes with @n. */
 static inline void queue_add(struct sci_match_queue *q,
 			     struct sci_match_node *n, size_t count)
 {
@@ -225,7 +223,7 @@ static void queue_unhash_all(struct sci_match_queue *q)
 	q->limit = SHORT;
 }
 
-/* Remove a node: @count nodes are left. A queue that was long once becomes short again. */
+/* Remove a node: @count nodes are left. A queue with FEW nodes is not hashed any more. */
 static inline void queue_remove(struct sci_match_queue *q,
 				struct sci_match_node *n, size_t count)
 {
@@ -241,9 +239,9 @@ static inline void queue_remove(struct sci_match_queue *q,
 }
 
 /*
- * Return the oldest node of @source. The nodes up to q->passed are known to be of other
- * sources: do not visit them again. Otherwise removing a peer with many nodes among many
- * others would take quadratic time. New nodes are appended, so they come later.
+ * Return the oldest node of @source. The nodes up to q->passed have other sources: do not visit
+ * them again. Otherwise the removal of a peer with many nodes among many nodes of other peers would
+ * take quadratic time. New nodes are appended behind q->passed.
  */
 static struct sci_match_node *queue_node_of(struct sci_match_queue *q,
 					    const void *source)

@@ -17,12 +17,12 @@
  *			else
  *				sci_match_post(m, recv);
  *
- * A receive is exact when it names its source and ignores no bit of the tag. Receives that
- * are not exact are compared with a message one by one, and so are messages with such a
- * receive. The cost of every other operation does not depend on the length of the queues.
+ * A receive is exact when it names its source and ignores no bit of the tag. A message is compared
+ * with all inexact receives one by one, and an inexact receive with all messages one by one. The
+ * cost of every other operation does not depend on the length of the queues.
  *
- * The caller allocates receives and messages. It must not change them until they are
- * removed. The caller holds a lock.
+ * The caller allocates receives and messages. It must not change them until they are removed. The
+ * caller holds a lock during each call.
  */
 #ifndef LIBSCI_MSG_MATCH_H
 #define LIBSCI_MSG_MATCH_H
@@ -34,8 +34,8 @@
 #include "libsci/base/list.h"
 
 /*
- * The common part of receives and messages. The caller sets @source, @tag and @context, the
- * rest is private.
+ * The common part of receives and messages. The caller sets @source, @tag and @context; the other
+ * members are private.
  *
  * @order: link in the whole queue, oldest first
  * @same: link in the ring of one key; or in the list of nodes that are not exact
@@ -60,11 +60,9 @@ struct sci_match_node {
 };
 
 /*
- * struct sci_match_recv - a posted receive
- * @source: NULL accepts any source
- * @ignore: bits of @tag that are not compared; 0 for an exact tag, ~0 for any tag
- * @stays: a message does not remove it: see sci_match_arrive()
- * @count: counter of the caller for the posted receives; or NULL
+ * struct sci_match_recv - a posted receive @source: NULL accepts any source @ignore: bits of @tag
+ * that are not compared; 0 for an exact tag, ~0 for any tag @stays: the receive stays posted after
+ * a match: see sci_match_arrive() @count: counter of the caller for the posted receives; or NULL
  */
 struct sci_match_recv {
 	union {
@@ -88,16 +86,12 @@ struct sci_match_msg {
 };
 
 /*
- * struct sci_match_queue - posted receives, or unexpected messages
- * @order: all nodes
- * @wild: nodes that are not exact; used when @hashed
- * @bins: chains of keys; NULL until the queue is too long for a search
- * @hashed: false while the queue is short
- * @shift: 64 minus the binary logarithm of the number of bins
- * @keys: number of different keys in the bins
- * @limit: number of keys that asks for more bins; unless @hashed, number of nodes
- * @passed: the nodes up to this one are not of @passed_source
- * @steps: total number of visited nodes; tests read it
+ * struct sci_match_queue - posted receives, or unexpected messages @order: all nodes @wild: nodes
+ * that are not exact; used when @hashed @bins: chains of keys; NULL until the queue is too long for
+ * a search @hashed: false while the queue is short @shift: 64 minus the binary logarithm of the
+ * number of bins @keys: number of different keys in the bins @limit: the queue gets more bins
+ * beyond this number of keys; unless @hashed: number of nodes @passed: the nodes up to @passed are
+ * not of @passed_source @steps: total number of visited nodes; tests read it
  */
 struct sci_match_queue {
 	struct list order;
@@ -128,7 +122,7 @@ struct sci_match {
 	struct sci_match_queue msgs;
 };
 
-/* Return: always 0, since only long queues allocate memory. @m must stay at its address. */
+/* Initialize @m, which must not move. Return 0: only long queues allocate memory. */
 int sci_match_init(struct sci_match *m);
 
 /* Free @m, both of whose queues are empty. */
@@ -152,8 +146,8 @@ struct sci_match_recv *sci_match_arrive_posted(struct sci_match *m,
 					       uint32_t context);
 
 /*
- * Return the oldest receive that accepts this message, and remove it unless it stays; NULL:
- * none.
+ * Return the oldest receive that accepts this message, and remove it unless it stays; NULL: no
+ * receive accepts the message.
  */
 static inline struct sci_match_recv *
 sci_match_arrive(struct sci_match *m, const void *source, uint64_t tag,
@@ -167,7 +161,7 @@ sci_match_arrive(struct sci_match *m, const void *source, uint64_t tag,
 /*
  * sci_match_recv_of() - return the oldest receive that names @source, or NULL
  *
- * To get the next one, remove this one and call again. Repeated calls for the same source
+ * To get the next receive, remove this receive and call again. Repeated calls for the same source
  * visit each receive once.
  */
 struct sci_match_recv *sci_match_recv_of(struct sci_match *m,

@@ -3,11 +3,11 @@
 /*
  * DOC: one-sided reads and writes
  *
- * The CPU stores to exported memory of a peer, or loads from it, and the peer does nothing:
- * this is what SCI adapters are made for. When the request of a write completes, its bytes
- * have arrived. Other writes may overtake a write, a later message may not. A read is made
- * of loads, and the processor waits for each packet where memory is not shared. So reads
- * are for a few bytes, or for peers that cannot send the bytes themselves.
+ * The CPU stores to exported memory of a peer, or loads from it, without work of the peer: SCI
+ * adapters are made for this. When the request of a write completes, its bytes have arrived. Other
+ * writes may overtake a write; a later message cannot. A read consists of loads, and without shared
+ * memory the processor waits for each packet. So reads are for a few bytes, or for peers that
+ * cannot send the bytes themselves.
  *
  * One-sided transfers share peer->sending with the transfers of messages, and neither kind
  * waits for the other.
@@ -25,8 +25,8 @@
 #include <errno.h>
 
 #define READ_STEP	(64u << 10)	/* bytes per check for lost packets */
-#define ASKED_MAX	(SCI_UNWATCHED_MAX / 2)	/* requests to the owner under way */
-#define READ_TRIES	64u		/* before the caller gives up for now */
+#define ASKED_MAX	(SCI_UNWATCHED_MAX / 2)	/* requests to the owner in flight */
+#define READ_TRIES	64u		/* attempts before a read returns -EAGAIN */
 
 static int transfer_write(struct sci_req *req, struct msg_import *im)
 {
@@ -109,12 +109,12 @@ static int transfer_move_bytes(struct sci_req *req)
 		ret = req->kind == MSG_WRITE ? net_write(req, im) : net_read(req, im);
 	else
 		ret = req->kind == MSG_WRITE ? transfer_write(req, im) : transfer_read(req, im);
-	/* the net reports in this way that the segment or the peer is gone */
+	/* the net reports by these errors that the segment or the peer has ended */
 	if (p->stream && import_is_gone(ret))
 		return import_missing(p, &req->doubt_ms);
 	if (ret || import_is_there(p, im))
 		return ret;
-	/* the segment went away during the copy: start over if it comes back */
+	/* the segment ended during the copy: start over if it can be imported again */
 	req->at = (struct msg_cursor){ .iov = req->iov, .n = req->iovs };
 	msg_skip(&req->at, 0);
 	req->moved = 0;
@@ -145,7 +145,7 @@ static int word_ask(struct sci_req *req)
 	return atomic_ask(req->peer, req->id, req->segment, req->offset, &req->word.rmw);
 }
 
-/* Ask the owner. Return -EINPROGRESS: its answer completes the request. */
+/* Send the request to the owner. Return -EINPROGRESS: the owner's reply completes the request. */
 static int owner_ask(struct sci_req *req, int (*ask)(struct sci_req *req))
 {
 	int ret = req->peer->answers < ASKED_MAX ? 0 : -EAGAIN;
@@ -201,7 +201,7 @@ static void transfer_finish(struct sci_req *req, int error)
 	req_done(req, error);
 }
 
-/* Advance a request. Return -EAGAIN if it has to wait. */
+/* Advance a one-sided request. Return -EAGAIN if it has to wait. */
 int onesided_push(struct sci_req *req)
 {
 	int ret = transfer_move(req);
@@ -213,7 +213,7 @@ int onesided_push(struct sci_req *req)
 	return 0;
 }
 
-/* Complete the atomic with this @id, if it exists: the owner has answered. */
+/* Complete the atomic with this @id, if it exists, after the reply of the owner. */
 void onesided_answer(struct sci_peer *p, uint64_t id, int error, uint64_t before)
 {
 	struct sci_req *req = id > UINT32_MAX ? NULL :
@@ -227,7 +227,7 @@ void onesided_answer(struct sci_peer *p, uint64_t id, int error, uint64_t before
 	transfer_finish(req, error);
 }
 
-/* Continue request @id: the owner has copied a piece. @data: the bytes of a read */
+/* Continue request @id after the owner has copied a piece. @data: the bytes of a read */
 void onesided_copied(struct sci_peer *p, uint64_t id, int error, const void *data,
 		     size_t len)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* One-sided reads and writes of a peer on the net: its fabric moves the bytes. */
+/* One-sided reads and writes with a peer on the net: the net fabric transfers the bytes. */
 
 #include "libsci/msg/proto/proto.h"
 
@@ -73,7 +73,7 @@ int net_read(struct sci_req *req, struct msg_import *im)
 	return ret;
 }
 
-/* Cancel the outstanding part of a read: the request ends. */
+/* Cancel the outstanding part of a read whose request ends. */
 void net_read_forget(struct sci_req *req)
 {
 	req->peer->stream->get_cancel(req->peer->fabric, req->get);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Protocols: what the program's calls may use. See "DOC: inside an endpoint". */
+/* The functions of the protocols that the program's calls may use: "DOC: inside an endpoint". */
 #ifndef LIBSCI_MSG_PROTO_H
 #define LIBSCI_MSG_PROTO_H
 
@@ -22,7 +22,7 @@ enum msg_state {
 	MSG_IMPORTING,			/* receive: the sender's buffer is being imported */
 	MSG_HANDSHAKE,			/* send: the RTS is sent; receive: the CTS is sent */
 	MSG_MOVING,			/* send: blocks are being written; one-sided */
-	MSG_MOVED,			/* sync send: its FIN has not come yet */
+	MSG_MOVED,			/* sync send: its FIN has not arrived yet */
 	MSG_DIALING,			/* connect: in ep->dials */
 	MSG_DONE,
 };
@@ -32,7 +32,7 @@ struct msg_word {
 	struct list link;		/* the link of the request */
 	struct sci_rmw rmw;
 	void *before;			/* where to store the value before the atomic; or NULL */
-	uint64_t offset;		/* of the word that follows a write */
+	uint64_t offset;		/* offset of the word that follows a write */
 	uint32_t segment;
 };
 
@@ -47,23 +47,23 @@ struct sci_req {
 	size_t iovs;
 	struct iovec inline_iov[IOV_INLINE];
 	struct msg_cursor at;
-	size_t len;			/* of the message, or of the buffer */
+	size_t len;			/* length of the message or of the buffer */
 	uint64_t tag;
 	uint32_t context;
 	uint32_t id;			/* index in ep->ids */
 	enum msg_kind kind;
 	union {
 		uint64_t addr;		/* MSG_IMPORTING: address of the buffer in the sender */
-		size_t min;		/* MSG_RECV_MANY: it ends when less than this is left */
+		size_t min;		/* MSG_RECV_MANY: ends when fewer bytes are left */
 	};
-	/* req_init() clears the members from here on */
+	/* req_init() clears init_from and all later members */
 	uint32_t init_from;
 	struct sci_peer *peer;		/* NULL: a receive from any peer, not matched yet */
 	enum msg_state state;
 	_Atomic bool done;
 	bool tagged;
 	bool sync;
-	bool pooled;			/* goes back to the endpoint's pool */
+	bool pooled;			/* req_free() returns it to the endpoint's pool */
 	bool in_blocks;			/* an eager send, partly written */
 	bool has_imm;
 	bool unwatched;			/* detached: the program has no pointer to it */
@@ -95,7 +95,7 @@ struct sci_req {
 	struct sci_status status;
 };
 
-/* Requests are allocated many at a time. */
+/* Number of requests that are allocated together. */
 #define SLAB_REQS	32u
 
 struct msg_slab {
@@ -103,7 +103,7 @@ struct msg_slab {
 	struct sci_req reqs[SLAB_REQS];
 };
 
-/* A message that has not found its receive, or that the program has taken off the queue. */
+/* An unexpected message, or a message that the program has taken off the unexpected queue. */
 struct sci_msg {
 	struct sci_match_msg match;
 	struct sci_ep *ep;
@@ -132,7 +132,7 @@ struct msg_buf {
 	uint8_t *addr;
 	size_t len;
 	unsigned int count;		/* registrations; 0: allocated */
-	bool shared;			/* another endpoint's, which owns seg */
+	bool shared;			/* another endpoint owns the memory and seg */
 	struct sci_lseg *net_seg;	/* a segment of the net for the same memory; or NULL */
 };
 
@@ -151,7 +151,7 @@ static inline unsigned int handler_id(uint32_t context)
 	return context - MSG_HANDLERS;
 }
 
-/* Polls that leave a message without a receive in the ring before it is copied. */
+/* Number of polls before a message without a posted receive is copied out of the ring. */
 #define STAY_LOOKS	64u
 
 /* request.c */
@@ -207,9 +207,8 @@ void post_typed(struct sci_peer *p, struct msg_tx *tx, const struct msg_typed *l
 void send_ctl(struct sci_peer *p, const struct msg_typed *line);
 
 /*
- * Return the counter of the receives and probes that wait for messages of @p, or of any
- * peer if @p is NULL. NULL for a service context: its receives are always posted, and wait
- * for no message in particular.
+ * Return the counter of the receives and probes that wait for messages of @p, or of any peer if @p
+ * is NULL. Return NULL for a service context, whose receives are always posted.
  */
 static inline size_t *wanted_counter(struct sci_ep *ep, struct sci_peer *p,
 				     uint32_t context)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Sending on: progress calls send_push() for a peer at which something waits for room. */
+/* Progress calls send_push() for each peer with lines, blocks or transfers that wait for room. */
 
 #include "libsci/msg/proto/send.h"
 
@@ -15,8 +15,8 @@ static bool transfers_push(struct sci_peer *p)
 		if (req->state != MSG_MOVING)
 			continue;
 		/*
-		 * write blocks of one message at a time; one-sided transfers do not
-		 * wait for that
+		 * write blocks of one message at a time; one-sided transfers do not wait for
+		 * messages
 		 */
 		if (req->kind != MSG_SEND)
 			onesided &= !onesided_push(req);
@@ -33,7 +33,7 @@ static uint32_t positions_sum(const struct sci_peer *p)
 	return p->ctl_tx.pos + p->data_tx.pos + p->blocks_tx[RING_XFER].end;
 }
 
-/* Send everything that waits for room. Return whether anything was sent. */
+/* Send the lines, blocks and transfers that wait for room. Return whether anything was sent. */
 int send_push(struct sci_peer *p)
 {
 	uint32_t before = positions_sum(p);

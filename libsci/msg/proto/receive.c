@@ -3,19 +3,19 @@
 /*
  * DOC: receiving
  *
- * The receiver takes lines off a peer's rings in order. A message goes to the posted
- * receive that accepts it. Otherwise it is copied to the unexpected queue, up to
- * SCI_PARAM_UNEXPECTED_MAX bytes in all. Beyond that limit it stays in the ring, and when
- * the ring is full, later messages stay with the sender. While a receive is posted for
- * this peer, or for any peer, there is no limit: the message for that receive may be
- * behind the others. Receives of service contexts are always posted and do not count.
+ * The receiver takes lines off a peer's rings in order. A message goes to the posted receive that
+ * accepts it. Otherwise it is copied to the unexpected queue, up to SCI_PARAM_UNEXPECTED_MAX bytes
+ * in all. Beyond that limit it stays in the ring, and when the ring is full, later messages stay
+ * with the sender. While a receive is posted for this peer, or for any peer, there is no limit: the
+ * message for that receive may be behind other messages. Receives of service contexts are always
+ * posted and do not count.
  *
- * While no such receive is posted, a message stays in the ring for STAY_LOOKS polls. A
- * receive that is posted soon takes it from there, with one copy. A sender that is faster
- * than its receiver finds the ring full, and does not fill the receiver's memory.
+ * While no such receive is posted, a message stays in the ring for STAY_LOOKS polls. A receive that
+ * is posted soon takes the message from the ring, with one copy. A sender that is faster than its
+ * receiver finds the ring full, and does not fill the receiver's memory.
  *
- * The receiver checks whatever a line says. It closes the connection of a peer that breaks
- * the protocol (-EPROTO); other peers do not notice.
+ * The receiver checks all contents of a line. It closes the connection of a peer that violates the
+ * protocol (-EPROTO); this does not affect other peers.
  */
 
 #include "libsci/msg/conn/blocks.h"
@@ -24,7 +24,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* lines of one peer before the next peer has its turn */
+/* most lines of one peer that are handled before the next peer is polled */
 #define BUDGET		32u
 /* The longest chain. For a longer message the sender would attach rings. */
 #define CHAIN_MAX	(64u << 20)
@@ -48,7 +48,7 @@ static void imm_take(struct sci_peer *p, struct sci_status *st)
 
 /* ---- unexpected messages ---- */
 
-/* Return whether a receive may wait for a message that @p has sent after its next one. */
+/* Return whether a receive or probe may wait for a message behind the next message of @p. */
 static bool peer_is_wanted(const struct sci_peer *p)
 {
 	return p->wanted || p->ep->wanted || p->draining;
@@ -450,7 +450,7 @@ int receive_poll(struct sci_peer *p)
 	p->idle = 0;
 	p->stayed = 0;
 	p->announced = false;
-	/* on an adapter, the status line is a packet: send what goes to the same peer first */
+	/* on an adapter, the status line costs a packet: send queued data to the same peer first */
 	if (p->state == PEER_UP && status_due(p) &&
 	    (!p->lossy || list_empty(&p->busy)))
 		status_write(p);
@@ -459,7 +459,7 @@ int receive_poll(struct sci_peer *p)
 
 /* ---- receives ---- */
 
-/* Give @msg, which is in no queue, to @req: now, or when all of it has arrived. */
+/* Receive @msg, which is in no queue, into @req: now, or when all its bytes have arrived. */
 void recv_message(struct sci_req *req, struct sci_msg *msg)
 {
 	req->peer = msg->peer;

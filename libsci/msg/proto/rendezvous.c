@@ -43,7 +43,7 @@ static void fin_send(struct sci_peer *p, uint32_t id, int status, bool receiver)
 	send_ctl(p, &t);
 }
 
-/* Tell the sender that the receiver has read all it wants. */
+/* Send a FIN to the sender after the receiver has read the bytes that it wants. @how: FIN_* */
 static void fin_send_read(struct sci_peer *p, uint32_t id, uint8_t how)
 {
 	struct msg_typed t = {
@@ -55,7 +55,7 @@ static void fin_send_read(struct sci_peer *p, uint32_t id, uint8_t how)
 
 /* ---- the receiver ---- */
 
-/* Complete a receive. Remove it from peer->receiving, if it is there. */
+/* Complete a receive, and remove it from peer->receiving if it is in that list. */
 static void receive_done(struct sci_req *req, int error)
 {
 	list_del(&req->link);
@@ -79,7 +79,7 @@ static int receive_start(struct sci_req *req, struct sci_peer *p,
 	return 0;
 }
 
-/* Return the receive's buffer if it lies in one piece of exported memory, or NULL. */
+/* Return the exported buffer that contains @len bytes of the receive in one piece, or NULL. */
 static struct msg_buf *exported_target(struct sci_req *req, size_t len,
 				       uint64_t *offset)
 {
@@ -104,7 +104,9 @@ static bool zcopy_accept(struct sci_req *req, struct sci_peer *p,
 	struct msg_buf *buf;
 	uint64_t offset;
 
-	/* a cache line at the buffer's ends may hold other data, which a flush would overwrite */
+	/*
+	 * a cache line at the buffer's ends may contain other data, which a flush would overwrite
+	 */
 	if (p->stale || req->want < req->ep->params[SCI_PARAM_ZCOPY_MIN])
 		return false;
 	buf = exported_target(req, req->want, &offset);
@@ -122,8 +124,8 @@ static bool zcopy_accept(struct sci_req *req, struct sci_peer *p,
 }
 
 /*
- * Read the bytes. Return 0, -EAGAIN while the import is under way, or an error: take
- * another way.
+ * Read the bytes from the sender's exported buffer. Return 0; -EAGAIN until the buffer is imported;
+ * another error: the caller must receive in another way.
  */
 static int exported_read(struct sci_req *req, struct sci_peer *p,
 			 const struct line_rts *rts)
@@ -217,7 +219,7 @@ static void blocks_accept(struct sci_req *req, struct sci_peer *p,
 {
 	int ret = 0;
 
-	/* the line that lends the ring goes the same way as the CTS, and arrives before it */
+	/* the line that lends the ring uses the control ring, as the CTS does, and arrives first */
 	if (!p->blocks_rx[RING_XFER].size)
 		ret = ring_attach(p, RING_XFER, (uint32_t)
 				(stream_times(p) * req->ep->params[SCI_PARAM_XFER_RING]));
@@ -305,7 +307,7 @@ bool rndv_accept_later(struct sci_peer *p)
 	return all;
 }
 
-/* Copy a block out of the transfer ring, or as much of it as the receive wants. */
+/* Copy a block out of the transfer ring into the buffer of its receive. */
 static int block_came(struct sci_peer *p, const struct line_block *b)
 {
 	struct sci_req *req = req_by_id(p, b->to, MSG_RECV);
@@ -342,8 +344,8 @@ static void transfer_done(struct sci_req *req, int error)
 }
 
 /*
- * Complete the send @req with @error and tell the receiver @status. If there is no memory
- * for that message, close the connection, which completes @req, too.
+ * Complete the send @req with @error and send @status to the receiver. If there is no memory for
+ * that line, close the connection, which completes @req, too.
  */
 static void transfer_end(struct sci_req *req, int status, int error)
 {
@@ -381,10 +383,10 @@ static int rndv_cleared(struct sci_peer *p, const struct line_cts *cts)
 #define BLOCK_SHARE	4u
 
 /*
- * Return the size of the next block: at most a quarter of the ring, as block_limit(). The
- * sender waits for each block to arrive. Large blocks mean fewer waits, and a small last
- * block leaves the receiver less to copy at the end. So a block is a share of what is
- * left.
+ * Return the size of the next block: at most a quarter of the ring, as in block_limit(). On a lossy
+ * link the sender waits until each block has arrived. Large blocks mean fewer waits, and a small
+ * last block leaves the receiver less to copy at the end. So a block is a share of the remaining
+ * bytes.
  */
 static size_t block_size(const struct sci_req *req)
 {
@@ -476,7 +478,7 @@ static int zcopy_push(struct sci_req *req)
 	return 0;
 }
 
-/* Write the next bytes of a transfer. Return -EAGAIN if there is no room for more. */
+/* Write the next bytes of a transfer. Return -EAGAIN if there is no room for more bytes. */
 int rndv_push(struct sci_req *req)
 {
 	return req->mode == CTS_ZCOPY ? zcopy_push(req) : blocks_push(req);

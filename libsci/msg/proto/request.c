@@ -16,9 +16,8 @@
 _Static_assert(INIT_LEN > INIT_HALF && INIT_LEN <= 2 * INIT_HALF, "two steps");
 
 /*
- * Initialize the members that need it: each message pays for this. A single memset() of the
- * whole struct would become a string instruction, which takes longer to start than these
- * stores.
+ * Initialize only the members that need a value: each message pays for these stores. A single
+ * memset() of the whole struct would become a string instruction, which starts more slowly.
  */
 void req_init(struct sci_req *req, struct sci_ep *ep, enum msg_kind kind)
 {
@@ -60,7 +59,7 @@ struct sci_req *req_new(struct sci_ep *ep, enum msg_kind kind)
 	return req;
 }
 
-/* Free all slabs, also those with requests that the program still has. */
+/* Free all slabs, also slabs with requests that the program has not tested to their end. */
 void slabs_free(struct sci_ep *ep)
 {
 	while (ep->slabs) {
@@ -139,7 +138,7 @@ void msg_finish(struct sci_req *req, int error)
 
 /* ---- ids of requests in a rendezvous ---- */
 
-/* Free entries form a list through the table: an odd value is the index of the next one. */
+/* Free entries form a list through the table: an odd value has the index of the next free entry. */
 static struct sci_req *entry_make_free(uint32_t next)
 {
 	return (struct sci_req *)((uintptr_t)next << 1 | 1);

@@ -3,26 +3,26 @@
 /*
  * DOC: lending rings
  *
- * An endpoint lends memory to the peers that send it longer messages: rings of blocks. All
- * its rings together have SCI_PARAM_RINGS_MAX bytes, shared equally: with more peers, the
- * rings are smaller. When a new ring would exceed the limit, the endpoint recalls the rings
- * that no peer has written to since the last time that this happened. Until they are back,
- * a new ring gets what is left, and at least RING_LEAST bytes: no peer waits for another
- * one, and the limit is exceeded by two such rings for each peer at most.
+ * An endpoint lends memory to the peers that send it longer messages: rings of blocks. All its
+ * rings together have SCI_PARAM_RINGS_MAX bytes, shared equally: with more peers, the rings are
+ * smaller. When a new ring would exceed the limit, the endpoint recalls the rings to which no peer
+ * has written since the last recall. Until these rings are detached, a new ring gets the remaining
+ * bytes, and at least RING_LEAST bytes: no peer waits for the ring of another peer, and the limit
+ * is exceeded by at most two such rings for each peer.
  *
- * The sender has the last word, because it alone knows whether it will write: it detaches
- * its ring if all blocks have been read and no message is under way.
+ * The sender decides, because only the sender knows whether it will write: it detaches its ring if
+ * all blocks have been read and no message is in flight.
  */
 
 #include "libsci/msg/proto/proto.h"
 
 #include <errno.h>
 
-/* The smallest ring. Blocks of a quarter of it are still worth their line. */
+/* Bytes of the smallest ring. Blocks of a quarter of this size are still worth their line. */
 #define RING_LEAST	(8u << 10)
 /*
- * Rings per peer that the memory is divided by: twice as many as there are, because older rings are
- * larger until they are recalled.
+ * The memory is divided by this number for each peer: twice the number of rings, because older
+ * rings are larger until they are recalled.
  */
 #define RING_SHARES	(2u * MSG_RINGS)
 
@@ -41,7 +41,7 @@ static void ring_recall(struct sci_peer *p, enum msg_ring which)
 	post_typed(p, &p->data_tx, &t, LINE_RECALL);
 }
 
-/* Recall unused rings of @want bytes together. */
+/* Recall unused rings with @want bytes in total. */
 static void rings_recall(struct sci_ep *ep, uint64_t want)
 {
 	uint64_t found = 0;
@@ -61,8 +61,8 @@ static void rings_recall(struct sci_ep *ep, uint64_t want)
 			if (used || !peer_may_write_line(p))
 				continue;
 			/*
-			 * the next call takes the ring for used: only the call after that recalls
-			 * it again
+			 * the next call treats the ring as used: only the call after that recalls
+			 * the ring again
 			 */
 			b->looked = read - 1;
 			ring_recall(p, i);
@@ -88,10 +88,10 @@ static uint32_t ring_share(struct sci_ep *ep, uint32_t want)
 }
 
 /**
- * ring_attach() - lend a ring to a peer, and tell it
- * @want: its size in bytes, as the parameters want it
+ * ring_attach() - lend a ring to a peer, and send LINE_ATTACHED
+ * @want: the size in bytes that the parameters ask for
  *
- * Return: 0, or -errno of the fabric: the peer has been told that it gets none.
+ * Return: 0, or -errno of the fabric, which LINE_ATTACHED reports to the peer.
  */
 int ring_attach(struct sci_peer *p, enum msg_ring which, uint32_t want)
 {
@@ -121,7 +121,7 @@ static int ring_asked(struct sci_peer *p, const struct line_attach *want)
 {
 	if (p->attach_asked)
 		return -EPROTO;
-	/* a peer that takes no answers must not fill our memory with them */
+	/* a peer that reads no control lines must not fill memory with queued lines */
 	if (!list_empty(&p->ctlq)) {
 		p->ep->retry = true;
 		return -EAGAIN;
@@ -144,8 +144,8 @@ static int ring_detached(struct sci_peer *p, enum msg_ring which)
 /* ---- the sender ---- */
 
 /*
- * Handle the peer's answer: it has lent a ring, or it has none. Return -EAGAIN until the ring
- * is imported.
+ * Handle LINE_ATTACHED: the peer has lent a ring, or reports an error. Return -EAGAIN until the
+ * ring is imported.
  */
 int ring_attached(struct sci_peer *p, const struct line_attached *a)
 {
@@ -174,7 +174,7 @@ int ring_attached(struct sci_peer *p, const struct line_attached *a)
 	return 0;
 }
 
-/* Return whether we shall write no block to the ring before a new RTS, or a new message. */
+/* Return whether all blocks are read, and none follows before a new RTS or a new message. */
 static bool ring_is_idle(const struct sci_peer *p, enum msg_ring which)
 {
 	const struct msg_blocks *b = &p->blocks_tx[which];
@@ -189,7 +189,7 @@ static void ring_recalled(struct sci_peer *p, enum msg_ring which)
 {
 	const struct msg_typed t = { .ring.ring = (uint8_t)which };
 
-	/* sendq also has a message that is partly in blocks */
+	/* an empty sendq shows that no message is partly sent in blocks */
 	if (!p->blocks_tx[which].size || !peer_may_write_line(p) || !ring_is_idle(p, which))
 		return;
 	ring_leave(p, which);
@@ -197,7 +197,7 @@ static void ring_recalled(struct sci_peer *p, enum msg_ring which)
 	post_typed(p, &p->data_tx, &t, LINE_DETACH);
 }
 
-/* Handle a line of the data ring that is about a ring. */
+/* Handle a line of the type LINE_ATTACH, LINE_RECALL or LINE_DETACH. */
 int rings_line(struct sci_peer *p, const struct msg_typed *t)
 {
 	if (t->type == LINE_ATTACH)

@@ -3,9 +3,9 @@
 /*
  * DOC: sending
  *
- * A message goes by the first of these protocols that can take it:
+ * A message is sent by the first of these protocols that can carry it:
  *
- *	short		it fits into one line
+ *	short		one line
  *	chain		several lines; the receiver detects each of them like a short
  *			message. Up to SCI_PARAM_LINES_MAX bytes, and eager messages
  *			while the rings are not attached
@@ -31,7 +31,7 @@ void post_typed(struct sci_peer *p, struct msg_tx *tx,
 /* ---- control lines ---- */
 
 /*
- * Send a control line, in order. If it has to wait and there is no memory for that, close
+ * Send a control line, in order. If the line has to wait and there is no memory to queue it, close
  * the connection: the peer may be DOWN afterwards.
  */
 void send_ctl(struct sci_peer *p, const struct msg_typed *line)
@@ -74,8 +74,8 @@ bool ctl_push(struct sci_peer *p)
 /* ---- one line ---- */
 
 /*
- * Return the bytes of a short message: in place if they are in one piece, as they mostly
- * are, else gathered in @room. A load from a fresh copy would have to wait for the stores.
+ * Return the bytes of a short message: in place if they are in one piece (the usual case), else
+ * gathered in @room. A load from a new copy would wait for the stores to the copy.
  */
 const void *short_data(struct msg_cursor *at, void *room, size_t len)
 {
@@ -151,8 +151,8 @@ static int chain_send(struct sci_req *req)
 	struct sci_peer *p = req->peer;
 
 	/*
-	 * write all lines at once: on an adapter they leave in order, and the receiver
-	 * copies meanwhile
+	 * write all lines at once, except on an adapter: there the lines leave in order, and the
+	 * receiver copies meanwhile
 	 */
 	if (!req->moved && !p->lossy && send_chain_whole(p, &m))
 		return 0;
@@ -193,7 +193,7 @@ static void eager_announce_more(struct sci_peer *p, uint32_t len, uint32_t end,
 	post_typed(p, &p->data_tx, &t, LINE_MORE);
 }
 
-/* Write a block. @at: current position in @m. Return -EAGAIN if there is no room for it. */
+/* Write a block. @at: current position in @m. Return -EAGAIN if there is no room for the block. */
 __hot int send_block(struct sci_peer *p, const struct msg_out *m,
 		     struct msg_cursor *at, size_t moved, size_t n)
 {
@@ -221,7 +221,7 @@ __hot int send_block(struct sci_peer *p, const struct msg_out *m,
 	return 0;
 }
 
-/* Send in blocks: the receiver copies one block while we write the next. */
+/* Send in blocks: the receiver copies a block while the sender writes the next block. */
 static int eager_send(struct sci_req *req)
 {
 	const struct msg_out m = out_make(req);
@@ -244,7 +244,7 @@ static int eager_send(struct sci_req *req)
 
 /* ---- rendezvous: request to send ---- */
 
-/* Offer the buffer if it is one piece: a receiver that can read takes the bytes from there. */
+/* Describe the buffer in the RTS if it is in one piece, for a receiver that can read the buffer. */
 static void buffer_offer(struct sci_req *req, struct line_rts *rts)
 {
 	const uint8_t *addr;
@@ -311,12 +311,12 @@ static void ring_ask(struct sci_peer *p)
 	post_typed(p, &p->data_tx, &t, LINE_ATTACH);
 }
 
-/* A longer message waits for the ring that the sender has asked for. */
+/* A message longer than this waits for the eager ring that the sender has requested. */
 #define CHAIN_WORTH	2048u
 
 /*
- * Return whether the message lies in exported memory and is long enough for zero-copy:
- * receivers may read it with one copy, or store it straight into their exported buffer.
+ * Return whether the message is in exported memory and long enough for zero-copy: the receiver may
+ * read it with one copy, or the sender stores it straight into the receiver's exported buffer.
  */
 static bool message_is_exported(const struct sci_req *req)
 {
@@ -350,7 +350,7 @@ static int send_try(struct sci_req *req)
 		if (!tx_room(&p->data_tx))
 			return -EAGAIN;
 	}
-	/* the ring will be attached before so many lines would be sent */
+	/* wait for the ring: a chain of this length takes longer than attaching the ring */
 	if (p->waiting_attach && req->len > CHAIN_WORTH)
 		return -EAGAIN;
 	if (p->blocks_tx[RING_EAGER].size &&
@@ -399,7 +399,7 @@ bool queue_push(struct sci_peer *p)
 	return true;
 }
 
-/* Copy the unsent bytes: the program wants its buffer back. */
+/* Copy the unsent bytes, so that the program may reuse its buffer. */
 int copy_rest(struct sci_req *req)
 {
 	size_t len = req->len, left = len - req->moved;
@@ -421,7 +421,7 @@ int copy_rest(struct sci_req *req)
 	return 0;
 }
 
-/* Send @req or queue it. Return 0 if accepted; it may have completed already. */
+/* Send @req or queue it. Return 0 if @req is accepted; it may have completed already. */
 int send_start(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
@@ -439,7 +439,7 @@ int send_start(struct sci_req *req)
 		return ret;
 	list_add_tail(&req->link, &p->sendq);
 	peer_busy(p);
-	/* part of the message has been sent, and the rest cannot follow */
+	/* a part of the message has been sent, and the rest cannot be sent */
 	if (ret)
 		peer_down(p, ret);
 	return 0;
@@ -460,7 +460,7 @@ block_of(struct sci_peer *p, uint32_t context, uint64_t tag, const uint64_t *imm
 	return block_at_once(p, &m, false);
 }
 
-/* Send a buffer in one piece. A chain of it needs no struct msg_out in memory. */
+/* Send a buffer in one piece, without a request. A chain needs no struct msg_out in memory. */
 __hot bool buffer_at_once(struct sci_peer *p, uint32_t context, uint64_t tag,
 			  const uint64_t *imm, const void *buf, size_t len)
 {

@@ -7,14 +7,14 @@
 #include "libsci/msg/conn/blocks.h"
 #include "libsci/msg/proto/proto.h"
 
-/* The peer polls again during a longer message and takes the lines away. */
+/* Limit for prefetches: a peer polls again during a longer message and gets the lines back. */
 #define OWN_MAX		512u
 
 /*
- * Get the cache lines for a message of @len bytes. The peer read them last, so each store
- * would fetch one line, and stores are executed in order. Prefetches just ahead of the
- * first store fetch them all together. Earlier prefetches would be in vain: the peer's next
- * poll takes the lines away again.
+ * Prefetch the cache lines for a message of @len bytes. The peer has read these lines last, so each
+ * store would fetch one line, and stores are executed in order. Prefetches just before the first
+ * store fetch all lines together. Earlier prefetches would have no effect: the peer's next poll
+ * moves the lines back to its cache.
  */
 static inline void lines_prefetch_write(const struct sci_peer *p, size_t len)
 {
@@ -55,7 +55,7 @@ static __always_inline void short_post(struct sci_peer *p, bool tagged,
 	p->ep->stats.sent_short++;
 }
 
-/* Write a message with an immediate, which begins in the middle of a word. */
+/* Write a short message with an immediate. The immediate begins in the middle of a word. */
 static __always_inline void short_imm_post(struct sci_peer *p, uint32_t context,
 					   uint64_t tag, uint64_t imm,
 					   const void *buf, size_t len)
@@ -82,7 +82,7 @@ struct msg_out {
 
 /* ---- chains: messages in several lines ---- */
 
-/* Build the header of the first line. Return how many bytes of payload the line has room for. */
+/* Build the header of a chain's first line. Return the number of payload bytes in this line. */
 static __always_inline size_t chain_head(const struct msg_out *m,
 					 struct line_head *h,
 					 enum msg_line_type *type)
@@ -113,8 +113,8 @@ static inline uint32_t chain_lines(bool has_imm, size_t len)
 }
 
 /*
- * Write all lines of a chain, the first line last. When the receiver sees the first line,
- * the others are there already, and it has not polled them while they arrived.
+ * Write all lines of a chain, the first line last. When the receiver sees the first line, the other
+ * lines have arrived already, and the receiver has not polled them meanwhile.
  */
 static __always_inline bool chain_at_once(struct sci_peer *p,
 					  const struct msg_out *m,
@@ -199,9 +199,9 @@ static __always_inline void line_post(struct sci_peer *peer, bool tagged,
 }
 
 /*
- * Send in one eager block. If the receiver may fetch the bytes from exported memory
- * instead, the send needs a request, which tells when that is done. @copied: no request,
- * because the program wants its buffer back at once.
+ * Send in one eager block. Return false if the receiver may read the bytes from exported memory
+ * instead, which needs a request. @copied: the program may reuse its buffer at once, so always use
+ * a block.
  */
 static __always_inline bool block_at_once(struct sci_peer *p, struct msg_out *m,
 					  bool copied)
@@ -226,7 +226,7 @@ static __always_inline bool long_at_once(struct sci_peer *p, struct msg_out *m,
 						      send_chain_whole(p, m);
 }
 
-/* Send the whole message now, without a request. Return false if that is impossible. */
+/* Send the whole message at once, without a request. Return false if that is impossible. */
 static __always_inline bool send_goes_whole(struct sci_peer *peer, bool tagged,
 					    uint32_t context, uint64_t tag,
 					    const uint64_t *imm, const void *buf,
