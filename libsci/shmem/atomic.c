@@ -6,7 +6,7 @@
 
 #include "libsci/shmem/internal.h"
 
-/* Define atomics on a word of type T that the CPU reaches. */
+/* Define atomics on a word of type T that loads and stores reach. */
 #define WORD_ATOMIC(T, to)							\
 	do {									\
 		T *word_ = (to), was_ = (T)cond;				\
@@ -40,14 +40,14 @@ uint64_t word_op(void *to, unsigned int size, enum sci_atomic op, uint64_t value
 	WORD_ATOMIC(uint64_t, to);
 }
 
-/* Serve other PEs: the program may repeat an atomic until another PE has changed the word. */
+/* Make progress: the program may repeat an atomic until another PE has changed the word. */
 static inline __attribute__((always_inline)) void word_serve_others(void)
 {
 	if (unlikely(shmem.serves))
 		sci_team_progress(shmem.team);
 }
 
-/* Send the atomic to the team. @old: NULL: do not wait for the old value */
+/* Execute an atomic on a word that pe_ptr() does not find. @old: NULL: do not wait for the value */
 static __attribute__((noinline, cold))
 void word_slow(const char *call, void *dest, unsigned int size, enum sci_atomic op,
 	       uint64_t value, uint64_t cond, uint64_t *old, int pe)
@@ -115,7 +115,7 @@ SHMEM_AMO_EXT_TYPES_(DEFINE_WORDS, 0, 0)
 
 /*
  * Define three calls, each with a context and without one: @name changes a word, fetch_@name
- * returns the old value, and fetch_@name_nbi stores it. The third call waits for the old
+ * returns the old value, and fetch_@name_nbi stores the old value. The third call waits for the old
  * value, which the standard permits.
  */
 #define PARAMS(...)	, __VA_ARGS__

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Collective calls of teams, and the deprecated ones of active sets.
+ * Collective calls of teams, and the deprecated collective calls of active sets.
  *
- * When the members of an active set name it for the first time, they make a team for it and
- * keep the team. The library does not need pSync and pWrk for synchronisation.
+ * In their first call on an active set, the members make a team of the set, which they keep for
+ * later calls. The library does not need pSync and pWrk for synchronisation.
  */
 
 #include <errno.h>
@@ -38,8 +38,8 @@ static void coll_collect(const char *call, struct sci_team *team, void *dest,
 }
 
 /*
- * Each PE stores its elements at their places in the other PEs' dest. By the standard, the
- * program must allow these stores before the first PE calls.
+ * Each PE stores its elements at their places in the dest arrays of all PEs. By the standard, the
+ * program must allow these stores before the first PE makes the call.
  */
 static void coll_alltoalls(const char *call, struct sci_team *team, char *dest,
 			   const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t size,
@@ -98,7 +98,7 @@ static int team_broadcast(const char *call, shmem_team_t team, void *dest,
 	symmetric_check(call, dest, len);
 	symmetric_check(call, source, len);
 	coll_broadcast(call, t->team, dest, source, len, root);
-	/* by the standard, the root's dest gets the bytes in teams, but not in active sets */
+	/* by the standard, the root's dest gets the bytes in calls of teams, not of active sets */
 	if (t->my_pe == root && dest != source)
 		memmove(dest, source, len);
 	return 0;
@@ -263,7 +263,9 @@ static struct sci_team *active_set_new(const char *call, int start, int log_stri
 	return s->team;
 }
 
-/* Return the team of PEs @start, @start + 2^@log_stride, ... Making it is a collective call. */
+/*
+ * Return the team of PEs @start, @start + 2^@log_stride, ... Making the team is a collective call.
+ */
 static struct sci_team *active_set(const char *call, int start, int log_stride, int size)
 {
 	int at = shmem.my_pe - start;

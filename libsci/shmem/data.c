@@ -3,10 +3,10 @@
 /*
  * Static variables of the program as symmetric memory.
  *
- * They are in the writable segment of the executable, after the pages that become read-only
- * when relocation is done. All PEs run the same executable: a variable has the same offset in
- * the segment on all PEs, wherever the segment is mapped. The variables of libc and libsci are
- * in the segments of these libraries.
+ * The variables are in the writable segment of the executable, after the pages that become
+ * read-only when relocation is done. All PEs run the same executable: a variable has the same
+ * offset in the segment on all PEs, wherever the segment is mapped. The variables of libc and
+ * libsci are in the segments of these libraries.
  */
 
 #include <errno.h>
@@ -18,13 +18,13 @@
 
 struct range {
 	uintptr_t start;
-	uintptr_t file_end;		/* from here on there is no file */
+	uintptr_t file_end;		/* end of the pages that the file backs */
 	uintptr_t end;
 };
 
 static struct range data;
 
-/* Find the segment of the program, which dl_iterate_phdr() reports first. */
+/* Find the writable segment of the program, which dl_iterate_phdr() reports first. */
 static int data_find(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), relro = 0;
@@ -48,7 +48,7 @@ static int data_find(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-/* Copy without the address sanitizer, which has red zones between variables. */
+/* Copy pages without the address sanitizer, which has red zones between variables. */
 __attribute__((no_sanitize("address")))
 static void pages_copy(void *to, const void *from, size_t len)
 {

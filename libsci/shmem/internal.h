@@ -43,11 +43,10 @@ struct shmem_ctx_ {
 };
 
 /*
- * struct shmem - the state of the process
- * @view: the heap as pe_ptr() sees it. With SHMEM_DEBUG, and outside of shmem_init() and
- *	shmem_finalize(), the view is empty, so that pe_ptr() calls pe_ptr_slow().
- * @serves: loads and stores of some PEs do not reach this one: it must make progress for them
- * @my_pe, @n_pes: -1 and 0 outside of shmem_init() and shmem_finalize()
+ * struct shmem - the state of the process @view: the heap as pe_ptr() sees it. With SHMEM_DEBUG,
+ * before shmem_init() and after shmem_finalize(), the view is empty, so that pe_ptr() calls
+ * pe_ptr_slow(). @serves: loads and stores of some PEs do not reach this PE, which makes progress
+ * for these PEs @my_pe, @n_pes: -1 and 0 before the first shmem_init()
  */
 struct shmem {
 	const struct sci_team_view *view;
@@ -79,7 +78,7 @@ static inline void shmem_ok(const char *call, int error)
 		shmem_die_of(call, error);
 }
 
-/* Do what shmem_ok() does, with words about the failed part. */
+/* Check @error as shmem_ok() does. @what: text about the failed part */
 static inline void shmem_ok_of(const char *call, int error, const char *what)
 {
 	if (unlikely(error < 0))
@@ -95,13 +94,13 @@ static inline void shmem_running(const char *call)
 
 /* ---- memory of other PEs ---- */
 
-/* Do pe_ptr() for all symmetric memory. If an argument is wrong, end all PEs. */
+/* The variant of pe_ptr() for all symmetric memory. If an argument is wrong, end all PEs. */
 __attribute__((cold))
 void *pe_ptr_slow(const char *call, const void *addr, size_t len, int pe);
 
 /*
- * Return where PE @pe of the world has @addr, if @addr is in the first region of the heap and
- * loads and stores reach it. Otherwise return NULL: then call pe_ptr_slow().
+ * Return the address of @addr in the memory of world PE @pe, if @addr is in the first region of the
+ * heap and loads and stores reach that PE. Otherwise return NULL: then call pe_ptr_slow().
  */
 static inline __attribute__((always_inline)) void *pe_ptr(const void *addr, int pe)
 {
@@ -134,13 +133,15 @@ int data_register(struct sci_team *team);
 
 bool data_holds(const void *addr);
 
-/* Return the number of bytes from @addr to the end of its allocation, or 0 if it has none. */
+/*
+ * Return the number of bytes from @addr to the end of its allocation; 0: @addr is in no allocation.
+ */
 size_t memory_left(const void *addr);
 
-/* Forget all allocations: the team's heap is gone. */
+/* Free the list of allocations, after the end of the team's heap. */
 void memory_exit(void);
 
-/* Start or stop the thread that serves PEs for which @shmem.serves is set. Return 0 or -errno. */
+/* Start or stop the thread that makes progress if shmem.serves is set. Return 0 or -errno. */
 int serve_start(void);
 void serve_stop(void);
 
@@ -155,7 +156,7 @@ void teams_exit(void);
 
 void active_sets_exit(void);
 
-/* Return the number in the world of PE @pe of context @ctx. */
+/* Return the world rank of PE @pe in the team of context @ctx. */
 int ctx_pe_slow(const char *call, shmem_ctx_t ctx, int pe);
 
 static inline int ctx_pe(const char *call, shmem_ctx_t ctx, int pe)

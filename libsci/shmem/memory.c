@@ -10,7 +10,7 @@
 
 #define ALIGN_MAX	4096u		/* limit of sci_team_alloc() */
 
-/* An allocation. The list is sorted by address and tells how far an access may go. */
+/* An allocation. The list of allocations is sorted by address, for checks of accesses. */
 struct block {
 	char *addr;
 	size_t len;
@@ -68,7 +68,7 @@ static void block_remove(struct block *b)
 	memmove(b, b + 1, (size_t)(heap.blocks + --heap.n - b) * sizeof(*b));
 }
 
-/* Return the number of bytes from @addr to the end of its block, or 0 if it is in no block. */
+/* Return the number of bytes from @addr to the end of its block, or 0 if @addr is in no block. */
 size_t memory_left(const void *addr)
 {
 	size_t i = block_after(addr), at;
@@ -88,8 +88,8 @@ void memory_exit(void)
 }
 
 /*
- * Allocate. This is a collective call: the team compares the arguments, and no PE returns
- * before all PEs have called. Return NULL on all PEs if there is no memory.
+ * Allocate symmetric memory. This is a collective call: the team compares the arguments, and no PE
+ * returns before all PEs have made the call. Return NULL on all PEs if there is no memory.
  */
 static void *memory_alloc(const char *call, size_t align, size_t size)
 {

@@ -10,7 +10,7 @@
 
 typedef int (*put_fn)(struct sci_team *, void *, const void *, size_t, int);
 
-/* Put a block that pe_ptr() does not find: other regions, and far PEs. */
+/* Put a block to memory that pe_ptr() does not find: another region, or a PE on another node. */
 static __attribute__((noinline, cold))
 void put_slow(const char *call, void *dest, const void *source, size_t len, int pe,
 	      put_fn put)
@@ -160,7 +160,7 @@ SHMEM_RMA_TYPES_(DEFINE_BLOCK, get, 0)
 SHMEM_RMA_TYPES_(DEFINE_BLOCK, put_nbi, 0)
 SHMEM_RMA_TYPES_(DEFINE_BLOCK, get_nbi, 0)
 
-/* Put or get one element. The compiler knows its size. */
+/* Define the put and the get of one element, whose size the compiler knows. */
 #define DEFINE_P(NAME, TYPE, a, b)						\
 	static inline void NAME##_p(const char *call, TYPE *dest, TYPE value, int pe) \
 	{									\
@@ -305,7 +305,9 @@ EXPORT void shmem_quiet(void)
 	shmem_ok(__func__, sci_team_quiet(shmem.team));
 }
 
-/* Order the transfers of all contexts, as the team does. An invalid context has no transfers. */
+/*
+ * Order the transfers of all contexts: the team has no contexts. An invalid one has no transfers.
+ */
 EXPORT void shmem_ctx_fence(shmem_ctx_t ctx)
 {
 	if (ctx != SHMEM_CTX_INVALID)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * OpenSHMEM programs may compute without a call, and the calls of other PEs must still
- * complete. Puts and gets do. An atomic of a PE that loads and stores do not reach needs
- * progress of its target: then a thread makes it.
+ * OpenSHMEM programs may compute without a call, and the calls of other PEs must still complete.
+ * Puts and gets complete without the target. An atomic on a PE that loads and stores do not reach
+ * needs progress of that PE: then a thread of that PE makes progress.
  */
 
 #include "libsci/base/thread.h"
 #include "libsci/shmem/internal.h"
 
-#define SERVE_MS	2u		/* pause between two looks */
+#define SERVE_MS	2u		/* interval of progress calls */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t stopped;

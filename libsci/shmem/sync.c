@@ -6,9 +6,9 @@
 
 #include "libsci/shmem/internal.h"
 
-#define SPINS	64			/* looks at a word before a call to the team */
+#define SPINS	64			/* loads of a word before a call to the team */
 
-/* Translate SHMEM_CMP_* for the team. */
+/* Translate SHMEM_CMP_* to SCI_CMP_* of the team. */
 static unsigned int cmp_of(const char *call, int cmp, bool is_unsigned)
 {
 	static const unsigned char of[] = {
@@ -30,7 +30,7 @@ static unsigned int cmp_of(const char *call, int cmp, bool is_unsigned)
 	 (cmp) == SHMEM_CMP_LT ? (got) < (value) :				\
 	 (cmp) == SHMEM_CMP_GE && (got) >= (value))
 
-/* Describe words of the same size. @values has a value for each, or is NULL. */
+/* Describe words of the same size. @values: a value for each word, or NULL */
 static struct sci_words words_of(const char *call, const void *words, size_t n,
 				 const int *status, int cmp, bool is_unsigned,
 				 uint64_t value, const void *values, unsigned int size)
@@ -43,8 +43,8 @@ static struct sci_words words_of(const char *call, const void *words, size_t n,
 }
 
 /*
- * Return whether a wait has succeeded. A test returns -EAGAIN otherwise; other errors
- * end all PEs.
+ * Return whether a wait or test has succeeded. A failed test has -EAGAIN, and a call without words
+ * -ENOENT. Other errors end all PEs.
  */
 static bool words_ready(const char *call, int error)
 {
@@ -98,8 +98,8 @@ bool word_test(const char *call, const void *word, unsigned int size, int cmp,
 }
 
 /*
- * Define waits for a word. Most words change soon: look at the word a few times before the call
- * to the team, which makes progress and sleeps after a while.
+ * Define waits for a word. Most words change soon: load the word a few times before the call to the
+ * team, which makes progress and sleeps after a while.
  */
 #define DEFINE_WAIT(NAME, TYPE, a, b)						\
 	static inline void NAME##_wait_until(const char *call, TYPE *ivar, int cmp, \
@@ -188,7 +188,7 @@ EXPORT uint64_t shmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cm
 {
 	uint64_t got;
 
-	/* another value may have followed: return one that satisfies the condition */
+	/* another value may have been stored since: return a value that satisfies the condition */
 	do {
 		uint64_wait_until(__func__, sig_addr, cmp, cmp_value);
 		got = __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);

@@ -9,8 +9,8 @@
 #include "libsci/shmem/internal.h"
 
 /*
- * This lock protects the lists of contexts. Several threads may make contexts, but only one makes
- * teams.
+ * This lock protects the lists of contexts. Several threads may make contexts, but only one thread
+ * makes teams.
  */
 static pthread_mutex_t contexts = PTHREAD_MUTEX_INITIALIZER;
 
@@ -31,7 +31,7 @@ struct shmem_team_ *team_of(shmem_team_t handle)
 	shmem_die("team", "%p is no team, or has been destroyed", (void *)handle);
 }
 
-/* Fill in the members of a team. Return 0 or -errno. */
+/* Fill in @t for the team @team. Return 0 or -errno. */
 static int team_fill(struct shmem_team_ *t, struct sci_team *team)
 {
 	int n = sci_team_size(team);
@@ -47,7 +47,7 @@ static int team_fill(struct shmem_team_ *t, struct sci_team *team)
 	return 0;
 }
 
-/* Return the start of the heap, from the view that team.h publishes. */
+/* Return the start of the heap, from the view that sci/team.h publishes. */
 static const void *heap_start(void)
 {
 	return (const void *)((const struct sci_team_view *)(const void *)shmem.team)->base;
@@ -252,9 +252,9 @@ static bool ctx_exists(shmem_ctx_t ctx)
 }
 
 /*
- * Return the number in the world of a context's PE. A context only numbers the PEs: quiet
- * completes the transfers of all contexts. Any thread may use any context, as
- * SHMEM_THREAD_MULTIPLE permits.
+ * Return the world rank of a context's PE. A context only selects a numbering of PEs: quiet
+ * completes the transfers of all contexts. Any thread may use any context, as SHMEM_THREAD_MULTIPLE
+ * permits.
  */
 int ctx_pe_slow(const char *call, shmem_ctx_t ctx, int pe)
 {
