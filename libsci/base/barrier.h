@@ -42,17 +42,17 @@
 #define sci_load_acquire(p)	__atomic_load_n((p), __ATOMIC_ACQUIRE)
 
 /*
- * Store a flag, after the data that the flag announces. This orders ordinary stores only: after
- * write-combining stores, call sci_store_barrier() first.
+ * Store a flag, after the data that the flag announces. The macro orders ordinary stores only:
+ * after write-combining stores, call sci_store_barrier() first.
  */
 #define sci_store_release(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
 /**
  * sci_release_barrier() - keep every access so far before every later store
  *
- * Use it before a line of several words, each of which tells the peer that some memory has been
- * read and is free. Without it, a weakly ordered CPU may read that memory after the peer has
- * seen the word and stored the next block there.
+ * Use it before a line of several words, each of which reports to the peer that some memory has
+ * been read and is free. Without the barrier, a weakly ordered CPU may read that memory after the
+ * peer has seen the word and stored the next block there.
  */
 static inline void sci_release_barrier(void)
 {
@@ -107,9 +107,8 @@ static inline void sci_acquire_barrier(void)
  *
  * Stores to write-combining memory and non-temporal stores wait in buffers
  * that the C11 model does not order, and a release store may pass them. After
- * this call all of them have left towards memory or the bus, before any later
- * store. Only the adapter knows whether they have reached the other node (its store barrier
- * register).
+ * this call all these stores have left the CPU, before any later store. Only the adapter's
+ * store barrier register shows whether they have reached the other node.
  */
 static inline void sci_store_barrier(void)
 {
@@ -123,7 +122,7 @@ static inline void sci_store_barrier(void)
 }
 
 /**
- * sci_load_barrier() - keep every later load behind the earlier ones
+ * sci_load_barrier() - keep every later load behind all earlier loads
  *
  * Use it between loads of write-combining memory, which even x86 performs out of order: the
  * data that an adapter announces, then its status word. For cacheable words use
@@ -144,9 +143,9 @@ static inline void sci_load_barrier(void)
  * sci_full_barrier() - keep every access so far before every later one
  *
  * Only this barrier keeps a load behind an earlier store. One thread announces its sleep and
- * then looks for work, another one posts work and then looks for sleepers: at least one of them
- * must see the other. It also covers write-combining memory, which a locked instruction does
- * not.
+ * then checks for work, another thread posts work and then checks for announced sleeps: at least
+ * one of the threads must see the other's store. The barrier also covers write-combining memory,
+ * which a locked instruction does not.
  */
 static inline void sci_full_barrier(void)
 {
@@ -172,8 +171,8 @@ static inline void sci_compiler_barrier(void)
  * sci_cpu_relax() - pause in a loop that polls
  *
  * The pause leaves the core to its sibling thread and avoids the pipeline flush at the end of a
- * speculated polling loop. It does not order accesses of the CPU; the compiler must read memory
- * again.
+ * speculated polling loop. The pause does not order accesses of the CPU, but the compiler reads
+ * memory again after it.
  */
 static inline void sci_cpu_relax(void)
 {

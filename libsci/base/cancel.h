@@ -21,7 +21,7 @@
 /**
  * sci_cancel_hold() - hold cancellation of this thread off
  *
- * Calls nest, in signal handlers too.  sci_cancel_release() ends each of them.
+ * Calls nest, in signal handlers too.  Each call needs its own sci_cancel_release().
  */
 void sci_cancel_hold(void);
 void sci_cancel_release(void);

@@ -40,7 +40,7 @@ void hash_del(struct hash *h, struct hash_node *node);
 /* Return: the element with @key that was added last, or NULL. */
 struct hash_node *hash_find(const struct hash *h, uint64_t key);
 
-/* Return: an element after @node, in no particular order; the first one if @node is NULL. */
+/* Return: the element after @node, in no particular order; the first element if @node is NULL. */
 struct hash_node *hash_walk(const struct hash *h, const struct hash_node *node);
 
 void hash_free(struct hash *h);

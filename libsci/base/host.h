@@ -17,20 +17,20 @@ uint64_t sci_now_ms(void);
 uint64_t sci_now_ns(void);
 
 /**
- * sci_raise_fd_limit() - raise the soft limit of descriptors to the hard one
+ * sci_raise_fd_limit() - raise the soft limit of descriptors to the hard limit
  *
  * Call it only after the system has refused a descriptor: a program that uses select()
  * has a reason for a low limit.
  *
- * Return: 0; -EMFILE: the soft limit was the hard one already.
+ * Return: 0; -EMFILE: the soft limit was the hard limit already.
  */
 int sci_raise_fd_limit(void);
 
 /**
  * sci_fd_room() - raise the descriptor limit if @n more descriptors would exceed it
  *
- * Use it before a call that cannot be repeated. Context: the lock that fork() takes is held,
- * because a child would inherit the descriptor that this call opens for a moment.
+ * Use it before a call that cannot be repeated. Context: the caller holds the lock that fork()
+ * takes, because a child must not inherit the descriptors that this call opens for a moment.
  */
 void sci_fd_room(unsigned int n);
 

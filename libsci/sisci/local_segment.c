@@ -241,8 +241,8 @@ static sci_error_t lseg_remove(struct sci_lseg_obj *s, unsigned int flags)
 	sci_error_t err;
 
 	/*
-	 * Programs repeat this call until peers have disconnected.  In a callback they do
-	 * not: there they ask the peer to disconnect only after this call.
+	 * Programs repeat this call until peers have disconnected.  A callback must not repeat
+	 * the call: it asks the peer to disconnect only after the call.
 	 */
 	if (!force && !sci_pool_thread() && lseg_has_importers(s))
 		return SCI_ERR_BUSY;

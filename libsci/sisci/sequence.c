@@ -21,7 +21,7 @@ static struct sci_rseg_status gone_status = { .gone = 1,
 /* This lock covers the lists of sequences. The data path never takes it. */
 static pthread_mutex_t seq_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Sequences of maps that a non-coherent cache holds: their calls write back and refresh lines. */
+/* Sequences in a fabric without coherent caches: their calls write back and refresh lines. */
 static struct list stale_seqs = { &stale_seqs, &stale_seqs };
 
 static void sequence_write_back(struct sci_seq_obj *q)

@@ -74,7 +74,7 @@ const char *SCIGetErrorString(sci_error_t code)
 }
 SISCI_EXPORT(SCIGetErrorString);
 
-/* The names are those of sci_adapter_info.type. */
+/* Names of adapter types, as in sci_adapter_info.type. */
 static const struct {
 	const char *name;
 	const char *family;

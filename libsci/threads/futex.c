@@ -6,9 +6,8 @@
  * SIGSYS, and the handler makes the same call without FUTEX_PRIVATE_FLAG. This happens only
  * when a thread has to sleep, or to wake another one.
  *
- * A program that this one starts inherits the filter but not the handler. So the filter traps
- * only instructions in the libraries of this process. Another program has the same addresses
- * only by chance.
+ * A child program inherits the filter but not the handler. So the filter traps only instructions
+ * in the libraries of this process. Another program has the same addresses only by chance.
  *
  * SIGSYS kills a thread that blocks it. libc takes some locks with signals blocked: those in
  * its own data, and the lock of a thread's descriptor at the end of its stack, which only the

@@ -51,7 +51,7 @@ enum heap_kind {
 	HEAP_SLAB
 };
 
-/* The first unit of a run describes it. The last unit of a free run has @len, too. */
+/* The first unit of a run describes the run. The last unit of a free run has @len, too. */
 struct heap_unit {
 	uint32_t len;				/* units */
 	uint32_t next, prev;			/* neighbours in a bin; 0: none */
@@ -72,7 +72,7 @@ struct heap {
 	void (*discard)(void *p, size_t len);	/* free pages: they then read as 0 */
 	/*
 	 * Get @len bytes of zeroes, in units beyond @limit, for the node of the calling thread.
-	 * Return NULL if there is no memory. Context: @lock is held. May be NULL: not used.
+	 * Return NULL if there is no memory. Context: @lock is held. NULL: the heap cannot grow.
 	 */
 	void *(*grow)(size_t len);
 	size_t growth;			/* bytes; the @len of @grow is a multiple */

@@ -12,7 +12,7 @@
 
 typedef _Atomic uint32_t futex_t;
 
-/* If *@f is @value, sleep until a wake-up, or for less. It is no cancellation point; sets errno. */
+/* If *@f is @value, sleep until a wake-up, or less. May set errno. No cancellation point. */
 static inline void futex_wait(futex_t *f, uint32_t value)
 {
 	syscall(SYS_futex, f, FUTEX_WAIT, value, NULL, NULL, 0);

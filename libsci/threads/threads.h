@@ -61,7 +61,7 @@ static inline bool is_global(const void *p)
 
 /* ---- calls between nodes (node.c) ---- */
 
-/* A call of a node. It is in global memory, for example on the stack of the calling thread. */
+/* A call to a node. It is in global memory, for example on the stack of the calling thread. */
 struct call {
 	struct call *next;
 	void (*fn)(void *arg);

@@ -69,8 +69,8 @@ static bool fault_is_fetch(const ucontext_t *u)
 }
 #else
 /*
- * Return whether the access is a store, if the CPU does not tell: the fault of a readable page
- * is a store.
+ * Return true if the access is a store. This code does not read the access type of other CPUs, and
+ * takes every access for a load.
  */
 static bool fault_is_write(const ucontext_t *u)
 {

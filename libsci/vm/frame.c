@@ -41,7 +41,7 @@ static int chunk_init(struct chunk *c, void *base, size_t len)
 	return 0;
 }
 
-/* Allocate a chunk. For few chunks, its size is a quarter of @bytes, the size of all others. */
+/* Allocate a chunk of a quarter of @bytes, the size of all others, so that there are few chunks. */
 static struct chunk *chunk_new(struct sci_vm *vm, size_t len, uint64_t bytes)
 {
 	uint64_t want = bytes / 4;

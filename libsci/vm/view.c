@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Return true if mremap() duplicates a mapping. It does not under qemu-user. */
+/* Return true if mremap() can duplicate a mapping. It cannot under qemu-user. */
 bool vm_can_map(void *memory)
 {
 	void *p = mremap(memory, 0, VM_PAGE_MIN, MREMAP_MAYMOVE);

@@ -228,7 +228,7 @@ static bool range_reserve_at(struct sci_vm *vm, uint64_t base, uint64_t length)
 		munmap(p, length);
 		return false;
 	}
-	/* the server thread runs already, and reads these */
+	/* lock: the server thread runs already, and reads base and length */
 	pthread_mutex_lock(&vm->serve_lock);
 	vm->base = p;
 	vm->length = length;

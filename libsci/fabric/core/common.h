@@ -10,7 +10,7 @@
 struct sci_fabric_place;
 
 /*
- * Set *@node to the node of @at, or else of SCI_NODE; without either it does not change.
+ * Set *@node to the node of @at, or else of SCI_NODE. If neither is set, *@node does not change.
  * Return: 0; -EINVAL, after a message: the value is no node ID.
  */
 int sci_place_node(const struct sci_fabric_place *at, unsigned int *node);
@@ -18,8 +18,8 @@ int sci_place_node(const struct sci_fabric_place *at, unsigned int *node);
 int sci_place_bad(const struct sci_fabric_place *at, const char *want);
 
 /*
- * Set *@mode to the mode of SCI_MODE; without the variable it does not change. Return: 0;
- * -EINVAL, with a message.
+ * Set *@mode to the mode of SCI_MODE. If SCI_MODE is not set, *@mode does not change. Return: 0;
+ * -EINVAL, after a message.
  */
 int sci_env_mode(unsigned int *mode);
 

@@ -26,7 +26,7 @@ static unsigned int n_open;
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-/* Drop the parent's fabrics, and the packets that it holds back, in the child of a fork. */
+/* Drop the parent's fabrics and held packets in the child of a fork. */
 static void fabric_fork_child(void)
 {
 	n_open = 0;

@@ -268,7 +268,7 @@ static inline bool sci_link_down(struct sci_link_status *link)
 				  sci_load_acquire(&link->adapter->hw_down)));
 }
 
-/* The status of one import; lives as long as the import. */
+/* The status of one import. It is valid as long as the import. */
 struct sci_rseg_status {
 	_Atomic uint32_t gone;		/* != 0: connection lost */
 	struct sci_link_status *link;
@@ -323,7 +323,7 @@ struct sci_rintr;
  * struct sci_query_ops - adapters, nodes and segments
  * @adapter:	Describe an adapter. -ENODEV: there is no such adapter.
  * @link:	Return the link status of an adapter, which must exist. The
- *		status lives as long as the fabric.
+ *		status is valid as long as the fabric.
  * @probe:	Return 0 if the node answers. -EHOSTUNREACH: there is no such
  *		node; -ENETDOWN: the adapter's link is down.
  * @nodes:	Call @fn for each node, in ascending order. A value other than 0
@@ -407,7 +407,7 @@ struct sci_local_ops {
  * @size:	Return the size; constant while connected.
  * @readonly:	Return true if only reading is allowed; constant while
  *		connected.
- * @status:	Return the status words; they live as long as the import.
+ * @status:	Return the status words, which are valid as long as the import.
  * @map:	Map as lseg.map does. -EACCES: a writable map of a read-only
  *		import; -ENOTCONN: the connection is lost.
  * @store_barrier: Return when all stores through maps of @r (NULL: of all

@@ -186,7 +186,7 @@ static void events_serve(struct sci_service *svc, const struct epoll_event *ev,
 /*
  * Yield the CPU, at most every YIELD_NS. Another polling thread on this CPU takes the CPU for
  * idle if its yield returns sooner, and then yields less often. @yielded: the time of this
- * thread's last yield. Return true if the CPU is crowded: the yield took over CROWDED_NS.
+ * thread's last yield. Return true if the yield took longer than CROWDED_NS: the CPU is crowded.
  */
 static bool cpu_yield(uint64_t *yielded)
 {

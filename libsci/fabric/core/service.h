@@ -44,7 +44,7 @@ struct sci_watch {
  * struct sci_service_ops - functions of a fabric, called under the lock
  * @forked: Clean up in a child after its descriptors have been closed; may be NULL.
  * @link: Take the link down or up, as SCI_FAULT demands.
- * @poll: Look for work that no descriptor reports; may be NULL. While it returns true, the
+ * @poll: Look for work that no descriptor reports; may be NULL. While @poll returns true, the
  *	service thread calls it again and again instead of sleeping. @crowded: other threads have
  *	used this CPU since the last call
  * @above: true: the fabric calls other fabrics with its lock held, so fork() takes that lock first

@@ -86,7 +86,7 @@ static int pages_map(struct dev_adapter *a)
 	return page_map(a->fd, PROT_READ | PROT_WRITE, SCI_MMAP_BARRIER, &a->barrier);
 }
 
-/* Return true if a line does not fill a stream buffer, which then keeps it until a timer ends. */
+/* Return true if a stream buffer is larger than a line, and so keeps a line until a timer ends. */
 static bool card_keeps_lines(const struct dev_adapter *a, const struct sci_ioc_query *q)
 {
 	return a->barrier && q->out_stream_size > SCI_PIO_LINE;
@@ -261,7 +261,7 @@ static int adapters_search(struct search *s)
 	return ret;
 }
 
-/* Return true if there is a device that the user may open. Do not open it. */
+/* Return true if there is a device that the user may open. Do not open the device. */
 static bool dev_present(void)
 {
 	char path[PATH_MAX];
@@ -304,7 +304,7 @@ static int adapters_find(struct dev *dev, const char *list, unsigned int node)
 	ret = list && *list ? devices_consider(&s, list) : adapters_search(&s);
 	ret = ret < 0 ? ret : 0;
 	if (s.loop.fd >= 0) {
-		/* each loop device is a node of its own: without other adapters use one */
+		/* each loop device is a separate node: use one only without other adapters */
 		if (ret || dev->n_adapters)
 			adapter_close(dev, &s.loop);
 		else

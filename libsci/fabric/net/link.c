@@ -115,7 +115,7 @@ static void link_dial(struct net_link *l)
 	struct net_addr to = l->addr, first;
 	int ret;
 
-	/* try another gateway each time */
+	/* use another gateway for each attempt */
 	if (to.via && net_route_addr(l->net, l->node, l->dials, &first) &&
 	    !net_addr_slot(&first, to.slot, &to))
 		to = l->addr;

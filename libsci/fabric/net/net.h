@@ -47,8 +47,8 @@
 #define NET_KEY_MAX	256u
 
 /*
- * The address of a node's first process; the node has @slots processes at most. With @via it is
- * the process in @slot of @node, behind the gateway of node @via. With @pipe it is a data
+ * The address of a node's first process; the node has @slots processes at most. With @via: the
+ * address of the process in @slot of @node, behind the gateway of node @via. With @pipe: a data
  * interrupt of @node in another fabric of this process.
  */
 struct net_addr {

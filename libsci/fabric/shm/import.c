@@ -147,7 +147,7 @@ static int base_map(struct sci_rseg *r, int memfd)
 	return 0;
 }
 
-/* Set the simulated cache of an import: that of the segment if it is this process's own. */
+/* Set the simulated cache of an import. A segment of this process and its import have one cache. */
 static int import_copy(struct sci_rseg *r)
 {
 	struct shm *shm = r->shm;

@@ -119,7 +119,7 @@ int shm_recv(struct shm *shm, int sock, struct shm_msg *msg, int *fds,
 	/* the kernel drops descriptors beyond the limit of the process */
 	if (fds)
 		sci_fd_room(SHM_MAX_FDS);
-	/* a reset is reported once, before earlier bytes of the peer: read on */
+	/* the kernel reports a reset once, before earlier bytes of the peer: read again */
 	do {
 		n = recvmsg(sock, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	} while (n < 0 && (errno == EINTR || errno == ECONNRESET));
@@ -380,7 +380,7 @@ static void conn_input(void *obj)
 		return;
 	}
 	ret = shm_recv(port->shm, conn->fd, &msg, NULL, NULL);
-	/* an importer may ring a segment without a bell: nothing happens */
+	/* ignore a trigger of a segment without a bell */
 	if (ret == -EAGAIN || (!ret && msg.type == SHM_TRIGGER && conn->role == SHM_IMPORTER))
 		return;
 	if (ret || conn->role != SHM_NEW)
