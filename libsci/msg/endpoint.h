@@ -89,7 +89,7 @@ struct msg_blocks {
 	const volatile uint32_t *status;
 	struct sci_rseg *seg;
 	uint32_t size;			/* 0: not attached */
-	uint32_t end;			/* end of the last block: bytes since the start, with gaps */
+	uint32_t end;			/* end of the last block, in bytes with gaps */
 };
 
 /* The receiving end of a ring of blocks. Its read position is in peer->now. */

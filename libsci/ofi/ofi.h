@@ -253,7 +253,7 @@ struct sfi_op {
 	void *buf;
 	uint64_t flags;			/* flags of the completion */
 	bool silent;			/* report only an error */
-	/* is called at the end of the operation; NULL: report a completion */
+	/* function to call at the end of the operation; NULL: report a completion */
 	void (*done)(struct sfi_op *op, const struct sci_status *st);
 	unsigned int parts;		/* one-sided: messages outstanding */
 	int error;

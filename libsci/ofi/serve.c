@@ -474,7 +474,7 @@ void sfi_refuse(struct sfi_ep *ep)
 	sci_req_queue(slot->op.req, &slot->op);
 }
 
-/* Post the receives for requests that an earlier lack of memory has prevented. */
+/* Post the receives for requests that could not be posted before, without memory. */
 void sfi_serve_again(struct sfi_ep *ep)
 {
 	ep->not_posted = 0;

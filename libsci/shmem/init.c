@@ -261,10 +261,7 @@ EXPORT void shmem_finalize(void)
 {
 	if (!shmem.team)
 		return;
-	/*
-	 * sci_team_quiet() fails if a PE has died: then make no barrier, which would wait for that
-	 * PE
-	 */
+	/* sci_team_quiet() fails if a PE has died: then a barrier would wait for that PE */
 	if (!sci_team_quiet(shmem.team))
 		sci_team_barrier(shmem.team);
 	teams_exit();

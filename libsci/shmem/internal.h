@@ -43,10 +43,11 @@ struct shmem_ctx_ {
 };
 
 /*
- * struct shmem - the state of the process @view: the heap as pe_ptr() sees it. With SHMEM_DEBUG,
- * before shmem_init() and after shmem_finalize(), the view is empty, so that pe_ptr() calls
- * pe_ptr_slow(). @serves: loads and stores of some PEs do not reach this PE, which makes progress
- * for these PEs @my_pe, @n_pes: -1 and 0 before the first shmem_init()
+ * struct shmem - the state of the process
+ * @view: the heap as pe_ptr() sees it. With SHMEM_DEBUG, before shmem_init() and after
+ *	shmem_finalize(), the view is empty, so that pe_ptr() calls pe_ptr_slow().
+ * @serves: loads and stores of some PEs do not reach this PE, which makes progress for these PEs
+ * @my_pe, @n_pes: -1 and 0 before the first shmem_init()
  */
 struct shmem {
 	const struct sci_team_view *view;

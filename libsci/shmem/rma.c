@@ -305,9 +305,7 @@ EXPORT void shmem_quiet(void)
 	shmem_ok(__func__, sci_team_quiet(shmem.team));
 }
 
-/*
- * Order the transfers of all contexts: the team has no contexts. An invalid one has no transfers.
- */
+/* Order the transfers of all contexts: the team has no contexts. Ignore an invalid context. */
 EXPORT void shmem_ctx_fence(shmem_ctx_t ctx)
 {
 	if (ctx != SHMEM_CTX_INVALID)

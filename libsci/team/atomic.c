@@ -252,9 +252,7 @@ static int team_atomic(struct sci_team *t, void *word, unsigned int size, unsign
 		*old = value;
 	if (op != SCI_ATOMIC_GET)
 		world_wake(t->world, t->members[rank].world);
-	/*
-	 * the program may poll the word until a far member, which needs progress here, changes it
-	 */
+	/* make progress: the program may repeat the call until a far member changes the word */
 	if (old && t->world->far)
 		world_poll(t->world);
 	return 0;

@@ -86,7 +86,7 @@ const struct sci_boot_info *sci_boot_info(const struct sci_boot *boot);
  */
 int sci_boot_gather(struct sci_boot *boot, const void *mine, void *all, size_t len);
 
-/* Wait until all ranks have called. Return: as for sci_boot_gather(). */
+/* Wait until all ranks have called sci_boot_barrier(). Return: as for sci_boot_gather(). */
 int sci_boot_barrier(struct sci_boot *boot);
 
 /**
@@ -127,7 +127,7 @@ int sci_boot_fd(const struct sci_boot *boot);
  * sci_boot_died() - get the next rank that has died
  * @rank: is set; each death is reported once
  *
- * Never blocks. A rank has died when its process ended without sci_boot_close().
+ * The call never blocks. A rank has died when its process ended without sci_boot_close().
  *
  * Return: 0; -EAGAIN: there is no unreported death; -ECONNRESET: the launcher has ended and
  * will report no more deaths.
@@ -151,7 +151,7 @@ __attribute__((noreturn)) void sci_boot_abort(struct sci_boot *boot, int status)
 /**
  * sci_boot_close() - leave the job
  *
- * Does not wait for other ranks. NULL is ignored.
+ * The call does not wait for other ranks. NULL is ignored.
  */
 void sci_boot_close(struct sci_boot *boot);
 

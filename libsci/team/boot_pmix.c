@@ -46,7 +46,7 @@ static struct {
 	__typeof__(PMIx_Error_string) *error;
 } pmix;
 
-/* The job's events. This is global: handlers have no argument, and one struct sci_boot can join. */
+/* The job's events, in a global variable: event handlers have no argument for a struct sci_boot. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t more;

@@ -3,12 +3,12 @@
 /*
  * DOC: collective calls through shared memory
  *
- * Each member has an area that all members map: a line with the last epoch that it has finished, a
- * ring of slots with room for short data, and a ring of chunks for longer data. A collective call
- * consists of *epochs*, and their number is the same on all members. In each epoch a member may
- * publish one slot, and it takes the data that it needs from the slots of other members. Only the
- * owner writes to its area, except for the waiters words, which a member sets before it sleeps, and
- * the bye bytes.
+ * Each member has an area that all members map: a cache line with the last epoch that it has
+ * finished, a ring of slots with room for short data, and a ring of chunks for longer data. A
+ * collective call consists of *epochs*, and their number is the same on all members. In each epoch
+ * a member may publish one slot, and it takes the data that it needs from the slots of other
+ * members. Only the owner writes to its area, except for the waiters words, which a member sets
+ * before it sleeps, and the bye bytes.
  *
  * Epoch e is in slot e % SLOTS, and in chunk e % CHUNKS if it needs one. A member publishes epoch e
  * after all members have finished the epoch that was in this slot before. So a member that only

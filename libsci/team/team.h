@@ -3,7 +3,7 @@
 /*
  * DOC: inside teams
  *
- *	world.c one process of a job: endpoint, peers, deaths
+ *	world.c		one process of a job: endpoint, peers, deaths
  *	wait.c		waiting
  *	heap.c		the allocator of symmetric memory; independent of the rest
  *	symmetric.c	regions of symmetric memory, and their mappings

@@ -56,7 +56,7 @@ static bool word_holds(const struct sci_words *w, size_t i)
 			    w->size, w->cmp);
 }
 
-/* Wait once. After an error (-EAGAIN: @timeout is 0), the caller checks the words once more. */
+/* Poll or sleep once. After an error (-EAGAIN: @timeout is 0), the caller checks once more. */
 static int words_wait(struct sci_team *t, struct team_wait *wait, int timeout)
 {
 	int ret;

@@ -93,7 +93,7 @@ static int dial_wait(struct sci_ep *ep, const struct sci_addr *addr,
 	struct msg_dial d;
 	int ret;
 
-	/* the timeout is an argument of msg_wait() */
+	/* msg_wait() has the timeout, so the dial needs no time limit */
 	dial_init(&d, ep, addr, -1);
 	d.done = dial_done_connect;
 	ret = dial_pick(&d);

@@ -185,10 +185,7 @@ static bool rmw_at_once(struct sci_peer *p, const struct transfer *t)
 	return true;
 }
 
-/*
- * Start an atomic. @wanted: the program wants a request, even if the atomic could be executed at
- * once.
- */
+/* Start an atomic. @wanted: make a request even if the atomic can be executed at once */
 static int rmw_start(struct sci_peer *peer, const struct sci_key *key,
 		     uint64_t offset, const struct sci_rmw *rmw, void *before,
 		     struct sci_req **req, bool wanted)

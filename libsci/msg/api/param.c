@@ -57,7 +57,7 @@ struct table {
 
 enum { DEVICE, MEMORY };
 
-/* The defaults by the kind of remote mapping: the shm fabric and sci_loop have memory. */
+/* The defaults by the kind of remote mapping: the shm fabric and sci_loop use MEMORY. */
 static const struct table tables[] = {
 	[MEMORY] = { {
 		[SCI_PARAM_LINES_MAX] = 64,

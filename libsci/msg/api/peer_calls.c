@@ -72,7 +72,7 @@ int sci_disconnect(struct sci_peer *peer)
 
 /* ---- closing in the background: sci_peer_close() ---- */
 
-/* End the closing peers that are flushed or whose time is over. Return their number. */
+/* End the closing peers that are flushed or whose time limit has passed. Return their number. */
 int closings_poll(struct sci_ep *ep)
 {
 	struct list *pos, *n;

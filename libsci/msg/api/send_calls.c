@@ -239,10 +239,7 @@ static bool send_would_wait(struct sci_peer *p, const struct sci_send *send,
 	}
 	if (len <= params[SCI_PARAM_LINES_MAX])
 		lines = chain_lines(send->flags & SCI_SEND_IMM, len);
-	/*
-	 * the peer may delay credits for half of the ring (status_due()): half of the ring must be
-	 * enough room for longer messages
-	 */
+	/* the peer may delay credits for half of the ring (status_due()), so half must be enough */
 	if (lines > DATA_LINES / 2)
 		lines = DATA_LINES / 2;
 	return tx_free(&p->data_tx) < lines &&

@@ -69,7 +69,7 @@ static int call_say_hello(struct msg_call *c)
 	       c->fabric->ops->rintr.trigger(c->port, &c->hello, sizeof(c->hello));
 }
 
-/* Make the call, and block until its end. Context: a thread without the endpoint's lock */
+/* Make the call, and block until its end. Then wake the endpoint. */
 void call_run(struct msg_call *c)
 {
 	struct sci_ep *ep = c->ep;

@@ -57,7 +57,7 @@ struct msg_dial {
 	struct sci_ep *ep;
 	struct sci_addr addr;
 	struct sci_peer *p;		/* a reference: p->dialers counts this dial */
-	/* * called after the end of the dial, may free @d; @p is NULL if d->ret is an error * */
+	/* called after the end of the dial, may free @d; @p is NULL if d->ret is an error */
 	void (*done)(struct msg_dial *d, struct sci_peer *p);
 	void *owner;			/* for done() */
 	bool open;			/* sci_peer_open(): the program already has @p */

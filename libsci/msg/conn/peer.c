@@ -62,7 +62,7 @@ static uint64_t key_of(const struct sci_addr *addr)
 	return (uint64_t)addr->node << 32 | addr->id;
 }
 
-/* Return the live peer with this address, else the last peer with it that went DOWN, or NULL. */
+/* Return the live peer with this address, else the latest DOWN peer with it, or NULL. */
 struct sci_peer *peer_find(struct sci_ep *ep, const struct sci_addr *addr)
 {
 	struct hash_node *node = hash_find(&ep->by_addr, key_of(addr));
@@ -245,7 +245,7 @@ static void peer_drop_queues(struct sci_peer *p)
 	tx_drop(p);
 }
 
-/* End the connection. The next progress call does peers_release(). */
+/* End the connection. The next progress call calls peers_release(). */
 void peer_down(struct sci_peer *p, int error)
 {
 	if (p->state == PEER_DOWN)

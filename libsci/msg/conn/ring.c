@@ -159,8 +159,8 @@ static int bell_ring(struct sci_peer *p)
 
 /*
  * Write the status line: the read positions, and the number of the peer's sleep for which the bell
- * rings. Then ring if the peer sleeps. The peer may find the line that causes the ring before it
- * sleeps. Then only that number shows the peer that its announcement has been used, and that it
+ * rings. Then ring if the peer sleeps. The peer may find the line for which the bell rings before
+ * it sleeps. Then only that number shows the peer that its announcement has been used, and that it
  * must announce its next sleep.
  *
  * The number of attempts is limited, so a peer that keeps announcing sleeps cannot keep this

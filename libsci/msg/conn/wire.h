@@ -108,7 +108,7 @@ struct msg_hello {
 	uint32_t inbox;			/* segment made for the receiver */
 	uint32_t flags;
 	int32_t status;			/* HELLO_REFUSE: -errno */
-	uint32_t yours;			/* the receiver's inbox if the sender has imported it; or 0 */
+	uint32_t yours;			/* the receiver's inbox if it is imported; or 0 */
 };
 
 _Static_assert(sizeof(struct msg_hello) == 48, "on the wire");

@@ -52,10 +52,7 @@ void handler_run(struct sci_peer *p, uint32_t context, uint64_t tag,
 static int handler_request(struct sci_peer *peer, uint32_t context, uint64_t tag,
 			   const struct iovec *iov, size_t n)
 {
-	/*
-	 * this layer has twice the limit of programs, so they cannot use up the room for its
-	 * replies
-	 */
+	/* this layer's limit is twice that of programs, which cannot use up the room for replies */
 	bool ours = handler_id(context) < SCI_HANDLER_LIBRARY;
 	struct sci_req *req;
 	int ret;

@@ -96,9 +96,7 @@ static bool life_holds(struct sci_peer *p)
 	return sci_match_msg_of(&p->ep->match, p);
 }
 
-/*
- * Free the unexpected messages of @p. Messages that the program has taken do not refer to @p then.
- */
+/* Free the unexpected messages of @p. Remove @p from the messages that the program has taken. */
 static void life_dropped(struct sci_peer *p)
 {
 	struct sci_match *m = &p->ep->match;

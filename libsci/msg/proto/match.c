@@ -191,7 +191,7 @@ static void queue_hash_all(struct sci_match_queue *q)
 	}
 }
 
-/* Add @n to the queue, which has @count nodes with @n. */
+/* Append @n to the queue. @count: number of nodes with @n */
 static inline void queue_add(struct sci_match_queue *q,
 			     struct sci_match_node *n, size_t count)
 {

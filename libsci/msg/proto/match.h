@@ -60,9 +60,11 @@ struct sci_match_node {
 };
 
 /*
- * struct sci_match_recv - a posted receive @source: NULL accepts any source @ignore: bits of @tag
- * that are not compared; 0 for an exact tag, ~0 for any tag @stays: the receive stays posted after
- * a match: see sci_match_arrive() @count: counter of the caller for the posted receives; or NULL
+ * struct sci_match_recv - a posted receive
+ * @source: NULL accepts any source
+ * @ignore: bits of @tag that are not compared; 0 for an exact tag, ~0 for any tag
+ * @stays: the receive stays posted after a match: see sci_match_arrive()
+ * @count: counter of the caller for the posted receives; or NULL
  */
 struct sci_match_recv {
 	union {
@@ -86,12 +88,16 @@ struct sci_match_msg {
 };
 
 /*
- * struct sci_match_queue - posted receives, or unexpected messages @order: all nodes @wild: nodes
- * that are not exact; used when @hashed @bins: chains of keys; NULL until the queue is too long for
- * a search @hashed: false while the queue is short @shift: 64 minus the binary logarithm of the
- * number of bins @keys: number of different keys in the bins @limit: the queue gets more bins
- * beyond this number of keys; unless @hashed: number of nodes @passed: the nodes up to @passed are
- * not of @passed_source @steps: total number of visited nodes; tests read it
+ * struct sci_match_queue - posted receives, or unexpected messages
+ * @order: all nodes
+ * @wild: nodes that are not exact; used when @hashed
+ * @bins: chains of keys; NULL until the queue is too long for a search
+ * @hashed: false while the queue is short
+ * @shift: 64 minus the binary logarithm of the number of bins
+ * @keys: number of different keys in the bins
+ * @limit: with more keys than this the queue gets more bins; unless @hashed: number of nodes
+ * @passed: the nodes up to @passed are not of @passed_source
+ * @steps: total number of visited nodes; tests read it
  */
 struct sci_match_queue {
 	struct list order;

@@ -15,10 +15,9 @@
  *			or	reads the sender's buffer itself
  *			  <-	FIN
  *
- * The first variant is SCI-MPICH's (III.B.3) with its write-read interleave: the receiver
- * empties one block while the sender fills the next. The second variant is DECK/SCI's
- * protocol 3. The third variant is for fabrics within one host, where a read costs no
- * round trip.
+ * The first variant is SCI-MPICH's (III.B.3) with its write-read interleave: the receiver empties
+ * one block while the sender fills the next block. The second variant is DECK/SCI's protocol 3. The
+ * third variant is for fabrics within one host, where a read costs no round trip.
  */
 
 #include "libsci/msg/conn/blocks.h"

@@ -18,7 +18,10 @@
 
 #include <errno.h>
 
-/* Bytes of the smallest ring. Blocks of a quarter of this size are still worth their line. */
+/*
+ * Bytes of the smallest ring. A block of a quarter of this size still saves more time than its line
+ * takes.
+ */
 #define RING_LEAST	(8u << 10)
 /*
  * The memory is divided by this number for each peer: twice the number of rings, because older

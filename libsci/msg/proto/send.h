@@ -7,7 +7,7 @@
 #include "libsci/msg/conn/blocks.h"
 #include "libsci/msg/proto/proto.h"
 
-/* Limit for prefetches: a peer polls again during a longer message and gets the lines back. */
+/* Longest message with prefetches, in bytes: during a longer one, a poll takes the lines back. */
 #define OWN_MAX		512u
 
 /*
