@@ -70,7 +70,7 @@ struct msg_tx {
 	uint32_t lines;			/* size of the ring */
 	uint32_t slot;			/* index of the next line to be written */
 	uint32_t pos;			/* position of that line in the life of the ring */
-	uint32_t read;			/* the peer's read position when we last loaded *status */
+	uint32_t read;			/* the peer's read position at the last load of *status */
 	uint32_t checked;		/* all lines before this position have arrived */
 	uint64_t id;			/* identifier of the current lap */
 };
@@ -121,18 +121,18 @@ enum msg_peer_state { PEER_CONNECTING, PEER_UP, PEER_DOWN };
 
 /* Events that the fabric's thread records. */
 enum {
-	PEER_LEFT	= 1 << 0,	/* the peer has disconnected from our inbox */
+	PEER_LEFT	= 1 << 0,	/* the peer has disconnected from its inbox here */
 	PEER_LOST	= 1 << 1,	/* the peer has died */
 	PEER_GONE	= 1 << 2,	/* the peer's inbox has ended */
 	PEER_CUT	= 1 << 3,	/* the peer has removed its inbox */
-	PEER_CAME	= 1 << 4,	/* the peer has imported our inbox */
+	PEER_CAME	= 1 << 4,	/* the peer has imported its inbox here */
 	PEER_FREED	= 1 << 5,	/* an imported segment of the peer has ended */
 };
 
 struct sci_peer {
 	struct list link;		/* ep->peers, ->down, ->ended, ->former */
 	struct list hot;		/* ep->hot: polled */
-	struct list busy;		/* ep->busy: has something to send */
+	struct list busy;		/* ep->busy: has data to send */
 	struct list fresh;		/* ep->fresh: to be accepted */
 	struct list dirty;		/* ep->dirty: has unconfirmed stores */
 	struct list closing;		/* ep->closing: sci_peer_close() */
@@ -142,29 +142,29 @@ struct sci_peer {
 	void *data;
 	struct sci_addr addr;
 	uint64_t nonce;			/* number of the peer's endpoint; 0: unknown */
-	uint32_t their_inbox;		/* id of the inbox that the peer made for us */
+	uint32_t their_inbox;		/* id of the peer's inbox for this endpoint */
 	enum msg_peer_state state;
 	int error;			/* why it is DOWN */
 	_Atomic unsigned int events;
 	bool known;			/* the program has a pointer to the peer */
 	bool leaving;			/* the program is closing the peer */
-	bool asked;			/* our HELLO has been sent */
+	bool asked;			/* a HELLO to the peer has been sent */
 	bool sums;			/* the peer sends checksums */
 	bool lossy;			/* stores to the peer may be lost */
 	bool careful;			/* tx_put() needs tx_put_careful() */
 	bool stale;			/* caches are not coherent: peer_refresh() before loads */
 	bool may_read;			/* imports read as fast as they write */
-	bool imported;			/* the peer has imported our inbox */
+	bool imported;			/* the peer has imported its inbox here */
 	bool incoming;			/* on import, the peer goes to ep->fresh */
 	bool fence;			/* full barrier between a store and the load of *sleeps */
 	bool waiting_attach;
 	bool attach_failed;
 	bool attach_asked;		/* the peer has asked for an eager ring */
-	bool announced;			/* we have announced a sleep to the peer */
+	bool announced;			/* this endpoint has announced a sleep to the peer */
 	bool status_dirty;
 	bool resend;			/* a store to the peer was lost: repeat all */
 	bool draining;			/* closing soon: no limit for unexpected messages */
-	uint32_t bell_rung;		/* the last sleep for which we rang */
+	uint32_t bell_rung;		/* the last sleep for which this endpoint rang */
 	uint32_t expects;		/* answers that may arrive on ctl_rx */
 	uint32_t idle;			/* polls without a new line */
 	uint32_t stayed;		/* polls that left a message in the ring */
@@ -186,13 +186,13 @@ struct sci_peer {
 	/* sending */
 	struct msg_tx data_tx, ctl_tx;
 	struct msg_blocks blocks_tx[MSG_RINGS];
-	int xfer_error;			/* why the peer has no transfer ring for us */
-	struct msg_status *status;	/* credits from the peer: line 0 of our inbox */
+	int xfer_error;			/* why the peer has lent no transfer ring */
+	struct msg_status *status;	/* credits from the peer: line 0 of @inbox_map */
 	struct list sendq;
 	struct list ctlq;		/* struct msg_ctl that wait for room */
 	struct list sending;		/* sends after their RTS, and one-sided transfers */
 	uint64_t chained;		/* bytes sent as chains */
-	uint32_t heard;			/* data_rx.pos at our last message in blocks */
+	uint32_t heard;			/* data_rx.pos at the last message in blocks */
 
 	/* receiving */
 	struct msg_rx data_rx, ctl_rx;
@@ -263,19 +263,19 @@ struct sci_ep {
 	bool register_copies;		/* see SCI_TRAIT_REGISTER_COPIES */
 	bool peer_events;		/* see SCI_EP_PEER_EVENTS */
 	bool wake_barrier;
-	bool retry;			/* something waits that no doorbell will report */
+	bool retry;			/* work waits that no doorbell will report */
 	struct list hot;
 	struct list busy;
 	struct list dirty;
 	unsigned int n_hot;
-	unsigned int n_gone;		/* peers that are closing or whose inbox is gone */
+	unsigned int n_gone;		/* peers that are closing or whose inbox has ended */
 	size_t wanted;			/* receives and probes for any peer */
 	struct sci_match match;
 	uint32_t turns;			/* progress calls, modulo 2^32 */
 	_Atomic uint32_t attention;	/* set by the fabric's thread: attend() has work */
 	uint32_t errors;		/* of the link, when no store was unconfirmed */
 	uint64_t unexpected_bytes;
-	uint64_t ring_bytes;		/* of our rings of blocks, for all peers */
+	uint64_t ring_bytes;		/* bytes of rings of blocks, for all peers */
 	uint64_t params[SCI_PARAMS];
 	struct sci_ep_stats stats;
 
@@ -289,7 +289,7 @@ struct sci_ep {
 	struct sci_fabric *fabric;
 	struct sci_fabric *net;		/* fabric for peers beyond ep->fabric; or NULL */
 	struct sci_lintr *net_port;
-	_Atomic uint32_t net_news;	/* set by the net's thread: something has arrived */
+	_Atomic uint32_t net_news;	/* set by the net's thread: bytes have arrived */
 	unsigned int net_looks;		/* polls of the net left; 0: its thread polls */
 	struct sci_addr addr;
 	uint32_t adapter;		/* of the fabric */

@@ -4,7 +4,7 @@
  * DOC: lines
  *
  * A line is 64 bytes of a ring in the receiver's memory: 62 bytes of payload, and two
- * bytes that tell the receiver that the line is complete:
+ * bytes that show the receiver that the line is complete:
  *
  *	byte 62	bits 0-5  length of a short message (0-62), or 63: typed line
  *		bits 6-7  sequence number: position in the ring's life, mod 4

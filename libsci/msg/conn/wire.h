@@ -18,7 +18,7 @@
  * A busy connection attaches two more segments, also in the receiver's memory: the eager ring when
  * its sender asks for it, and the transfer ring when the receiver first accepts a rendezvous in
  * blocks. Both rings contain whole blocks that are padded to 64 bytes and never split: a block that
- * does not fit before the end of the ring goes to the start. A line announces a block by the
+ * does not fit before the end of the ring is at the start. A line announces a block by the
  * position of its end.
  *
  * The owner of a ring sends LINE_RECALL to recall its memory. A sender whose ring is empty drops
