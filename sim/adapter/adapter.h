@@ -93,7 +93,7 @@ struct sim_adapter *sim_adapter_new(const struct sim_config *config,
 				    uint64_t epoch);
 void sim_adapter_free(struct sim_adapter *a);
 
-/* Reset the card, as a PCI reset or CONTROL.RESET does. The next epoch is one higher, or @epoch. */
+/* Reset the card, as a PCI reset or CONTROL.RESET does. @epoch: at least, the next epoch. */
 void sim_adapter_reset(struct sim_adapter *a, uint64_t epoch);
 
 /* ---- the bus ---- */

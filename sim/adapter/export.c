@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * The export table and its lists of pages: section 7 of the data sheet. Both are in main memory and
- * may contain any bytes. The model keeps a cache of the entries that it has read, until INVALIDATE.
+ * The export table and its lists of pages: section 7 of the data sheet. Table and lists are in main
+ * memory and may contain any bytes. A cache keeps entries that the model has read until INVALIDATE.
  */
 #include "sim/adapter/model.h"
 

@@ -23,7 +23,7 @@ struct direct {
 	struct invalidation *pending;
 };
 
-/* Report an adapter that has attached or detached to all others, if it is direct. */
+/* Report a direct adapter that has attached or detached to all other direct adapters. */
 void direct_came(struct fabric *f, struct conn *c);
 void direct_gone(struct fabric *f, struct conn *c);
 

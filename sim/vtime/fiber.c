@@ -30,7 +30,7 @@ static void fiber_departs(void **frames, const struct fiber *to)
 
 static void fiber_arrives(struct fiber *f)
 {
-	/* the sanitizer also returns the stack of the thread itself, which no fiber has */
+	/* the sanitizer stores the stack of @f->before, also if @f->before is the thread itself */
 	__sanitizer_finish_switch_fiber(f->frames, &f->before->stack,
 					&f->before->size);
 }

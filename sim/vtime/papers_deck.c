@@ -91,7 +91,7 @@ static void deck_take_packet(struct paper_side *s, const struct packet *from,
 	vt_busy(s->node, s->profile->line_take);
 }
 
-/* Wait until the receiver has less than @most packets that it has not read. */
+/* Wait until fewer than @most of the sent packets are unread. */
 static void room_await(struct paper_side *s, uint32_t most)
 {
 	struct mailbox *near = s->near;

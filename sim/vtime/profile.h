@@ -9,10 +9,10 @@
  * A store of a line takes the bus for @bus_line; a shorter store takes it for @bus_word for
  * each 4 bytes. The time of a packet is @adapter_out, then each link's serialization
  * (@link_header and the data, at @link_rate) and @link_hop, then @adapter_in, and the target's
- * bus for @mem_setup and the data at @mem_rate; programs see it @mem_latency later. A response
- * has the same times, up to @adapter_in. The answer to a read starts when memory has delivered
- * the data. The answer to a store, which the bus posts, starts when main memory has taken its
- * address: after @mem_setup.
+ * bus for @mem_setup and the data at @mem_rate; programs see the data @mem_latency later. A
+ * response has the same times, up to @adapter_in. The answer to a read starts when memory has
+ * delivered the data. The answer to a store, which the bus posts, starts when main memory has
+ * taken its address: after @mem_setup.
  *
  * A load from a remote line that was read ahead takes the bus for @bus_word.
  * This time may be too short: in the model, reads of blocks are six to seven times slower than

@@ -131,7 +131,7 @@ static void round_begin(void *arg)
 	vt_network_clear(arg);
 }
 
-/* Let all programs continue, which have reached the barrier. The first barrier ends no round. */
+/* Release the barrier, which all programs have reached. The first barrier ends no round. */
 static void barrier_release(struct world *w)
 {
 	if (w->turn)

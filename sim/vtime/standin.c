@@ -133,7 +133,7 @@ void sci_fault_check(struct sci_rseg_status *st)
 	(void)st;
 }
 
-/* Do nothing: packets arrive by the store barrier of the fabric. */
+/* Do nothing: the store barrier of the fabric waits until packets in flight have arrived. */
 void sci_fault_deliver(void)
 {
 }
