@@ -207,7 +207,7 @@ static struct sci_client *client_find(struct sci_peer *p, u32 handle)
 
 /* ---- clients ---- */
 
-static const char *settle_word(int status)
+static const char *client_settle_word(int status)
 {
 	if (!status)
 		return "connected";
@@ -224,7 +224,7 @@ static void client_settle(struct sci_client *c, int status)
 		connection_drop(&c->conn);
 	cancel_delayed_work(&c->timeout);
 	trace_sci_import_state(c->obj.adapter, c->node, c->id,
-			       settle_word(status), status);
+			       client_settle_word(status), status);
 	if (c->async)
 		sci_object_event(&c->obj, SCI_EV_CONNECT, c->node, status, 0);
 	else

@@ -370,7 +370,7 @@ static int dma_check_transfer(struct sci_dma_transfer *t, struct sci_adapter *a)
 }
 
 static struct sci_dma_transfer *
-transfer_new(const struct sci_ioc_dma_submit *c)
+dma_transfer_new(const struct sci_ioc_dma_submit *c)
 {
 	struct sci_dma_transfer *t;
 
@@ -459,7 +459,7 @@ int sci_dma_submit(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 	/* the queue can never hold that many pieces */
 	if (c->nr_vecs > q->max_pieces)
 		return -EAGAIN;
-	t = transfer_new(c);
+	t = dma_transfer_new(c);
 	if (IS_ERR(t))
 		return PTR_ERR(t);
 	ret = sci_adapter_enter(obj->adapter, &idx);

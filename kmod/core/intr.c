@@ -15,7 +15,7 @@
 
 /* ---- lines ---- */
 
-static struct xarray *intr_lines(struct sci_adapter *a, bool data)
+static struct xarray *intr_line_table(struct sci_adapter *a, bool data)
 {
 	return data ? &a->data_intrs : &a->intrs;
 }
@@ -37,10 +37,10 @@ static struct sci_intr_line *intr_line_new(struct sci_adapter *a, u32 flags,
 	INIT_LIST_HEAD(&l->owners);
 	sci_exporter_init(&l->exporter);
 	if (flags & SCI_INTR_FIXED_NUMBER)
-		ret = xa_insert(intr_lines(a, data), number, l,
+		ret = xa_insert(intr_line_table(a, data), number, l,
 				GFP_KERNEL_ACCOUNT);
 	else
-		ret = xa_alloc(intr_lines(a, data), &l->number, l,
+		ret = xa_alloc(intr_line_table(a, data), &l->number, l,
 			       XA_LIMIT(0, U32_MAX), GFP_KERNEL_ACCOUNT);
 	if (ret) {
 		kfree(l);
@@ -57,7 +57,7 @@ static struct sci_intr_line *intr_line_get(struct sci_adapter *a, u32 flags,
 
 	lockdep_assert_held(&a->lock);
 	if (flags & SCI_INTR_FIXED_NUMBER)
-		l = xa_load(intr_lines(a, flags & SCI_INTR_WITH_DATA), number);
+		l = xa_load(intr_line_table(a, flags & SCI_INTR_WITH_DATA), number);
 	if (!l)
 		return intr_line_new(a, flags, number, mode);
 	if (!l->shared || !(flags & SCI_INTR_SHARE_NUMBER))
@@ -70,7 +70,7 @@ static void intr_line_end(struct sci_intr_line *l, bool died)
 {
 	sci_exporter_cut(&l->exporter, died);
 	sci_exporter_end(&l->exporter);
-	xa_erase(intr_lines(l->adapter, l->data), l->number);
+	xa_erase(intr_line_table(l->adapter, l->data), l->number);
 	kfree(l);
 }
 
@@ -82,7 +82,7 @@ static struct sci_exporter *intr_accept(struct sci_adapter *a,
 	struct sci_intr_line *l;
 
 	lockdep_assert_held(&a->lock);
-	l = xa_load(intr_lines(a, msg->kind == SCI_KIND_DATA_INTR),
+	l = xa_load(intr_line_table(a, msg->kind == SCI_KIND_DATA_INTR),
 		    le32_to_cpu(msg->id));
 	if (!l)
 		return ERR_PTR(-ENOENT);

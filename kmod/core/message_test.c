@@ -43,7 +43,7 @@ static bool byte_is_used(const struct form *f, unsigned int at)
 	return false;
 }
 
-static void message_of(u8 *body, u8 type)
+static void message_init(u8 *body, u8 type)
 {
 	memset(body, 0, SCI_MESSAGE_SIZE);
 	body[0] = type;
@@ -57,7 +57,7 @@ static void test_plain(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(forms); i++) {
-		message_of(body, forms[i].type);
+		message_init(body, forms[i].type);
 		KUNIT_EXPECT_TRUE_MSG(test, sci_message_is_sane(body),
 				      "type %u", forms[i].type);
 	}
@@ -71,7 +71,7 @@ static void test_reserved(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(forms); i++)
 		for (at = 1; at < SCI_MESSAGE_SIZE; at++)
 			for (bit = 0; bit < 8 && !byte_is_used(&forms[i], at); bit++) {
-				message_of(body, forms[i].type);
+				message_init(body, forms[i].type);
 				body[at] = 1 << bit;
 				KUNIT_EXPECT_FALSE_MSG(test,
 						       sci_message_is_sane(body),
@@ -90,7 +90,7 @@ static void test_types(struct kunit *test)
 		known = false;
 		for (i = 0; i < ARRAY_SIZE(forms); i++)
 			known = known || forms[i].type == type;
-		message_of(body, type);
+		message_init(body, type);
 		KUNIT_EXPECT_EQ_MSG(test, sci_message_is_sane(body), known,
 				    "type %u", type);
 	}
@@ -104,7 +104,7 @@ static void test_groups(struct kunit *test)
 
 	for (n = 0; n < 256; n++)
 		for (i = 0; i < SCI_MSG_GROUPS; i++) {
-			message_of((u8 *)&m, SCI_MSG_CONNECT);
+			message_init((u8 *)&m, SCI_MSG_CONNECT);
 			m.groups = n;
 			m.group[i] = cpu_to_le32(5);
 			KUNIT_EXPECT_EQ_MSG(test, sci_message_is_sane(&m),
@@ -121,7 +121,7 @@ static void test_data(struct kunit *test)
 
 	for (n = 0; n < 256; n++)
 		for (i = 0; i < SCI_MSG_DATA_BYTES; i++) {
-			message_of((u8 *)&m, n & 1 ? SCI_MSG_DATA : SCI_MSG_MORE);
+			message_init((u8 *)&m, n & 1 ? SCI_MSG_DATA : SCI_MSG_MORE);
 			m.bytes = n;
 			m.data[i] = 5;
 			KUNIT_EXPECT_EQ_MSG(test, sci_message_is_sane(&m),
@@ -138,20 +138,20 @@ static void test_values(struct kunit *test)
 	unsigned int v;
 
 	for (v = 0; v < 256; v++) {
-		message_of((u8 *)&c, SCI_MSG_CONNECT);
+		message_init((u8 *)&c, SCI_MSG_CONNECT);
 		c.kind = v;
 		KUNIT_EXPECT_EQ(test, sci_message_is_sane(&c), v < 4);
-		message_of((u8 *)&c, SCI_MSG_CONNECT);
+		message_init((u8 *)&c, SCI_MSG_CONNECT);
 		c.flags = v;
 		KUNIT_EXPECT_EQ(test, sci_message_is_sane(&c), v < 2);
-		message_of((u8 *)&r, SCI_MSG_REPLY);
+		message_init((u8 *)&r, SCI_MSG_REPLY);
 		r.access = v;
 		KUNIT_EXPECT_EQ(test, sci_message_is_sane(&r), !(v & 0xf9));
-		message_of((u8 *)&s, SCI_MSG_CUT);
+		message_init((u8 *)&s, SCI_MSG_CUT);
 		s.died = v;
 		KUNIT_EXPECT_EQ(test, sci_message_is_sane(&s), v < 2);
 	}
-	message_of((u8 *)&c, SCI_MSG_CONNECT);
+	message_init((u8 *)&c, SCI_MSG_CONNECT);
 	c.handle = 0;
 	KUNIT_EXPECT_FALSE(test, sci_message_is_sane(&c));
 }

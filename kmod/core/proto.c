@@ -12,7 +12,7 @@
 #include "probe.h"
 #include "segment.h"
 
-static const struct sci_server_ops *server_ops(u8 kind)
+static const struct sci_server_ops *proto_server_ops(u8 kind)
 {
 	switch (kind) {
 	case SCI_KIND_SEGMENT:
@@ -33,7 +33,7 @@ static void proto_deliver_locked(struct sci_peer *p, const void *body)
 	lockdep_assert_held(&p->adapter->lock);
 	switch (*(const u8 *)body) {
 	case SCI_MSG_CONNECT:
-		sci_connection_connect(p, connect, server_ops(connect->kind));
+		sci_connection_connect(p, connect, proto_server_ops(connect->kind));
 		break;
 	case SCI_MSG_REPLY:
 		sci_connection_reply(p, body);

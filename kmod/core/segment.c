@@ -162,7 +162,7 @@ static const struct vm_operations_struct local_vm_ops = {
 	.fault = segment_vm_fault,
 };
 
-static struct file *segment_backing(struct sci_segment *s)
+static struct file *segment_backing_get(struct sci_segment *s)
 {
 	struct file *file = s->backing;
 
@@ -227,7 +227,7 @@ static int segment_mmap(struct sci_object *obj, struct vm_area_struct *vma)
 	if (obj->adapter->desc.ops->alloc)
 		return segment_mmap_lent(s, vma);
 	mutex_lock(&obj->adapter->lock);
-	file = segment_backing(s);
+	file = segment_backing_get(s);
 	mutex_unlock(&obj->adapter->lock);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
@@ -295,7 +295,7 @@ static ssize_t _name##_show(struct device *dev,				\
 }									\
 static DEVICE_ATTR_RO(_name)
 
-static const char *memory_word(const struct sci_segment *s)
+static const char *segment_memory_word(const struct sci_segment *s)
 {
 	if (!(s->flags & SCI_SEGMENT_EMPTY))
 		return "allocated";
@@ -327,7 +327,7 @@ SEGMENT_SHOW(exported, "%d",
 SEGMENT_SHOW(shared, "%d",
 	     !!(READ_ONCE(s->state) & SCI_SEGMENT_STATE_SHARED));
 SEGMENT_SHOW(broadcast, "%d", !!(s->flags & SCI_SEGMENT_BROADCAST));
-SEGMENT_SHOW(memory, "%s", memory_word(s));
+SEGMENT_SHOW(memory, "%s", segment_memory_word(s));
 
 static struct attribute *segment_attrs[] = {
 	&dev_attr_size.attr,
@@ -416,7 +416,7 @@ static int segment_check_create(struct sci_adapter *a,
 	return 0;
 }
 
-static int segment_name(struct sci_segment *s, u32 id)
+static int segment_id_assign(struct sci_segment *s, u32 id)
 {
 	struct sci_adapter *a = s->obj.adapter;
 	int ret;
@@ -434,7 +434,7 @@ static int segment_name(struct sci_segment *s, u32 id)
 	return ret == -EBUSY ? -ENOSPC : ret;
 }
 
-static int segment_memory(struct sci_segment *s)
+static int segment_memory_alloc(struct sci_segment *s)
 {
 	int node = s->numa_node;
 	struct sci_pages *p;
@@ -460,11 +460,11 @@ static int segment_build(struct sci_segment *s, u32 id)
 	int ret;
 
 	mutex_lock(&a->lock);
-	ret = segment_name(s, id);
+	ret = segment_id_assign(s, id);
 	mutex_unlock(&a->lock);
 	if (ret)
 		return ret;
-	ret = segment_memory(s);
+	ret = segment_memory_alloc(s);
 	if (!ret && !(s->flags & SCI_SEGMENT_PRIVATE))
 		ret = segment_dev_add(s);
 	if (!ret)

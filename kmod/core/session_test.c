@@ -113,7 +113,7 @@ static bool rnd_hit(struct net *net, u32 per_thousand)
 	return per_thousand && rnd_below(net, 1000) < per_thousand;
 }
 
-static void net_fly(struct net *net, const struct sci_packet *packet, int to)
+static void net_packet_send(struct net *net, const struct sci_packet *packet, int to)
 {
 	struct flight *f;
 
@@ -128,7 +128,7 @@ static void net_fly(struct net *net, const struct sci_packet *packet, int to)
 			 NSEC_PER_USEC;
 }
 
-static void net_tape(struct net *net, const struct sci_packet *packet, int to)
+static void net_packet_record(struct net *net, const struct sci_packet *packet, int to)
 {
 	if (!net->taping || net->taped == TAPE)
 		return;
@@ -147,14 +147,14 @@ static int net_send(struct sci_session *s, const struct sci_packet *packet,
 	net->resent += again;
 	if (net->nobody)
 		return -EHOSTUNREACH;
-	net_tape(net, packet, !n->id);
+	net_packet_record(net, packet, !n->id);
 	if (net->cut || rnd_hit(net, net->loss))
 		return 0;
 	if (nr < 64 && net->drop_mask & BIT_ULL(nr))
 		return -EIO;
-	net_fly(net, packet, !n->id);
+	net_packet_send(net, packet, !n->id);
 	if (rnd_hit(net, net->dup))
-		net_fly(net, packet, !n->id);
+		net_packet_send(net, packet, !n->id);
 	return 0;
 }
 
@@ -322,7 +322,7 @@ static struct flight *net_next(struct net *net)
 	return first;
 }
 
-static struct flight net_land(struct net *net, struct flight *f)
+static struct flight net_packet_arrive(struct net *net, struct flight *f)
 {
 	struct flight landed = *f;
 
@@ -345,7 +345,7 @@ static bool net_step(struct net *net, u64 until)
 	if (min(due, f ? f->at : SCI_SESSION_NEVER) > until)
 		return false;
 	if (f && f->at <= due) {
-		struct flight landed = net_land(net, f);
+		struct flight landed = net_packet_arrive(net, f);
 
 		node_receive(&net->nodes[landed.to], &landed.packet);
 	} else {
@@ -412,7 +412,7 @@ static struct net *net_up(struct kunit *test)
 	return net;
 }
 
-static void expect_all(struct net *net)
+static void net_expect_all_taken(struct net *net)
 {
 	struct node *a = &net->nodes[0], *b = &net->nodes[1];
 
@@ -436,7 +436,7 @@ static void net_traffic(struct net *net, int rounds)
 		KUNIT_EXPECT_TRUE(net->test, net_quiet(net, 600 * NSEC_PER_SEC));
 	}
 	net->nodes[0].replies = 0;
-	expect_all(net);
+	net_expect_all_taken(net);
 }
 
 /* ---- faults of networks ---- */
@@ -506,7 +506,7 @@ static void test_window(struct kunit *test)
 	net_run(net, NSEC_PER_SEC);
 	net->cut = false;
 	KUNIT_EXPECT_TRUE(test, net_quiet(net, NSEC_PER_SEC));
-	expect_all(net);
+	net_expect_all_taken(net);
 }
 
 /* Check that a message and its reply need only one more packet, an ACK. */
@@ -522,7 +522,7 @@ static void test_economy(struct kunit *test)
 	net_run(net, 10 * NSEC_PER_MSEC);
 	/* three packets: the message, the reply with an ACK, its ACK */
 	KUNIT_EXPECT_EQ(test, net->sent - sent, 3u);
-	expect_all(net);
+	net_expect_all_taken(net);
 }
 
 /* Check that a packet that is acknowledged in time is not sent again. */
@@ -536,7 +536,7 @@ static void test_steady(struct kunit *test)
 		net_run(net, NSEC_PER_MSEC);
 	}
 	KUNIT_EXPECT_EQ(test, net->resent, 0u);
-	expect_all(net);
+	net_expect_all_taken(net);
 }
 
 /* ---- beginning ---- */
@@ -554,7 +554,7 @@ static void test_simultaneous(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->tx_id, b->rx_id);
 	KUNIT_EXPECT_EQ(test, b->tx_id, a->rx_id);
 	KUNIT_EXPECT_NE(test, a->tx_id, a->rx_id);
-	expect_all(net);
+	net_expect_all_taken(net);
 }
 
 /* Lose each combination of the first ten packets. */
@@ -572,7 +572,7 @@ static void test_lost_handshakes(struct kunit *test)
 		if (i & 1)
 			node_post(&net->nodes[1]);
 		KUNIT_ASSERT_TRUE(test, net_quiet(net, 10 * NSEC_PER_SEC));
-		expect_all(net);
+		net_expect_all_taken(net);
 	}
 }
 
@@ -679,7 +679,7 @@ static void test_silence(struct kunit *test)
 	net_run(net, 60 * NSEC_PER_SEC);
 	heard = a->s.heard;
 	KUNIT_EXPECT_LE(test, net->now - heard, 2 * usual.heartbeat);
-	expect_all(net);
+	net_expect_all_taken(net);
 	net->cut = true;
 	net_run(net, heard + usual.dead - net->now - 1);
 	KUNIT_EXPECT_EQ(test, a->told, 0u);
@@ -720,7 +720,7 @@ static void test_link_pause(struct kunit *test)
 	sci_session_resume(&b->s, net->now);
 	/* the packets are sent again at once, not when the backoff ends */
 	KUNIT_EXPECT_TRUE(test, net_quiet(net, 5 * NSEC_PER_MSEC));
-	expect_all(net);
+	net_expect_all_taken(net);
 }
 
 /* Check that the time without a link is not part of the silence after it. */
@@ -750,7 +750,7 @@ static void test_tick_late(struct kunit *test)
 	node_tick(a);
 	net_run(net, NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, a->told, 0u);
-	expect_all(net);
+	net_expect_all_taken(net);
 }
 
 static void test_bye(struct kunit *test)
@@ -797,7 +797,7 @@ static void test_close(struct kunit *test)
 /* ---- lives ---- */
 
 /* Restart a node at a random time: the other node must report the end of the session. */
-static void restart_in_use(struct net *net)
+static void net_restart_in_use(struct net *net)
 {
 	struct node *a = &net->nodes[0], *b = &net->nodes[1];
 
@@ -827,7 +827,7 @@ static void test_restart_up(struct kunit *test)
 		struct node *a = &net->nodes[0], *b = &net->nodes[1];
 
 		/* both nodes send here: a node that sends nothing may not notice a new life */
-		restart_in_use(net);
+		net_restart_in_use(net);
 		node_watch(a, true);
 		node_watch(b, true);
 		net_traffic(net, 2);
@@ -881,7 +881,7 @@ static void test_restart_gone(struct kunit *test)
 		struct flight f;
 
 		KUNIT_ASSERT_NOT_NULL(test, net_next(net));
-		f = net_land(net, net_next(net));
+		f = net_packet_arrive(net, net_next(net));
 		if (f.to == 0)
 			sci_session_receive(&a->s, &f.packet, net->now);
 		else
@@ -1042,7 +1042,7 @@ static void test_replay(struct kunit *test)
 	int i;
 
 	net->taping = true;
-	restart_in_use(net);
+	net_restart_in_use(net);
 	node_watch(a, true);
 	node_watch(b, true);
 	net_traffic(net, 2);
@@ -1057,14 +1057,14 @@ static void test_replay(struct kunit *test)
 		while (count--) {
 			struct flight *f = &net->tape[rnd_below(net, net->taped)];
 
-			net_fly(net, &f->packet, f->to);
+			net_packet_send(net, &f->packet, f->to);
 		}
 		node_post_many(a, rnd_below(net, 5));
 		node_post_many(b, rnd_below(net, 5));
 		net_run(net, rnd_below(net, 50) * NSEC_PER_USEC);
 	}
 	KUNIT_EXPECT_TRUE(test, net_quiet(net, NSEC_PER_SEC));
-	expect_all(net);
+	net_expect_all_taken(net);
 }
 
 /* Replay all packets in the same lives, after both nodes have reported the end of the session. */

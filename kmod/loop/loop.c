@@ -249,7 +249,7 @@ static void loop_hide(struct sci_adapter *a, u64 base)
 		sci_pages_put(pages);
 }
 
-static struct sci_pages *loop_exposed(struct loop_node *n, u64 base)
+static struct sci_pages *loop_exposed_find(struct loop_node *n, u64 base)
 {
 	lockdep_assert_held(&n->exposed_lock);
 	return xa_load(&n->exposed, base);
@@ -264,7 +264,7 @@ static struct sci_pages *loop_exposed_get(u32 node, u64 base)
 
 	if (n) {
 		down_read(&n->exposed_lock);
-		pages = loop_exposed(n, base);
+		pages = loop_exposed_find(n, base);
 		if (pages)
 			sci_pages_get(pages);
 		up_read(&n->exposed_lock);
@@ -382,7 +382,7 @@ static int loop_copy(struct loop_node *to, const struct sci_dma_piece *p,
 	struct sci_pages *remote;
 
 	lockdep_assert_held_read(&to->exposed_lock);
-	remote = loop_exposed(to, p->base);
+	remote = loop_exposed_find(to, p->base);
 	if (!remote)
 		return -ENOTCONN;
 	if (!loop_pages_contain(remote, p->remote, p->length) ||

@@ -166,7 +166,7 @@ static const struct sci_adapter_ops sci_pci_ops = {
 };
 
 /* Offer the card's page for users as barrier page, if a CPU page holds no other registers. */
-static void barrier_page(struct sci_pci *p, struct sci_adapter_desc *d)
+static void card_barrier_page_offer(struct sci_pci *p, struct sci_adapter_desc *d)
 {
 	phys_addr_t page = pci_resource_start(p->pdev, SCI_PCI_BAR_CSR) +
 			   SCI_PCI_USER;
@@ -196,7 +196,7 @@ static int adapter_create(struct sci_pci *p)
 	ret = card_describe(p, &desc);
 	if (ret)
 		return ret;
-	barrier_page(p, &desc);
+	card_barrier_page_offer(p, &desc);
 	desc.exports = p->exports_max;
 	desc.att = sci_att_create(p->att_entries);
 	if (!desc.att)

@@ -187,7 +187,7 @@ static void node_leave(struct pool_node *n)
 	mutex_unlock(&n->lock);
 }
 
-static void node_up(struct pool_node *n)
+static void node_join_start(struct pool_node *n)
 {
 	int ret = node_join(n);
 
@@ -232,7 +232,7 @@ static void node_life(struct work_struct *work)
 		node_down(n);
 	}
 	if (!READ_ONCE(n->stopping))
-		node_up(n);
+		node_join_start(n);
 }
 
 static void node_beat(struct work_struct *work)

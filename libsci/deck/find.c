@@ -56,7 +56,7 @@ static uint64_t now_ms(void)
  * Wait up to @timeout for the answer of process @owner to @note. If the last @answer is not
  * -EAGAIN, that process has already answered: ask again first. Return: -EAGAIN: no answer yet.
  */
-static int answer_look(struct deck_world *w, const struct deck_note *note, int owner,
+static int answer_poll(struct deck_world *w, const struct deck_note *note, int owner,
 		       struct deck_ask *ask, int answer, int timeout)
 {
 	if (answer != -EAGAIN)
@@ -77,7 +77,7 @@ struct link {
  * mail box may have connected for an earlier find, which has timed out.
  * Return: 0: connected; -ETIMEDOUT: not yet; or another error.
  */
-static int link_look(struct deck_world *w, const struct sci_addr *addr, struct link *l)
+static int link_poll(struct deck_world *w, const struct sci_addr *addr, struct link *l)
 {
 	struct sci_status st;
 	int ret;
@@ -130,9 +130,9 @@ static int connection_open(struct deck_world *w, int owner, const struct sci_add
 	struct deck_ask ask;
 
 	do {
-		answer = answer_look(w, &note, owner, &ask, answer, ret ? 0 : LOOK_MS);
+		answer = answer_poll(w, &note, owner, &ask, answer, ret ? 0 : LOOK_MS);
 		if (!answer || answer == -EAGAIN)
-			ret = link_look(w, addr, &l);
+			ret = link_poll(w, addr, &l);
 	} while (now_ms() < end && (!answer || answer == -EAGAIN) &&
 		 (ret == -ETIMEDOUT || (!ret && answer)));
 	if (answer == -EAGAIN)

@@ -160,8 +160,8 @@ static void endpoints_progress(struct deck_world *w)
  * Then a waiting thread must make progress on all endpoints: otherwise two processes that each
  * begin a long post and wait for each other's message would wait for ever.
  */
-static inline bool requests_on_other_endpoints(const struct deck_world *w,
-					       const _Atomic unsigned int *own)
+static inline bool endpoints_have_requests(const struct deck_world *w,
+					   const _Atomic unsigned int *own)
 {
 	return atomic_load_explicit(&w->requests, memory_order_relaxed) !=
 	       atomic_load_explicit(own, memory_order_relaxed);
@@ -174,7 +174,7 @@ static int request_wait_progress(struct sci_req *req, const _Atomic unsigned int
 	unsigned int looks = 0;
 	int ret;
 
-	if (!requests_on_other_endpoints(w, own))
+	if (!endpoints_have_requests(w, own))
 		return timeout ? sci_wait(req, timeout, st) : sci_test(req, st);
 	do {
 		bool sleep = timeout && ++looks > LOOKS;
@@ -259,7 +259,7 @@ __hot int deck_mbox_post(deck_mbox_t *box, deck_msg_t *msg)
 		return ret;
 	if (msg->length > SCI_SHORT_MAX) {
 		port_progress(box, to);
-		if (requests_on_other_endpoints(deck_world(), &deck_world()->posts))
+		if (endpoints_have_requests(deck_world(), &deck_world()->posts))
 			return post_wait_progress(box, msg);
 	}
 	return sci_send(to, msg->buf, msg->length);
@@ -274,7 +274,7 @@ __hot int deck_mbox_retrv(deck_mbox_t *box, deck_msg_t *msg)
 		return -EINVAL;
 	if (msg->busy)
 		return -EBUSY;
-	if (requests_on_other_endpoints(deck_world(), &box->requests))
+	if (endpoints_have_requests(deck_world(), &box->requests))
 		return deck_mbox_timedretrv(box, msg, -1);
 	st.peer = NULL;
 	atomic_fetch_add_explicit(&box->waiting, 1, memory_order_relaxed);

@@ -269,7 +269,7 @@ static void questions_cancel(struct deck_world *w, const struct sci_peer *from, 
 	}
 }
 
-static void finds_answer_all(struct deck_world *w, const struct name *e)
+static void questions_answer_name(struct deck_world *w, const struct name *e)
 {
 	struct list *pos, *n;
 
@@ -298,7 +298,7 @@ static int name_create(struct deck_world *w, const struct deck_note *note)
 	}
 	e->rank = note->rank;
 	e->addr = note->addr;
-	finds_answer_all(w, e);
+	questions_answer_name(w, e);
 	return 0;
 }
 
@@ -338,7 +338,7 @@ static void names_free(struct deck_service *s)
 /* ---- connections to mail boxes of this process ---- */
 
 /* Poll a connection attempt for @timeout ms. Return whether the attempt is still under way. */
-static bool connect_look(struct question *q, int timeout)
+static bool connect_poll(struct question *q, int timeout)
 {
 	struct sci_status st;
 	int ret = timeout ? sci_wait(q->req, timeout, &st) : sci_test(q->req, &st);
@@ -352,7 +352,7 @@ static bool connect_look(struct question *q, int timeout)
 }
 
 /* Poll all connection attempts. Return whether any attempt is still under way. */
-static bool connects_look(struct deck_world *w)
+static bool connects_poll(struct deck_world *w)
 {
 	struct list *pos, *n;
 	bool some = false;
@@ -361,7 +361,7 @@ static bool connects_look(struct deck_world *w)
 	list_for_each_safe(pos, n, &w->service.questions) {
 		struct question *q = container_of(pos, struct question, link);
 
-		some |= q->req && connect_look(q, 0);
+		some |= q->req && connect_poll(q, 0);
 	}
 	pthread_mutex_unlock(&w->lock);
 	return some;
@@ -403,7 +403,7 @@ static int connect_begin(struct deck_world *w, const struct deck_mbox *box,
 	}
 	q->box = box;
 	q->req = req;
-	connect_look(q, CONNECT_LOOK_MS);
+	connect_poll(q, CONNECT_LOOK_MS);
 	return 0;
 }
 
@@ -464,7 +464,7 @@ static void box_wake(struct deck_world *w, struct deck_mbox *box)
 
 /* ---- deaths ---- */
 
-static void death_tell_all(struct deck_world *w, int rank)
+static void death_report_all(struct deck_world *w, int rank)
 {
 	struct deck_note note = { .op = NOTE_DEATH, .rank = rank };
 	struct sci_peer *peer;
@@ -482,7 +482,7 @@ static void death_handle(struct deck_world *w, int rank, bool tell)
 	if (rank == w->rank || atomic_exchange(&w->service.dead[rank], true))
 		return;
 	if (tell)
-		death_tell_all(w, rank);
+		death_report_all(w, rank);
 	pthread_mutex_lock(&w->lock);
 	questions_cancel(w, NULL, 0, rank);
 	list_for_each_safe(pos, n, &w->boxes)
@@ -589,7 +589,7 @@ static void *service_run(void *arg)
 		    sci_itrecv(ep, NULL, CONTEXT_NOTE, 0, UINT64_MAX, &note,
 			       sizeof(note), &reqs[WAIT_NOTE]))
 			return NULL;
-		ret = sci_waitany(reqs, WAITS, connects_look(w) ? CONNECT_LOOK_MS : -1, &which,
+		ret = sci_waitany(reqs, WAITS, connects_poll(w) ? CONNECT_LOOK_MS : -1, &which,
 				  &st);
 		if (which == WAITS && ret == -ETIMEDOUT)
 			continue;

@@ -16,7 +16,7 @@
 #define API	__attribute__((visibility("default")))
 
 /* Return a C string of a Fortran string, without the blanks at its end. The caller frees it. */
-static char *c_string(const char *s, size_t len)
+static char *string_from_fortran(const char *s, size_t len)
 {
 	char *c;
 
@@ -31,7 +31,7 @@ static char *c_string(const char *s, size_t len)
 }
 
 /* Copy a C string to a Fortran string, and fill up with blanks. */
-static void f_string(const char *c, char *s, size_t len)
+static void string_to_fortran(const char *c, char *s, size_t len)
 {
 	size_t n = strlen(c ? c : "");
 
@@ -85,7 +85,7 @@ CALL2(pvmfsetopt_, pvm_setopt)
 	API void name(const char *s, int *r, size_t len);			\
 	API void name(const char *s, int *r, size_t len)			\
 	{									\
-		char *c = c_string(s, len);					\
+		char *c = string_from_fortran(s, len);					\
 										\
 		*r = call(c);							\
 		free(c);							\
@@ -94,7 +94,7 @@ CALL2(pvmfsetopt_, pvm_setopt)
 	API void name(const char *s, int *a, int *r, size_t len);		\
 	API void name(const char *s, int *a, int *r, size_t len)		\
 	{									\
-		char *c = c_string(s, len);					\
+		char *c = string_from_fortran(s, len);					\
 										\
 		*r = call(c, *a);						\
 		free(c);							\
@@ -103,7 +103,7 @@ CALL2(pvmfsetopt_, pvm_setopt)
 	API void name(const char *s, int *a, int *b, int *r, size_t len);	\
 	API void name(const char *s, int *a, int *b, int *r, size_t len)	\
 	{									\
-		char *c = c_string(s, len);					\
+		char *c = string_from_fortran(s, len);					\
 										\
 		*r = call(c, *a, *b);						\
 		free(c);							\
@@ -211,7 +211,7 @@ API void pvmfhostsync_(int *host, int *sec, int *usec, int *dsec, int *dusec, in
 API void pvmfstartpvmd_(const char *args, int *block, int *info, size_t len);
 API void pvmfstartpvmd_(const char *args, int *block, int *info, size_t len)
 {
-	char *arg = c_string(args, len);
+	char *arg = string_from_fortran(args, len);
 
 	*info = pvm_start_pvmd(*arg ? 1 : 0, &arg, *block);
 	free(arg);
@@ -241,7 +241,7 @@ API void pvmfspawn_(const char *task, int *flag, const char *where, int *n, int 
 API void pvmfspawn_(const char *task, int *flag, const char *where, int *n, int *tids,
 		    int *numt, size_t tlen, size_t wlen)
 {
-	char *file = c_string(task, tlen), *host = c_string(where, wlen);
+	char *file = string_from_fortran(task, tlen), *host = string_from_fortran(where, wlen);
 
 	*numt = pvm_spawn(file, NULL, *flag, !strcmp(host, "*") ? NULL : host, *n, tids);
 	free(file);
@@ -273,8 +273,8 @@ API void pvmfconfig_(int *nhost, int *narch, int *dtid, char *name, char *arch, 
 	*narch = archs;
 	*dtid = hosts[next].hi_tid;
 	*speed = hosts[next].hi_speed;
-	f_string(hosts[next].hi_name, name, nlen);
-	f_string(hosts[next].hi_arch, arch, alen);
+	string_to_fortran(hosts[next].hi_name, name, nlen);
+	string_to_fortran(hosts[next].hi_arch, arch, alen);
 	next = (next + 1) % count;
 }
 
@@ -297,7 +297,7 @@ API void pvmftasks_(int *where, int *ntask, int *tid, int *ptid, int *dtid, int 
 	*ptid = tasks[next].ti_ptid;
 	*dtid = tasks[next].ti_host;
 	*flag = tasks[next].ti_flag;
-	f_string(tasks[next].ti_a_out, name, len);
+	string_to_fortran(tasks[next].ti_a_out, name, len);
 	next = (next + 1) % count;
 }
 
@@ -311,7 +311,7 @@ API void pvmfgetmboxinfo_(const char *pattern, char *name, int *nclasses, int *n
 {
 	static struct pvmmboxinfo *classes;
 	static int next, count;
-	char *p = c_string(pattern, plen);
+	char *p = string_from_fortran(pattern, plen);
 
 	*info = PvmOk;
 	if (!next || *nclasses == -1) {
@@ -322,7 +322,7 @@ API void pvmfgetmboxinfo_(const char *pattern, char *name, int *nclasses, int *n
 	*nclasses = count;
 	if (*info < 0 || !count)
 		return;
-	f_string(classes[next].mi_name, name, nlen);
+	string_to_fortran(classes[next].mi_name, name, nlen);
 	*nentries = classes[next].mi_nentries;
 	for (int i = 0; i < *nentries; i++) {
 		indices[i] = classes[next].mi_indices[i];
@@ -385,7 +385,7 @@ API void pvmfunpack_(int *type, void *items, int *n, int *stride, int *info)
 	API void name(void *r, void *data, int *n, int *type, int *tag, const char *g,	\
 		      int *root, int *info, size_t len)				\
 	{									\
-		char *group = c_string(g, len);					\
+		char *group = string_from_fortran(g, len);					\
 										\
 		*info = call(r, data, *n, *type, *tag, group, *root);		\
 		free(group);							\
@@ -401,7 +401,7 @@ API void pvmfreduce_(operator_fn *func, void *data, int *n, int *type, int *tag,
 API void pvmfreduce_(operator_fn *func, void *data, int *n, int *type, int *tag,
 		     const char *g, int *root, int *info, size_t len)
 {
-	char *group = c_string(g, len);
+	char *group = string_from_fortran(g, len);
 
 	*info = pvm_reduce(func, data, *n, *type, *tag, group, *root);
 	free(group);

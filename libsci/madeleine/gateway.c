@@ -187,7 +187,7 @@ static struct rail *hop_rail(struct rail *r, const struct def *d, p_ntbx_process
 	return &rails_of(r->w)->rail[mad_session_network(d, a, b)->index];
 }
 
-static p_ntbx_process_t process_of(struct rail *r, int rank)
+static p_ntbx_process_t gateway_get_process(struct rail *r, int rank)
 {
 	p_tbx_slist_t all = r->w->session->processes;
 
@@ -197,7 +197,7 @@ static p_ntbx_process_t process_of(struct rail *r, int rank)
 	return tbx_slist_index_get(all, rank);
 }
 
-static const struct def *def_of(struct rail *r, uint64_t tag)
+static const struct def *gateway_get_channel(struct rail *r, uint64_t tag)
 {
 	p_tbx_slist_t all = r->w->session->order;
 
@@ -209,9 +209,10 @@ static const struct def *def_of(struct rail *r, uint64_t tag)
 
 static struct flow *flow_new(struct rail *r, uint64_t tag)
 {
-	const struct def *d = def_of(r, tag);
-	p_ntbx_process_t from = process_of(r, tag_from(tag)), to = process_of(r, tag_to(tag));
-	p_ntbx_process_t me = process_of(r, r->w->rank), *way, before;
+	const struct def *d = gateway_get_channel(r, tag);
+	p_ntbx_process_t from = gateway_get_process(r, tag_from(tag));
+	p_ntbx_process_t to = gateway_get_process(r, tag_to(tag));
+	p_ntbx_process_t me = gateway_get_process(r, r->w->rank), *way, before;
 	struct flow *f = tbx_alloc(1, sizeof(*f));
 	int n, i = 0;
 
@@ -296,7 +297,7 @@ static void block_sent(struct block *b, const struct sci_status *st)
 	block_put(f->before, b);
 }
 
-static void block_came(struct rail *r, struct block *b, const struct sci_status *st)
+static void gateway_handle_block(struct rail *r, struct block *b, const struct sci_status *st)
 {
 	struct gateway *g = r->gateway;
 
@@ -312,7 +313,7 @@ static void block_came(struct rail *r, struct block *b, const struct sci_status 
 
 /* ---- messages that arrive on several networks ---- */
 
-static void slot_came(struct slot *s, const struct sci_status *st)
+static void gateway_handle_slot(struct slot *s, const struct sci_status *st)
 {
 	struct inbox_state *in = s->state;
 
@@ -438,7 +439,7 @@ static bool gateway_complete(struct rail *r, const struct sci_completion *c)
 	case EVENT_STOP:
 		return false;
 	case EVENT_RECEIVED:
-		block_came(r, (struct block *)(void *)e, &c->status);
+		gateway_handle_block(r, (struct block *)(void *)e, &c->status);
 		break;
 	case EVENT_SENT:
 		block_sent((struct block *)(void *)e, &c->status);
@@ -448,7 +449,7 @@ static bool gateway_complete(struct rail *r, const struct sci_completion *c)
 			      rail_rank(r, c->status.peer));
 		break;
 	case EVENT_FIRST:
-		slot_came((struct slot *)(void *)e, &c->status);
+		gateway_handle_slot((struct slot *)(void *)e, &c->status);
 		break;
 	}
 	return true;

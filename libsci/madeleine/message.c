@@ -44,7 +44,7 @@ static void modes_check(mad_send_mode_t send, mad_receive_mode_t receive)
 			     (int)send, (int)receive);
 }
 
-static bool block_comes_last(mad_send_mode_t send, mad_receive_mode_t receive)
+static bool block_is_last(mad_send_mode_t send, mad_receive_mode_t receive)
 {
 	return send == mad_send_LATER && receive == mad_receive_CHEAPER;
 }
@@ -191,7 +191,7 @@ void mad_pack(p_mad_connection_t connection, const void *buf, size_t len,
 	modes_check(send, receive);
 	if (!len)
 		return;
-	if (block_comes_last(send, receive)) {
+	if (block_is_last(send, receive)) {
 		blocks_add(&s->later, (void *)buf, len);
 		return;
 	}
@@ -349,7 +349,7 @@ void mad_unpack(p_mad_connection_t connection, void *buf, size_t len, mad_send_m
 	modes_check(send, receive);
 	if (!len)
 		return;
-	if (block_comes_last(send, receive))
+	if (block_is_last(send, receive))
 		blocks_add(&s->later, buf, len);
 	else
 		stream_take(mad_world(), s, buf, len, receive == mad_receive_EXPRESS);

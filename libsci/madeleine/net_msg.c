@@ -112,7 +112,7 @@ static uint64_t networks_of(const struct def *d, p_ntbx_process_t me)
 	return networks;
 }
 
-static bool are_several(uint64_t networks)
+static bool networks_are_several(uint64_t networks)
 {
 	return networks & (networks - 1);
 }
@@ -151,7 +151,7 @@ static int rails_open(struct mad_world *w, struct rails *n)
 		if (d->kind == DEF_CHANNEL)
 			used |= 1ull << d->network->index;
 		inside |= mine;
-		joined |= !d->user && are_several(mine) ? mine : 0;
+		joined |= !d->user && networks_are_several(mine) ? mine : 0;
 	}
 	for (int i = 0; i < n->n && !ret; i++) {
 		struct rail *r = &n->rail[i];
@@ -348,7 +348,7 @@ static long net_first(struct mad_world *w, struct mad_inbox *in, void *buf, size
 	struct sci_status st;
 	int ret = 0;
 
-	if (are_several(in->networks))
+	if (networks_are_several(in->networks))
 		return gateway_first(w, in, buf, size, wait, rank);
 	if (!wait)
 		ret = sci_tprobe(r->ep, NULL, context, in->sub, ignore, 0, NULL);

@@ -10,7 +10,7 @@
 
 /* ---- networks ---- */
 
-static enum def_topology topology_of(struct config *net)
+static enum def_topology network_get_topology(struct config *net)
 {
 	static const char *const names[] = { "default", "empty", "full", "node" };
 	struct config *t = mad_config_get(net, "topology");
@@ -69,7 +69,7 @@ static void network_add(struct session *s, struct config *net)
 		n->sockets = !strcmp(dev, "tcp") || !strcmp(dev, "udp");
 		tbx_slist_append(s->networks, n);
 	}
-	n->topology = topology_of(net);
+	n->topology = network_get_topology(net);
 	network_hosts(n, mad_config_get(net, "hosts"));
 }
 
@@ -256,7 +256,7 @@ static void part_add(struct session *s, struct def *d, struct config *c)
 			tbx_slist_append(d->members, e->object);
 }
 
-static bool part_connects(const struct def *part, p_ntbx_process_t a, p_ntbx_process_t b)
+static bool part_has_connection(const struct def *part, p_ntbx_process_t a, p_ntbx_process_t b)
 {
 	return mad_session_member(part, a) && mad_session_member(part, b) &&
 	       mad_session_connected(part, a, b);
@@ -277,7 +277,7 @@ bool mad_session_connected(const struct def *d, p_ntbx_process_t a, p_ntbx_proce
 		}
 	}
 	for (p_tbx_slist_element_t e = d->parts->head; e; e = e->next)
-		if (part_connects(e->object, a, b))
+		if (part_has_connection(e->object, a, b))
 			return true;
 	return false;
 }
@@ -305,7 +305,7 @@ const struct network *mad_session_network(const struct def *d, p_ntbx_process_t 
 	const struct network *n = network_get_only(d);
 
 	for (p_tbx_slist_element_t e = d->parts->head; e && !n; e = e->next)
-		if (part_connects(e->object, a, b))
+		if (part_has_connection(e->object, a, b))
 			n = mad_session_network(e->object, a, b);
 	return n;
 }

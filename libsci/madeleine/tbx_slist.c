@@ -18,7 +18,7 @@ long tbx_slist_get_length(p_tbx_slist_t l)
 	return l->length;
 }
 
-static void not_empty(p_tbx_slist_t l)
+static void slist_check_not_empty(p_tbx_slist_t l)
 {
 	if (!l->length)
 		tbx_failure("the list is empty");
@@ -62,25 +62,25 @@ void tbx_slist_add_at_tail(p_tbx_slist_t l, void *o)
 
 void *tbx_slist_remove_from_head(p_tbx_slist_t l)
 {
-	not_empty(l);
+	slist_check_not_empty(l);
 	return element_take(l, l->head);
 }
 
 void *tbx_slist_remove_from_tail(p_tbx_slist_t l)
 {
-	not_empty(l);
+	slist_check_not_empty(l);
 	return element_take(l, l->tail);
 }
 
 void *tbx_slist_peek_from_head(p_tbx_slist_t l)
 {
-	not_empty(l);
+	slist_check_not_empty(l);
 	return l->head->object;
 }
 
 void *tbx_slist_peek_from_tail(p_tbx_slist_t l)
 {
-	not_empty(l);
+	slist_check_not_empty(l);
 	return l->tail->object;
 }
 
@@ -170,17 +170,17 @@ void *tbx_slist_index_extract(p_tbx_slist_t l, long i)
 
 void tbx_slist_ref_to_head(p_tbx_slist_t l)
 {
-	not_empty(l);
+	slist_check_not_empty(l);
 	l->ref = l->head;
 }
 
 void tbx_slist_ref_to_tail(p_tbx_slist_t l)
 {
-	not_empty(l);
+	slist_check_not_empty(l);
 	l->ref = l->tail;
 }
 
-static void has_ref(p_tbx_slist_t l)
+static void slist_check_ref(p_tbx_slist_t l)
 {
 	if (!l->ref)
 		tbx_failure("the list's cursor is nowhere");
@@ -188,20 +188,20 @@ static void has_ref(p_tbx_slist_t l)
 
 void *tbx_slist_ref_get(p_tbx_slist_t l)
 {
-	has_ref(l);
+	slist_check_ref(l);
 	return l->ref->object;
 }
 
 tbx_bool_t tbx_slist_ref_forward(p_tbx_slist_t l)
 {
-	has_ref(l);
+	slist_check_ref(l);
 	l->ref = l->ref->next;
 	return l->ref ? tbx_true : tbx_false;
 }
 
 tbx_bool_t tbx_slist_ref_backward(p_tbx_slist_t l)
 {
-	has_ref(l);
+	slist_check_ref(l);
 	l->ref = l->ref->previous;
 	return l->ref ? tbx_true : tbx_false;
 }

@@ -175,8 +175,8 @@ static void dir_free(p_mad_dir_channel_t dir)
 	free(dir);
 }
 
-static mad_connection_nature_t nature_of(const struct def *d, p_ntbx_process_t a,
-					 p_ntbx_process_t b)
+static mad_connection_nature_t channel_get_nature(const struct def *d, p_ntbx_process_t a,
+						  p_ntbx_process_t b)
 {
 	if (d->kind == DEF_CHANNEL)
 		return mad_connection_nature_regular;
@@ -196,7 +196,7 @@ static void channel_connect(struct mad_world *w, p_mad_channel_t c, const struct
 
 		if (!ntbx_topology_table_get(c->dir_channel->ttable, c->process_lrank, i))
 			continue;
-		connections_add(c, i, nature_of(d, me, to));
+		connections_add(c, i, channel_get_nature(d, me, to));
 		link = &((p_mad_connection_t)tbx_darray_get(c->out_connection_darray, i))
 				->stream->link;
 		/* a link through gateways uses the connection to the next gateway */
@@ -274,7 +274,7 @@ p_mad_channel_t mad_get_channel(p_mad_madeleine_t m, const char *name)
 	return c;
 }
 
-static p_mad_channel_t sub_find(struct mad_world *w, p_mad_channel_t of, unsigned int sub)
+static p_mad_channel_t sub_channel_find(struct mad_world *w, p_mad_channel_t of, unsigned int sub)
 {
 	for (p_tbx_slist_element_t e = w->channels->head; e; e = e->next) {
 		p_mad_channel_t c = e->object;
@@ -293,9 +293,9 @@ p_mad_channel_t mad_get_sub_channel(p_mad_channel_t channel, unsigned int sub)
 	if (channel->type != mad_channel_type_mux || sub >= channel->max_sub)
 		tbx_failuref("the channel %s has no sub-channel %u", channel->name, sub);
 	pthread_mutex_lock(&w->lock);
-	c = sub_find(w, channel, sub);
+	c = sub_channel_find(w, channel, sub);
 	if (!c)
-		c = sub_channel_new(w, sub_find(w, channel, 0), channel->name, sub);
+		c = sub_channel_new(w, sub_channel_find(w, channel, 0), channel->name, sub);
 	pthread_mutex_unlock(&w->lock);
 	return c;
 }

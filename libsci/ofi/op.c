@@ -170,7 +170,7 @@ void sfi_op_told(struct sfi_op *op, const struct sci_status *st, uint64_t more)
  * Report a message in a buffer of FI_MULTI_RECV. The completion that releases the buffer is
  * reported always: fi_msg(3) forbids to suppress it.
  */
-static void many_came(struct sfi_op *op, const struct sci_completion *c)
+static void many_handle(struct sfi_op *op, const struct sci_completion *c)
 {
 	struct sfi_op one = *op;
 
@@ -200,7 +200,7 @@ static void op_completed(const struct sci_completion *c)
 		return;
 	}
 	if (op->many) {
-		many_came(op, c);
+		many_handle(op, c);
 		return;
 	}
 	op_not_pending(op);

@@ -158,7 +158,7 @@ static struct sfi_serving *serving_new(struct call *c, int error,
 	return s;
 }
 
-static void bytes_came(struct sfi_op *op, const struct sci_status *st)
+static void bytes_handle(struct sfi_op *op, const struct sci_status *st)
 {
 	struct sfi_serving *s = (struct sfi_serving *)op;
 	int error = s->error;
@@ -177,7 +177,7 @@ static void bytes_came(struct sfi_op *op, const struct sci_status *st)
 /* Receive the SFI_BYTES of a write. The bytes of a refused write are received and dropped. */
 static int bytes_receive(struct call *c, int error)
 {
-	struct sfi_serving *s = serving_new(c, error, bytes_came);
+	struct sfi_serving *s = serving_new(c, error, bytes_handle);
 	int ret;
 
 	if (!s)
@@ -409,7 +409,7 @@ static int request_parse(const struct sfi_slot *slot, size_t len, struct call *c
 
 static void slot_post(struct sfi_slot *slot);
 
-static void request_came(struct sfi_op *op, const struct sci_status *st)
+static void request_handle(struct sfi_op *op, const struct sci_status *st)
 {
 	struct sfi_slot *slot = (struct sfi_slot *)op;
 	struct call c = {
@@ -495,7 +495,7 @@ int sfi_serve_begin(struct sfi_ep *ep)
 	ep->n_slots = n;
 	for (unsigned int i = 0; i < n; i++) {
 		ep->slots[i].op.ep = ep;
-		ep->slots[i].op.done = request_came;
+		ep->slots[i].op.done = request_handle;
 		slot_post(&ep->slots[i]);
 	}
 	return 0;

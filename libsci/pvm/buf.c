@@ -200,7 +200,7 @@ void pv_bufs_free(void)
 
 /* ---- calls ---- */
 
-static bool enc_good(int enc)
+static bool encoding_is_valid(int enc)
 {
 	return enc == PvmDataDefault || enc == PvmDataRaw || enc == PvmDataInPlace;
 }
@@ -213,7 +213,7 @@ PVM_API int pvm_mkbuf(int enc)
 	/* messages of a tracer use the default encoding */
 	if (enc == PvmDataTrace)
 		enc = PvmDataDefault;
-	if (!enc_good(enc))
+	if (!encoding_is_valid(enc))
 		return lpvmerr("pvm_mkbuf", PvmBadParam);
 	b = pv_buf_new(enc);
 	if (!b)
@@ -232,7 +232,7 @@ PVM_API int pvm_initsend(int enc)
 
 	if (enc == PvmDataTrace)
 		enc = PvmDataDefault;
-	if (!enc_good(enc))
+	if (!encoding_is_valid(enc))
 		return lpvmerr("pvm_initsend", PvmBadParam);
 	pv_buf_free(pv_me.sbuf);
 	mid = pvm_mkbuf(enc);

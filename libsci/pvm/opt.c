@@ -46,7 +46,7 @@ static int *opt_value(int what)
 	}
 }
 
-static bool opt_good(int what, int value)
+static bool opt_is_valid(int what, int value)
 {
 	switch (what) {
 	case PvmRoute:
@@ -67,7 +67,7 @@ static bool opt_good(int what, int value)
 }
 
 /* Send the sinks of this task's output and trace to the daemon. */
-static int opt_tell(int what, int value)
+static int opt_send(int what, int value)
 {
 	static const struct {
 		int what;
@@ -129,9 +129,9 @@ PVM_API int pvm_setopt(int what, int value)
 	if (what == PvmPollType || what == PvmPollTime || what == PvmSelfOutputContext ||
 	    what == PvmSelfTraceContext)
 		return lpvmerr("pvm_setopt", PvmNotImpl);
-	if (!v || !opt_good(what, value))
+	if (!v || !opt_is_valid(what, value))
 		return lpvmerr("pvm_setopt", PvmBadParam);
-	ret = what == PvmNoReset ? noreset_set(value) : opt_tell(what, value);
+	ret = what == PvmNoReset ? noreset_set(value) : opt_send(what, value);
 	if (ret < 0)
 		return lpvmerr("pvm_setopt", ret);
 	old = *v;

@@ -63,14 +63,14 @@ int pv_request_start(struct frame *f, struct answer *a)
 	return ret;
 }
 
-static bool answer_came(void *arg)
+static bool request_handle_answer(void *arg)
 {
 	return ((struct answer *)arg)->came;
 }
 
 int pv_answer_wait(struct answer *a)
 {
-	int ret = pv_wait_for(answer_came, a, -1);
+	int ret = pv_wait_for(request_handle_answer, a, -1);
 
 	list_del(&a->link);
 	return ret ? ret : a->status;
@@ -98,7 +98,7 @@ int pv_request(struct frame *f, struct answer *a)
 
 /* ---- frames that arrive ---- */
 
-static void reply_came(const struct frame_head *head, const struct body *b)
+static void request_handle_reply(const struct frame_head *head, const struct body *b)
 {
 	for (struct list *l = waiting.next; l != &waiting; l = l->next) {
 		struct answer *a = container_of(l, struct answer, link);
@@ -117,7 +117,7 @@ static void reply_came(const struct frame_head *head, const struct body *b)
 	}
 }
 
-static void message_came(const struct frame_head *head, struct body *b)
+static void request_handle_message(const struct frame_head *head, struct body *b)
 {
 	int ctx = body_i32(b), tag = body_i32(b), wid = body_i32(b), enc = body_i32(b);
 	size_t len;
@@ -151,9 +151,9 @@ static int frames_take(void)
 
 	while ((n = frame_next(pv_me.in + at, pv_me.in_len - at, &head, &b)) > 0) {
 		if (head.op == OP_REPLY)
-			reply_came(&head, &b);
+			request_handle_reply(&head, &b);
 		else if (head.op == OP_MSG)
-			message_came(&head, &b);
+			request_handle_message(&head, &b);
 		else if (head.op == OP_NEW_MANAGER)
 			pv_me.manager = body_i32(&b);
 		at += (size_t)n;

@@ -71,7 +71,7 @@ static void frame_environment(struct frame *f)
 }
 
 /* Compose a request to one host to start @n tasks. */
-static void spawn_frame(struct frame *f, int host, const char *file, char **argv,
+static void frame_spawn(struct frame *f, int host, const char *file, char **argv,
 			int flag, const char *dir, int n)
 {
 	int argc = 0;
@@ -144,7 +144,7 @@ static int hosts_pick(int flag, const char *where, int n, int *hosts, int *count
 }
 
 /* Send the tids of all tasks of one spawn to these tasks. */
-static void siblings_tell(const int *tids, int n)
+static void siblings_send(const int *tids, int n)
 {
 	for (int i = 0; i < n; i++) {
 		struct frame f = { 0 };
@@ -191,13 +191,13 @@ static int spawn_tasks(const char *file, char **argv, int flag, const char *wher
 		struct answer a;
 		int ret;
 
-		spawn_frame(&f, hosts[i], file, argv, flag, dir, counts[i]);
+		frame_spawn(&f, hosts[i], file, argv, flag, dir, counts[i]);
 		ret = pv_request(&f, &a);
 		tids_take(&a, ret, counts[i], tids, &good, &bad);
 		pv_answer_free(&a);
 	}
 	if (m > 0)
-		siblings_tell(tids, good);
+		siblings_send(tids, good);
 	free(hosts);
 	free(host);
 	return m < 0 ? m : good;
@@ -273,7 +273,7 @@ static int spawn_ask(const char *file, char **argv, int flag, const char *where,
 	}
 	pv_ask_end(&a);
 	if (ret > 0)
-		siblings_tell(tids, good);
+		siblings_send(tids, good);
 	return ret < 0 ? ret : good;
 }
 

@@ -81,8 +81,8 @@ static struct buf *spare_fit(struct buf *b, size_t len)
 	return small;
 }
 
-/* Receive a complete message. Return: 1; 0: no message; -EBUSY: the caller must use take_any(). */
-static int take_quick(void)
+/* Receive a complete message. Return: 1; 0: no message; -EBUSY: message_take_any() must be used. */
+static int message_take_complete(void)
 {
 	struct buf *b = spare_get();
 	struct sci_try_recv t;
@@ -103,7 +103,7 @@ static int take_quick(void)
 }
 
 /* Receive the oldest message in any state. Return: 1; 0: no message. */
-static int take_any(void)
+static int message_take_any(void)
 {
 	struct sci_status st;
 	struct sci_msg *msg;
@@ -136,10 +136,10 @@ int pv_take_in(void)
 {
 	int n = 0, got;
 
-	while ((got = take_quick()) == 1)
+	while ((got = message_take_complete()) == 1)
 		n++;
 	if (got == -EBUSY)
-		while (take_any())
+		while (message_take_any())
 			n++;
 	return n;
 }
@@ -147,7 +147,7 @@ int pv_take_in(void)
 /* ---- sleeping ---- */
 
 /* Return the timeout of poll() until @deadline, in milliseconds. */
-static int poll_ms(int64_t deadline)
+static int deadline_to_ms(int64_t deadline)
 {
 	int64_t left;
 
@@ -168,10 +168,10 @@ static int wait_sleep(bool (*done)(void *arg), void *arg, int64_t deadline)
 		{ .fd = sci_ep_fd(pv_me.ep), .events = POLLIN },
 	};
 
-	if (take_any() || done(arg))
+	if (message_take_any() || done(arg))
 		return 0;
 	if (!sci_ep_arm(pv_me.ep))
-		poll(p, 2, poll_ms(deadline));
+		poll(p, 2, deadline_to_ms(deadline));
 	return pv_request_read() < 0 ? PvmSysErr : 0;
 }
 
@@ -207,7 +207,7 @@ static bool spin_once(struct spin *s)
 
 	if (!crowded && ++s->rounds % ROUNDS)
 		return false;
-	if (take_any())
+	if (message_take_any())
 		return false;
 	if (pv_peers_unsettled())
 		pv_peers_push();
@@ -250,7 +250,7 @@ static int wait_until(bool (*done)(void *arg), void *arg, int64_t deadline)
 			return 0;
 		if (!deadline || (deadline > 0 && pv_now_us() >= deadline)) {
 			/* poll once more, now with the sources that need a system call */
-			while (take_any())
+			while (message_take_any())
 				;
 			if (pv_request_read() < 0)
 				return PvmSysErr;
@@ -287,7 +287,7 @@ static void watch_arm(void)
 {
 	struct epoll_event e = { .events = EPOLLIN };
 
-	if (take_any() || sci_ep_arm(pv_me.ep))
+	if (message_take_any() || sci_ep_arm(pv_me.ep))
 		e.events |= EPOLLOUT;
 	if (e.events != pv_me.watch_events &&
 	    !epoll_ctl(pv_me.watch, EPOLL_CTL_MOD, pv_me.sock, &e))

@@ -22,7 +22,7 @@ struct sci_rintr_obj {
 
 /* ---- callbacks ---- */
 
-static struct sci_lintr *interrupt_created(struct sci_lintr_obj *i)
+static struct sci_lintr *intr_wait_created(struct sci_lintr_obj *i)
 {
 	struct sci_lintr *intr;
 
@@ -38,7 +38,7 @@ static bool intr_deliver_plain(const struct sci_listener *to,
 {
 	sci_cb_interrupt_t cb = (sci_cb_interrupt_t)to->cb;
 
-	if (!interrupt_created(to->priv))
+	if (!intr_wait_created(to->priv))
 		return false;
 	return cb(to->arg, to->handle, note->status) != SCI_CALLBACK_CANCEL;
 }
@@ -52,7 +52,7 @@ static bool intr_deliver_data(const struct sci_listener *to,
 			      const struct sci_note *note)
 {
 	sci_cb_data_interrupt_t cb = (sci_cb_data_interrupt_t)to->cb;
-	struct sci_lintr *intr = interrupt_created(to->priv);
+	struct sci_lintr *intr = intr_wait_created(to->priv);
 	unsigned char data[SCI_DATA_INTR_MAX];
 	size_t len = sizeof(data);
 

@@ -139,7 +139,7 @@ static void calls_wait(void)
 	pthread_mutex_unlock(&idle_lock);
 }
 
-static void call_is_running(void *obj, void *fn)
+static void object_call(void *obj, void *fn)
 {
 	(*(void (*const *)(void *))fn)(obj);
 }
@@ -175,10 +175,10 @@ static void fabric_leave(void)
 	sci_lib.ops->rseg.cancel_connect(sci_lib.fabric, NULL);
 	for (type = 1; type < SCI_TYPES; type++)
 		if (cancel[type])
-			sci_for_each(type, call_is_running, (void *)&cancel[type]);
+			sci_for_each(type, object_call, (void *)&cancel[type]);
 	calls_wait();
 	for (type = 1; type < SCI_TYPES; type++)
-		sci_for_each(type, call_is_running, (void *)&destroy[type]);
+		sci_for_each(type, object_call, (void *)&destroy[type]);
 	sci_pool_stop();
 	sci_fabric_close(sci_lib.fabric);
 }

@@ -507,7 +507,7 @@ static sci_error_t lseg_attach_physical(struct sci_lseg_obj *s)
 	return geteuid() ? SCI_ERR_ACCESS : SCI_ERR_NOT_SUPPORTED;
 }
 
-static sci_error_t physical_attach(sci_local_segment_t segment)
+static sci_error_t segment_attach_physical(sci_local_segment_t segment)
 {
 	WITH_LSEG(segment, s, lseg_attach_physical(s));
 }
@@ -521,7 +521,7 @@ void SCIAttachPhysicalMemory(sci_ioaddr_t ioaddress, void *address,
 	(void)address;
 	(void)busNo;
 	(void)size;
-	SCI_CALL(error, flags, SCI_FLAG_CUDA_BUFFER, physical_attach(segment));
+	SCI_CALL(error, flags, SCI_FLAG_CUDA_BUFFER, segment_attach_physical(segment));
 }
 SISCI_EXPORT(SCIAttachPhysicalMemory);
 

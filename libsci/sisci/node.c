@@ -174,7 +174,7 @@ static sci_error_t node_look_up(struct lookup *l)
 }
 
 /* Return the kind of adapter 0, for SCIGetAdapterType(). */
-static sci_error_t node_carrier(dis_virt_adapter_t *out)
+static sci_error_t adapter_get_type(dis_virt_adapter_t *out)
 {
 	int type = DIS_ADAPTER_PCI_SCI;
 	struct sci_adapter_info info;
@@ -199,7 +199,7 @@ static sci_error_t node_resolve(const char *name, dis_nodeId_list_t *ids,
 		return SCI_ERR_ILLEGAL_PARAMETER;
 	err = node_look_up(&l);
 	if (!err)
-		err = node_carrier(&carried_by);
+		err = adapter_get_type(&carried_by);
 	if (err)
 		return err;
 	memcpy(*ids, l.ids, sizeof(l.ids));

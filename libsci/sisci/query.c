@@ -148,7 +148,7 @@ static sci_error_t query_system(void *data)
 }
 
 /* Answer a query for a bus address: no fabric gives bus addresses to programs. */
-static sci_error_t query_no_address(const void *handle, enum sci_type type)
+static sci_error_t query_refuse_address(const void *handle, enum sci_type type)
 {
 	void *obj = sci_get(handle, type);
 
@@ -166,7 +166,7 @@ static sci_error_t query_local_segment(void *data)
 	case SCI_Q_LOCAL_SEGMENT_IOADDR:
 	case SCI_Q_LOCAL_SEGMENT_PHYS_ADDR:
 	case SCI_Q_LOCAL_SEGMENT_VIRTUAL_KERNEL_ADDR:
-		return query_no_address(q->segment, SCI_TYPE_LSEG);
+		return query_refuse_address(q->segment, SCI_TYPE_LSEG);
 	default:
 		return SCI_ERR_ILLEGAL_QUERY;
 	}
@@ -178,7 +178,7 @@ static sci_error_t query_remote_segment(void *data)
 
 	if (q->subcommand != SCI_Q_REMOTE_SEGMENT_IOADDR)
 		return SCI_ERR_ILLEGAL_QUERY;
-	return query_no_address(q->segment, SCI_TYPE_RSEG);
+	return query_refuse_address(q->segment, SCI_TYPE_RSEG);
 }
 
 /* Return true if the map is of a remote segment that is on this node. */
@@ -216,7 +216,7 @@ static sci_error_t query_map(void *data)
 	case SCI_Q_MAP_PHYS_ADDR:
 		if (!q->data)
 			return SCI_ERR_ILLEGAL_PARAMETER;
-		return query_no_address(q->map, SCI_TYPE_MAP);
+		return query_refuse_address(q->map, SCI_TYPE_MAP);
 	default:
 		return SCI_ERR_ILLEGAL_QUERY;
 	}

@@ -275,7 +275,7 @@ struct answers {
 	size_t size;
 };
 
-static sci_error_t rseg_get_values(sci_remote_segment_t segment, struct answers *a)
+static sci_error_t rseg_get_info(sci_remote_segment_t segment, struct answers *a)
 {
 	struct sci_rseg_obj *r = sci_get(segment, SCI_TYPE_RSEG);
 	uint32_t words[2];
@@ -302,7 +302,7 @@ size_t SCIGetRemoteSegmentSize(sci_remote_segment_t segment)
 	struct answers a = { .size = 0 };
 	sci_error_t err;
 
-	SCI_RUN(err, 0, 0, rseg_get_values(segment, &a));
+	SCI_RUN(err, 0, 0, rseg_get_info(segment, &a));
 	return a.size;
 }
 SISCI_EXPORT(SCIGetRemoteSegmentSize);
@@ -312,7 +312,7 @@ unsigned int SCIGetRemoteSegmentId(sci_remote_segment_t segment)
 	struct answers a = { .id = 0 };
 	sci_error_t err;
 
-	SCI_RUN(err, 0, 0, rseg_get_values(segment, &a));
+	SCI_RUN(err, 0, 0, rseg_get_info(segment, &a));
 	return a.id;
 }
 SISCI_EXPORT(SCIGetRemoteSegmentId);
@@ -322,7 +322,7 @@ unsigned int SCIGetRemoteSegmentNodeId(sci_remote_segment_t segment)
 	struct answers a = { .node = 0 };
 	sci_error_t err;
 
-	SCI_RUN(err, 0, 0, rseg_get_values(segment, &a));
+	SCI_RUN(err, 0, 0, rseg_get_info(segment, &a));
 	return a.node;
 }
 SISCI_EXPORT(SCIGetRemoteSegmentNodeId);

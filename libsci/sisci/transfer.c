@@ -45,7 +45,7 @@ static sci_error_t transfer_check(struct sci_map_obj *m, uint32_t before)
 	       SCI_ERR_TRANSFER_FAILED : SCI_ERR_OK;
 }
 
-static uint32_t link_errors_now(struct sci_map_obj *m)
+static uint32_t link_errors_get(struct sci_map_obj *m)
 {
 	return m->status ? sci_link_errors(m->status->link) : 0;
 }
@@ -54,7 +54,7 @@ static uint32_t link_errors_now(struct sci_map_obj *m)
  * Return the function for the common case; NULL: use the slow path. The CPU copies 64 bytes in
  * 3 ns, so each instruction counts: callers check for the common case first.
  */
-static sci_pio_copy_fn *transfer_quick(void)
+static sci_pio_copy_fn *quick_copy_get(void)
 {
 	return atomic_load_explicit(&sci_lib.quick, memory_order_acquire);
 }
@@ -79,7 +79,7 @@ transfer_copy(sci_sequence_t sequence, void *mem, sci_map_t map, size_t off,
 	if (!transfer_in_range(m, off, size))
 		return SCI_ERR_OUT_OF_RANGE;
 	if (flags & SCI_FLAG_ERROR_CHECK)
-		before = link_errors_now(m);
+		before = link_errors_get(m);
 	if (flags & SCI_FLAG_BLOCK_READ)
 		transfer_read(m, off, mem, size);
 	else if (m->readonly)
@@ -93,7 +93,7 @@ void SCIMemCpy(sci_sequence_t sequence, void *memAddr, sci_map_t remoteMap,
 	       size_t remoteOffset, size_t size, unsigned int flags,
 	       sci_error_t *error)
 {
-	sci_pio_copy_fn *fn = transfer_quick();
+	sci_pio_copy_fn *fn = quick_copy_get();
 	struct sci_map_obj *m;
 
 	if (fn && !flags && !sequence && memAddr) {
@@ -138,7 +138,7 @@ write_mem(void *mem, volatile void *remote, size_t size, unsigned int flags,
 void SCIMemWrite(void *memAddr, volatile void *remoteAddr, size_t size,
 		 unsigned int flags, sci_error_t *error)
 {
-	sci_pio_copy_fn *fn = transfer_quick();
+	sci_pio_copy_fn *fn = quick_copy_get();
 
 	if (fn && !flags && memAddr && remoteAddr) {
 		sci_set_error(error, SCI_ERR_OK);
@@ -181,7 +181,7 @@ static void transfer_copy_piece(const struct sci_transfer *t, size_t off, size_t
 sci_error_t sci_transfer_run(const struct sci_transfer *t, size_t from,
 			     size_t to)
 {
-	uint32_t before = link_errors_now(t->dst);
+	uint32_t before = link_errors_get(t->dst);
 	bool same = t->src->lseg == t->dst->lseg &&
 		    t->src->rseg == t->dst->rseg;
 	size_t off, n;

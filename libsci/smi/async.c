@@ -141,13 +141,13 @@ SMI_API smi_error_t SMI_Mempost(smi_memcpy_handle h)
 	return SMI_SUCCESS;
 }
 
-/* Return whether a handle remains valid after handle_look() has returned @err. */
-static bool handle_stays(int err)
+/* Return whether a handle remains valid after handle_test() has returned @err. */
+static bool handle_is_kept(int err)
 {
 	return err == SMI_ERR_PARAM || err == SMI_ERR_NOTPOSTED || err == SMI_ERR_PENDING;
 }
 
-static int handle_look(struct smi_memcpy_handle_t_ *h, unsigned int timeout)
+static int handle_test(struct smi_memcpy_handle_t_ *h, unsigned int timeout)
 {
 	int err;
 
@@ -176,14 +176,14 @@ static int handles_wait(int count, smi_memcpy_handle *handles, smi_error_t *stat
 	if (count < 0 || (count && (!handles || !status)))
 		return SMI_ERR_PARAM;
 	for (i = 0; i < count; i++) {
-		status[i] = handle_look(handles[i], timeout);
+		status[i] = handle_test(handles[i], timeout);
 		if (status[i] == SMI_ERR_PENDING)
 			err = SMI_ERR_PENDING;
 		else if (status[i] && !err)
 			err = SMI_ERR_OTHER;
 	}
 	for (i = 0; i < count && err != SMI_ERR_PENDING; i++)
-		if (!handle_stays(status[i]))
+		if (!handle_is_kept(status[i]))
 			handle_end(handles[i]);
 	return err;
 }

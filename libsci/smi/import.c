@@ -121,7 +121,7 @@ static int importers_count(const struct smi_region *r)
 	return n;
 }
 
-static void importers_tell(struct smi_region *r, const int *counts)
+static void importers_notify(struct smi_region *r, const int *counts)
 {
 	struct smi_msg m = { .type = SMI_MSG_GONE, .a = (int)r->segs[0].sci_id };
 
@@ -152,7 +152,7 @@ int smi_free_local(struct smi_region *r)
 		struct smi_segment s = r->segs[0];
 		struct smi_region told = { .segs = &s };
 
-		importers_tell(&told, counts);
+		importers_notify(&told, counts);
 	} else {
 		local_close(r);
 		smi_region_drop(r);

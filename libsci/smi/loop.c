@@ -69,7 +69,7 @@ static uint64_t share_pack(uint64_t first, uint64_t end)
 	return first << 32 | end;
 }
 
-static uint64_t share_rest(uint64_t share)
+static uint64_t share_get_rest(uint64_t share)
 {
 	uint64_t first = share >> 32, end = share & UINT32_MAX;
 
@@ -103,8 +103,8 @@ static int share_take(int id, int proc, uint64_t *first, uint64_t *end)
 	int err = share_op(id, SCI_ATOMIC_GET, 0, 0, &share, proc);
 
 	*first = *end = 0;
-	while (!err && share_rest(share)) {
-		n = chunk_size(l, share_rest(share), other);
+	while (!err && share_get_rest(share)) {
+		n = chunk_size(l, share_get_rest(share), other);
 		if (other) {
 			*end = share & UINT32_MAX;
 			*first = *end - n;
@@ -138,8 +138,8 @@ static int share_find_largest(int id)
 			continue;
 		if (share_op(id, SCI_ATOMIC_GET, 0, 0, &share, proc))
 			continue;
-		if (share_rest(share) > most) {
-			most = share_rest(share);
+		if (share_get_rest(share) > most) {
+			most = share_get_rest(share);
 			best = proc;
 		}
 	}

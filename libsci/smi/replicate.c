@@ -127,7 +127,7 @@ static int copy_place(struct smi_region *r, int mode, char *copy)
 }
 
 /* Return the region if it is collective, and all of it is mapped in this process; else NULL. */
-static struct smi_region *region_whole(int id)
+static struct smi_region *region_find_whole(int id)
 {
 	struct smi_region *r = smi_region_get(id);
 
@@ -139,7 +139,7 @@ static struct smi_region *region_whole(int id)
 
 SMI_API smi_error_t SMI_Switch_to_replication(int id, int mode, int p1, int p2, int p3)
 {
-	struct smi_region *r = region_whole(id);
+	struct smi_region *r = region_find_whole(id);
 	int way = mode & REP_WAYS, err;
 	size_t from, to;
 	char *copy = NULL;
@@ -337,7 +337,7 @@ static int copies_combine_aside(struct smi_region *r, int mode, int p1, int p2)
 /* Combine the copies. @share: make the region shared again; else store the result in all copies. */
 static int region_combine(int id, int mode, int p1, int p2, bool share)
 {
-	struct smi_region *r = region_whole(id);
+	struct smi_region *r = region_find_whole(id);
 	char *base;
 	int i, err;
 

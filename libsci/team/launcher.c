@@ -67,7 +67,7 @@ static void launcher_send(void *arg, const struct boot_frame *f, const void *pay
 }
 
 /* Handle all frames that @rank has sent. Return 0, or an error that ends the stream. */
-static int served_frames(struct sci_team_launcher *l, uint32_t rank)
+static int served_handle_frames(struct sci_team_launcher *l, uint32_t rank)
 {
 	struct boot_stream *s = &l->served[rank].stream;
 	int ret = boot_stream_fill(s);
@@ -89,11 +89,11 @@ static int served_frames(struct sci_team_launcher *l, uint32_t rank)
 	return ret == -EAGAIN ? 0 : ret;
 }
 
-static void served_input(struct sci_team_launcher *l, uint32_t rank)
+static void served_handle_input(struct sci_team_launcher *l, uint32_t rank)
 {
 	struct served *s = &l->served[rank];
 
-	if (!served_frames(l, rank))
+	if (!served_handle_frames(l, rank))
 		return;
 	served_end(s);
 	boot_server_ended(l->server, rank, atomic_load(&s->ended) != EXITED);
@@ -135,7 +135,7 @@ static void *launcher_main(void *arg)
 			if (l->polled[i].revents & POLLOUT)
 				boot_stream_flush(&l->served[i].stream);
 			if (l->polled[i].revents & ~POLLOUT)
-				served_input(l, i);
+				served_handle_input(l, i);
 		}
 	}
 }

@@ -171,15 +171,15 @@ int world_dead(const struct team_world *w, int rank)
 }
 
 /* Return the tag of the message that reports a broken team. The low 24 bits are the errno. */
-static uint64_t broken_tag(const struct sci_team *t, int error)
+static uint64_t break_tag(const struct sci_team *t, int error)
 {
 	return t->uid << 24 | (uint32_t)-error;
 }
 
 /* Send @error from member t->told on. After a send without memory, the next call continues. */
-static void broken_tell(struct sci_team *t, int error)
+static void break_announce(struct sci_team *t, int error)
 {
-	struct sci_send send = { .context = TEAM_CTX_BROKEN, .tag = broken_tag(t, error),
+	struct sci_send send = { .context = TEAM_CTX_BROKEN, .tag = break_tag(t, error),
 				 .flags = SCI_SEND_TAGGED | SCI_SEND_COPY };
 	struct team_world *w = t->world;
 
@@ -197,13 +197,13 @@ static void broken_tell(struct sci_team *t, int error)
 }
 
 /* If another member has sent the error of a broken team, break this process's team, too. */
-static void broken_hear(struct sci_team *t)
+static void break_receive(struct sci_team *t)
 {
 	struct sci_status status;
 	struct sci_msg *msg;
 
 	if (sci_load_relaxed(&t->error) ||
-	    sci_tmatch(t->world->ep, NULL, TEAM_CTX_BROKEN, broken_tag(t, 0), 0xffffff, 0, &msg,
+	    sci_tmatch(t->world->ep, NULL, TEAM_CTX_BROKEN, break_tag(t, 0), 0xffffff, 0, &msg,
 		       &status))
 		return;
 	sci_store_relaxed(&t->error, -(int)(status.tag & 0xffffff));
@@ -223,7 +223,7 @@ void team_break(struct sci_team *t, int error)
 		return;
 	pthread_mutex_lock(&w->broken_lock);
 	t->told = 0;
-	broken_tell(t, error);
+	break_announce(t, error);
 	pthread_mutex_unlock(&w->broken_lock);
 }
 
@@ -231,7 +231,7 @@ void team_break(struct sci_team *t, int error)
  * Exchange the errors of broken teams. Receive and drop the messages of their collective calls: the
  * senders have abandoned these calls, too, but must wait until the messages have been received.
  */
-static void broken_poll(struct team_world *w)
+static void break_poll(struct team_world *w)
 {
 	struct list *pos, *n;
 	struct sci_msg *msg;
@@ -241,9 +241,9 @@ static void broken_poll(struct team_world *w)
 	list_for_each_safe(pos, n, &w->teams) {
 		struct sci_team *t = container_of(pos, struct sci_team, link);
 
-		broken_hear(t);
+		break_receive(t);
 		if (sci_load_relaxed(&t->error))
-			broken_tell(t, t->error);
+			break_announce(t, t->error);
 		while (sci_load_relaxed(&t->error) &&
 		       !sci_tmatch(w->ep, NULL, TEAM_CTX_COLL, t->uid << 24, 0xffffff, 0,
 				   &msg, NULL))
@@ -260,12 +260,12 @@ void world_poll(struct team_world *w)
 	if (sci_load_relaxed(&w->queued))
 		colls_poll(w);
 	if (sci_load_relaxed(&w->broken) && w->far)
-		broken_poll(w);
+		break_poll(w);
 	if (now < sci_load_relaxed(&w->poll_ms))
 		return;
 	sci_store_relaxed(&w->poll_ms, now + DEATHS_MS);
 	deaths_look(w);
-	broken_poll(w);
+	break_poll(w);
 }
 
 int team_check(struct sci_team *t)

@@ -241,7 +241,7 @@ static bool piece_share(const struct piece *p, off_t at)
 }
 
 /* Map an unused part of the global range to the file, without a copy. */
-static bool rest_share(char *from, char *to)
+static bool object_share_rest(char *from, char *to)
 {
 	return from >= to ||
 	       REAL(mmap)(from, (size_t)(to - from), PROT_READ | PROT_WRITE,
@@ -258,14 +258,15 @@ static bool pieces_share(void)
 		struct piece *p = &memory.pieces[i];
 
 		if (is_global(p->from)) {
-			ok = rest_share(done, p->from) && piece_share(p, p->from - GLOBAL_BASE);
+			ok = object_share_rest(done, p->from) &&
+			     piece_share(p, p->from - GLOBAL_BASE);
 			done = p->to;
 		} else {
 			ok = piece_share(p, memory.end);
 			memory.end += p->to - p->from;
 		}
 	}
-	return ok && rest_share(done, GLOBAL_END);
+	return ok && object_share_rest(done, GLOBAL_END);
 }
 
 /*

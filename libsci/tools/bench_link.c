@@ -208,7 +208,7 @@ static int serve_stats(struct bench_link *l)
 	return bench_answer(l, ret, s.sent_zcopy, s.sent_single_copy);
 }
 
-static int link_obey(struct bench_link *l, const struct bench_order *o)
+static int order_handle(struct bench_link *l, const struct bench_order *o)
 {
 	switch (o->op) {
 	case BENCH_HELLO:
@@ -241,7 +241,7 @@ static int serve_client(struct bench_link *l)
 		sci_ep_get(l->ep, i, &defaults[i]);
 	while (!ret) {
 		ret = bench_await_order(l, &o);
-		ret = ret ? ret : link_obey(l, &o);
+		ret = ret ? ret : order_handle(l, &o);
 	}
 	sci_disconnect(l->peer);
 	l->peer = NULL;

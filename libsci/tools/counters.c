@@ -83,7 +83,7 @@ static int counter_visible(const struct dirent *d)
 }
 
 /* Read the counters of @a; call @changed for changed ones. Return false if @a has been removed. */
-static bool counters_look(struct adapter *a, void (*changed)(const struct adapter *a,
+static bool counters_read(struct adapter *a, void (*changed)(const struct adapter *a,
 							     const struct counter *c,
 							     uint64_t before))
 {
@@ -139,7 +139,7 @@ static bool counter_wanted(unsigned int number, char **args)
 }
 
 /* Return the first of @args that names no adapter, or NULL. */
-static const char *counters_missing(const struct counters *c, char **args)
+static const char *args_find_unknown(const struct counters *c, char **args)
 {
 	for (; *args; args++) {
 		size_t i = 0;
@@ -170,7 +170,7 @@ static int adapters_find(struct counters *c, char **args)
 			continue;
 		snprintf(path, sizeof(path), "%s/sci%u/node_id", sysfs_root(),
 			 a->number);
-		if (counter_read(path, &a->node) && counters_look(a, NULL))
+		if (counter_read(path, &a->node) && counters_read(a, NULL))
 			c->n++;
 	}
 	closedir(dir);
@@ -246,14 +246,14 @@ static void change_print(const struct adapter *a, const struct counter *c,
 }
 
 /* Read the counters of all adapters, and report removed adapters. Return how many remain. */
-static size_t adapters_look(struct counters *c)
+static size_t adapters_read(struct counters *c)
 {
 	size_t i, left = 0;
 
 	for (i = 0; i < c->n; i++) {
 		struct adapter *a = &c->adapters[i];
 
-		if (counters_look(a, change_print)) {
+		if (counters_read(a, change_print)) {
 			a->gone = false;
 			left++;
 		} else if (!a->gone) {
@@ -286,7 +286,7 @@ static int counters_watch(struct counters *c)
 		if (poll(&quit, 1, c->interval > INT_MAX ? INT_MAX :
 							   (int)c->interval))
 			break;
-		left = adapters_look(c);
+		left = adapters_read(c);
 	} while (left && !ferror(stdout));
 	close(quit.fd);
 	return left ? tool_finish() : tool_error("the adapters have gone");
@@ -309,7 +309,7 @@ int tool_counters(const struct tool_command *self, int argc, char **argv)
 	};
 	int first = tool_parse(self, argc, argv, options, true);
 	int ret = adapters_find(&c, argv + first);
-	const char *none = ret ? argv[first] : counters_missing(&c, argv + first);
+	const char *none = ret ? argv[first] : args_find_unknown(&c, argv + first);
 
 	if (!c.interval)
 		c.interval = 1;

@@ -384,7 +384,7 @@ static void agent_signal(struct agent *a)
 }
 
 /* Return whether all output was read and no process can write more. */
-static bool agent_drained(const struct agent *a)
+static bool agent_is_drained(const struct agent *a)
 {
 	for (unsigned int i = 0; i < a->nprocs; i++)
 		if (a->procs[i].output[0].fd >= 0 || a->procs[i].output[1].fd >= 0)
@@ -402,7 +402,7 @@ static void agent_check_end(struct agent *a)
 		return;
 	/* processes that ranks left behind keep the output pipes open */
 	descendants_kill();
-	if (!agent_drained(a))
+	if (!agent_is_drained(a))
 		return;
 	pmix_stop();
 	agent_send(a, AGENT_DONE, BOOT_ALL, 0, NULL, 0);

@@ -82,7 +82,7 @@ static void host_close(struct launch_host *h)
 }
 
 /* Handle the end of the connection to an agent, whether expected or early. */
-static void host_gone(struct front *f, struct launch_host *h)
+static void host_handle_end(struct front *f, struct launch_host *h)
 {
 	struct launch *l = f->l;
 	int status = 0;
@@ -316,7 +316,7 @@ static void host_ready(struct front *f, struct launch_host *h, const struct boot
 
 /* Print the reason why the job ends, if it is the first. */
 __attribute__((format(printf, 3, 4)))
-static void rank_say(const struct front *f, uint32_t rank, const char *fmt, ...)
+static void rank_print(const struct front *f, uint32_t rank, const char *fmt, ...)
 {
 	const struct launch_host *h = &f->l->hosts[f->l->places[rank].host];
 	char text[128];
@@ -335,10 +335,10 @@ static void rank_ended(struct front *f, uint32_t rank, int status)
 {
 	boot_server_ended(f->server, rank, status != 0);
 	if (WIFSIGNALED(status))
-		rank_say(f, rank, "was ended by signal %d (%s)", WTERMSIG(status),
-			 strsignal(WTERMSIG(status)));
+		rank_print(f, rank, "was ended by signal %d (%s)", WTERMSIG(status),
+			   strsignal(WTERMSIG(status)));
 	else if (status)
-		rank_say(f, rank, "ended with status %d", WEXITSTATUS(status));
+		rank_print(f, rank, "ended with status %d", WEXITSTATUS(status));
 	if (!status)
 		return;
 	status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -355,10 +355,10 @@ static void rank_frame(struct front *f, const struct boot_frame *frame, const vo
 
 	ret = boot_server_frame(f->server, frame, payload);
 	if (ret > 0) {
-		rank_say(f, frame->rank, "aborts the job with status %d", ret & 0xff);
+		rank_print(f, frame->rank, "aborts the job with status %d", ret & 0xff);
 		front_end(f, ret, AGENT_GRACE_MS);
 	} else if (ret) {
-		rank_say(f, frame->rank, "breaks the start-up protocol");
+		rank_print(f, frame->rank, "breaks the start-up protocol");
 		for (unsigned int i = 0; i < f->l->nhosts; i++)
 			host_send(f, &f->l->hosts[i], AGENT_SIGNAL, frame->rank, SIGKILL,
 				  NULL, 0);
@@ -413,7 +413,7 @@ static void host_input(struct front *f, struct launch_host *h)
 
 	ret = boot_stream_fill(&h->stream);
 	if (ret && ret != -EAGAIN) {
-		host_gone(f, h);
+		host_handle_end(f, h);
 		return;
 	}
 	while (!(ret = boot_stream_next(&h->stream, &frame, &payload)))
@@ -422,7 +422,7 @@ static void host_input(struct front *f, struct launch_host *h)
 		tool_error("%s does not speak sci's protocol (does its shell print something at the start?)",
 			   host_name(h));
 		front_end(f, TOOL_FAILED, 0);
-		host_gone(f, h);
+		host_handle_end(f, h);
 	} else if (h->done) {
 		host_close(h);		/* the agent ends when its connection does */
 	}
@@ -523,7 +523,7 @@ static void credits_send(struct front *f)
 	}
 }
 
-static bool front_over(const struct front *f)
+static bool front_is_finished(const struct front *f)
 {
 	for (unsigned int i = 0; i < f->l->nhosts; i++)
 		if (f->l->hosts[i].stream.in >= 0)
@@ -573,7 +573,7 @@ static void front_loop(struct front *f, struct pollfd *p)
 {
 	int timeout;
 
-	while (!front_over(f)) {
+	while (!front_is_finished(f)) {
 		timeout = front_timeout(f);
 		front_polls(f, p);
 		if (poll(p, 4 + f->l->nhosts, timeout) < 0 && errno != EINTR)

@@ -231,7 +231,7 @@ static int ping_measure_server(struct ping *p)
 	return TOOL_OK;
 }
 
-static int ping_ping_pong(struct ping *p, const char *node)
+static int ping_run_client(struct ping *p, const char *node)
 {
 	sci_error_t err;
 
@@ -291,7 +291,7 @@ int tool_ping(const struct tool_command *self, int argc, char **argv)
 	int ret;
 
 	ping_parse(&p, self, argc, argv, &node);
-	ret = p.serve ? ping_serve(&p) : ping_ping_pong(&p, node);
+	ret = p.serve ? ping_serve(&p) : ping_run_client(&p, node);
 	session_close(&p.s);
 	free(p.payload);
 	free(p.us);

@@ -115,7 +115,7 @@ static bool pool_is_blank(const struct pool_file *f)
 }
 
 /* Return the node id of a live node of @p; 0: none. */
-static unsigned int pool_living_node(const struct pool *p)
+static unsigned int pool_find_live_node(const struct pool *p)
 {
 	struct timespec half = {
 		.tv_sec = (time_t)(p->form.lease / 2 / 1000000000),
@@ -144,7 +144,7 @@ static int format_check_unused(const struct pool_file *f, bool force)
 	if (!ret && !force)
 		return tool_error("%s is a pool already (--force formats it again)", f->path);
 	if (!ret) {
-		node = pool_living_node(&p);
+		node = pool_find_live_node(&p);
 		if (node)
 			return tool_error("%s is in use: node %u has a heartbeat", f->path, node);
 	}

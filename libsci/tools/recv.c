@@ -95,7 +95,7 @@ static int output_open(struct receiver *x, bool force)
 	return ret ? recv_file_error(x, ret, "make room for") : TOOL_OK;
 }
 
-static int recv_nonsense(struct receiver *x)
+static int recv_refuse_message(struct receiver *x)
 {
 	return refuse(x, SESSION_PROTOCOL, "the sender on node %u sends nonsense",
 		      x->s.node);
@@ -108,7 +108,7 @@ static int block_wait(struct receiver *x)
 
 	while ((seen = session_seen(&x->s)) == x->blocks) {
 		if (session_seen_status(&x->s) != SESSION_NEW)
-			return recv_nonsense(x);
+			return recv_refuse_message(x);
 		ret = session_wait(&x->s, seen, SCI_INFINITE_TIMEOUT);
 		if (ret)
 			return tool_error("the sender on node %u %s: received %llu bytes, kept nothing",
@@ -116,7 +116,7 @@ static int block_wait(struct receiver *x)
 					  (unsigned long long)x->bytes);
 	}
 	if (seen - x->blocks > TRANSFER_SLOTS)
-		return recv_nonsense(x);
+		return recv_refuse_message(x);
 	return TOOL_OK;
 }
 
@@ -128,7 +128,7 @@ static int data_take(struct receiver *x, size_t len)
 
 	if (x->hello.size != TRANSFER_UNKNOWN &&
 	    len > x->hello.size - x->bytes)
-		return recv_nonsense(x);
+		return recv_refuse_message(x);
 	sha256_update(&x->sha, len, block);
 	ret = outfile_write(&x->out, block, len);
 	if (ret)
@@ -145,7 +145,7 @@ static int last_take(struct receiver *x, const struct transfer_slot *slot)
 	transfer_digest(&x->sha, x->digest);
 	if (slot->total != x->bytes || slot->len ||
 	    (x->hello.size != TRANSFER_UNKNOWN && x->hello.size != x->bytes))
-		return recv_nonsense(x);
+		return recv_refuse_message(x);
 	if (memcmp(slot->digest, x->digest, sizeof(x->digest)))
 		return refuse(x, SESSION_DIGEST,
 			      "the checksum is wrong: kept nothing");
@@ -166,7 +166,7 @@ static int blocks_receive(struct receiver *x)
 		if (slot.flags & TRANSFER_LAST)
 			return last_take(x, &slot);
 		if (!slot.len || slot.len > TRANSFER_BLOCK || slot.flags)
-			return recv_nonsense(x);
+			return recv_refuse_message(x);
 		if (data_take(x, slot.len))
 			return TOOL_FAILED;
 		x->blocks++;
@@ -207,7 +207,7 @@ static int recv_serve(struct receiver *x, uint32_t id, unsigned int timeout, boo
 		ret = session_accept(&x->s, SESSION_FILE, &x->hello, &len,
 				     timeout);
 	if (!ret && len != sizeof(x->hello))
-		ret = recv_nonsense(x);
+		ret = recv_refuse_message(x);
 	if (!ret)
 		ret = recv_receive(x, force);
 	outfile_close(&x->out);

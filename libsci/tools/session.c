@@ -20,7 +20,7 @@
 #define MAX_TRIES	10000u		/* limit for one chunk */
 
 /* Read the events of the peer's segment. Return true if the peer has disconnected. */
-static bool peer_gone(struct session *s, unsigned int timeout)
+static bool peer_has_disconnected(struct session *s, unsigned int timeout)
 {
 	sci_segment_cb_reason_t reason;
 	sci_error_t err;
@@ -49,7 +49,7 @@ static int link_wait(struct session *s)
 		st = SCIStartSequence(s->seq, 0, &err);
 		if (st == SCI_SEQ_OK)
 			return 0;
-		if (st != SCI_SEQ_PENDING || peer_gone(s, SLICE_MS))
+		if (st != SCI_SEQ_PENDING || peer_has_disconnected(s, SLICE_MS))
 			return -ECONNRESET;
 		if (tool_now_ns() > end)
 			return -ENETDOWN;
@@ -58,7 +58,7 @@ static int link_wait(struct session *s)
 
 bool session_gone(struct session *s)
 {
-	return peer_gone(s, 0);
+	return peer_has_disconnected(s, 0);
 }
 
 /* Check that all stores since the last call have arrived. Return -EAGAIN if stores were lost. */
@@ -111,7 +111,7 @@ int session_write(struct session *s, size_t off, const void *src, size_t len)
 		n = len < s->chunk ? len : s->chunk;
 		SCIMemCpy(s->seq, (void *)p, s->rmap, off, n, 0, &err);
 		if (err != SCI_ERR_OK)
-			return peer_gone(s, 0) ? -ECONNRESET : -EIO;
+			return peer_has_disconnected(s, 0) ? -ECONNRESET : -EIO;
 		ret = session_settle(s, &tries);
 		if (ret == -EAGAIN) {
 			s->chunk = n / 2 < CHUNK_MIN ? CHUNK_MIN
@@ -231,7 +231,7 @@ int session_wait(struct session *s, uint64_t seen, unsigned int timeout)
 			return ret;
 		SCIWaitForInterrupt(s->lintr, SLICE_MS, 0, NULL);
 		/* a peer's last stores count even after its death: check them first */
-		ret = peer_gone(s, 0) ? -ECONNRESET : 0;
+		ret = peer_has_disconnected(s, 0) ? -ECONNRESET : 0;
 		if (session_has_news(s, seen))
 			return 0;
 		if (ret)

@@ -104,7 +104,8 @@ static struct presence *presences_read(size_t *n)
 }
 
 /* Find the node of a process by the sockets that the process has open. */
-static bool joined_fabric(struct process *p, DIR *dir, const struct presence *all, size_t n)
+static bool process_has_fabric_socket(struct process *p, DIR *dir, const struct presence *all,
+				      size_t n)
 {
 	char target[64];
 	struct dirent *d;
@@ -164,7 +165,7 @@ static bool process_find(struct process *p, const struct presence *all, size_t n
 	dir = opendir(path);
 	if (!dir)
 		return false;
-	found = joined_fabric(p, dir, all, n) || process_has_service_thread(p);
+	found = process_has_fabric_socket(p, dir, all, n) || process_has_service_thread(p);
 	closedir(dir);
 	return found;
 }
@@ -234,7 +235,7 @@ static int processes_compare(const void *a, const void *b)
 }
 
 /* Find the processes of all nodes. Return: 0, -ENOMEM or an error of /proc. */
-static int look_take(struct look *l)
+static int snapshot_take(struct look *l)
 {
 	size_t n;
 	struct presence *all = presences_read(&n);
@@ -353,12 +354,12 @@ static bool top_wait(const struct top *t, int quit)
 
 static int top_run(struct top *t, int quit)
 {
-	int ret = look_take(&t->before);
+	int ret = snapshot_take(&t->before);
 
 	for (uint64_t i = 0; !ret && (!t->count || i < t->count) && top_wait(t, quit); i++) {
 		struct look last = t->before;
 
-		ret = look_take(&t->now);
+		ret = snapshot_take(&t->now);
 		if (ret)
 			break;
 		if (t->as_json)

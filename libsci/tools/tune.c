@@ -84,7 +84,7 @@ static const char *value_print(char buf[VALUE_STR], uint64_t v)
 
 /* Print to standard output now, and later into the file's comments. */
 __attribute__((format(printf, 2, 3)))
-static void tune_say(struct command *c, const char *fmt, ...)
+static void tune_print(struct command *c, const char *fmt, ...)
 {
 	char line[200];
 	va_list ap;
@@ -227,8 +227,8 @@ static void axis_keep(struct command *c, const struct axis *a, const char *why)
 {
 	char buf[VALUE_STR];
 
-	tune_say(c, "%s: %s stays: %s", sci_param_name(a->param),
-		 value_print(buf, c->t.chosen.value[a->param]), why);
+	tune_print(c, "%s: %s stays: %s", sci_param_name(a->param),
+		   value_print(buf, c->t.chosen.value[a->param]), why);
 }
 
 /* Measure @best and the present setup again, and choose @best if it takes less time. */
@@ -257,9 +257,9 @@ static int tune_confirm(struct command *c, const struct axis *a, uint64_t best)
 		axis_keep(c, a, why);
 		return TOOL_OK;
 	}
-	tune_say(c, "%s: %s instead of %s: %.1f %% less time (%zu .. %zu bytes)",
-		 sci_param_name(a->param), new, old, tune_percent(r.median),
-		 c->t.work[0].size, c->t.work[c->t.n_works - 1].size);
+	tune_print(c, "%s: %s instead of %s: %.1f %% less time (%zu .. %zu bytes)",
+		   sci_param_name(a->param), new, old, tune_percent(r.median),
+		   c->t.work[0].size, c->t.work[c->t.n_works - 1].size);
 	c->t.chosen = s[1];
 	return TOOL_OK;
 }
@@ -305,8 +305,8 @@ static int works_compare(struct command *c)
 	if (tune_compare(&c->t, s, 2))
 		return TOOL_FAILED;
 	r = tune_ratio(&c->t, 1, 0);
-	tune_say(c, "all together: %.1f %% %s time than with the defaults (64 .. 4194304 bytes)",
-		 fabs(tune_percent(r.median)), r.median < 1 ? "less" : "more");
+	tune_print(c, "all together: %.1f %% %s time than with the defaults (64 .. 4194304 bytes)",
+		   fabs(tune_percent(r.median)), r.median < 1 ? "less" : "more");
 	return TOOL_OK;
 }
 
@@ -320,14 +320,14 @@ static void tune_describe(struct command *c)
 	strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC",
 		 gmtime_r(&now, &tm));
 	uname(&u);
-	tune_say(c, "messages over %s, measured by `sci tune` on %s",
-		 sci_ep_fabric(c->t.link.ep), when);
-	tune_say(c, "on %s (%s %s, %s), medians of %u rounds of %.1f ms",
-		 u.nodename, u.sysname, u.release, u.machine, c->t.rounds,
-		 c->t.seconds * 1e3);
+	tune_print(c, "messages over %s, measured by `sci tune` on %s",
+		   sci_ep_fabric(c->t.link.ep), when);
+	tune_print(c, "on %s (%s %s, %s), medians of %u rounds of %.1f ms",
+		   u.nodename, u.sysname, u.release, u.machine, c->t.rounds,
+		   c->t.seconds * 1e3);
 	if (c->t.link.cpu[0] >= 0)
-		tune_say(c, "between two processes on CPUs %d and %d",
-			 c->t.link.cpu[0], c->t.link.cpu[1]);
+		tune_print(c, "between two processes on CPUs %d and %d",
+			   c->t.link.cpu[0], c->t.link.cpu[1]);
 }
 
 static int tune_all(struct command *c)
@@ -344,7 +344,7 @@ static int tune_all(struct command *c)
 		if (tune_axis(c, &axes[i]))
 			return TOOL_FAILED;
 	if (!tune_changed(c)) {
-		tune_say(c, "the defaults are best here");
+		tune_print(c, "the defaults are best here");
 		return TOOL_OK;
 	}
 	return works_compare(c);

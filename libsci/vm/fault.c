@@ -159,7 +159,7 @@ static void fault_fork_child(void)
 	}
 }
 
-static void forks_watch(void)
+static void fork_handler_install(void)
 {
 	pthread_atfork(NULL, NULL, fault_fork_child);
 }
@@ -268,7 +268,7 @@ int vm_fault_start(struct sci_vm *vm)
 	unsigned int i = 0;
 	int ret;
 
-	pthread_once(&once, forks_watch);
+	pthread_once(&once, fork_handler_install);
 	ret = sci_thread_start(&vm->worker, fault_worker, vm, "sci-vm-faults");
 	if (ret)
 		return ret;

@@ -266,7 +266,7 @@ int vm_serve_place(struct sci_vm *vm, const void *addr, uint64_t len, int home)
 
 /* ---- the home ---- */
 
-static bool page_lives_here(const struct sci_vm *vm, const struct vm_range *r, size_t i)
+static bool page_is_home(const struct sci_vm *vm, const struct vm_range *r, size_t i)
 {
 	int home = vm_page_fixed_home(vm, r, i);
 
@@ -281,7 +281,7 @@ static size_t frames_count_missing(const struct sci_vm *vm, const struct vm_rang
 	if (!(r->flags & SCI_VM_EAGER))
 		return 1;
 	for (size_t i = 0; i < r->n; i++)
-		n += !r->pages[i].frame && page_lives_here(vm, r, i);
+		n += !r->pages[i].frame && page_is_home(vm, r, i);
 	return n;
 }
 
@@ -296,7 +296,7 @@ static void frames_bind(struct sci_vm *vm, struct vm_range *r, size_t i, uint8_t
 		return;
 	}
 	for (i = 0; n && i < r->n; i++)
-		if (!r->pages[i].frame && page_lives_here(vm, r, i)) {
+		if (!r->pages[i].frame && page_is_home(vm, r, i)) {
 			r->pages[i].frame = frame;
 			frame += page;
 			n--;
@@ -324,7 +324,7 @@ int vm_serve_frame(struct sci_vm *vm, const void *addr, void **frame)
 		i = r ? vm_page_index(r, addr) : 0;
 		page = r ? vm_page_size(r) : 0;
 		n = 0;
-		if (!r || !page_lives_here(vm, r, i))
+		if (!r || !page_is_home(vm, r, i))
 			ret = -EFAULT;
 		else if (!r->pages[i].frame)
 			n = frames_count_missing(vm, r);
@@ -348,7 +348,7 @@ int vm_serve_frame(struct sci_vm *vm, const void *addr, void **frame)
 }
 
 /* Answer VM_OP_FRAME with as many adjacent frames as possible. vm->serve_lock is held. */
-static bool frame_known(struct sci_vm *vm, const void *addr, struct vm_wire *w)
+static bool frame_answer(struct sci_vm *vm, const void *addr, struct vm_wire *w)
 {
 	struct vm_range *r = vm_range_find(vm, addr);
 	size_t i, page;
@@ -417,7 +417,7 @@ static void serve_send_notices(struct sci_vm *vm, int rank, uint64_t id, uint32_
 
 /* ---- the server ---- */
 
-static void job_leave(struct sci_vm *vm, enum vm_job_kind kind, const struct vm_request *q)
+static void job_queue(struct sci_vm *vm, enum vm_job_kind kind, const struct vm_request *q)
 {
 	struct vm_wire w = { .value = -ENOMEM };
 	struct vm_job *job = calloc(1, sizeof(*job));
@@ -444,17 +444,17 @@ static void serve_request(struct sci_vm *vm, struct vm_request *q)
 		w.value = vm_serve_frame(vm, addr, &frame);
 		pthread_mutex_lock(&vm->serve_lock);
 		if (!w.value)
-			frame_known(vm, addr, &w);
+			frame_answer(vm, addr, &w);
 		pthread_mutex_unlock(&vm->serve_lock);
 		break;
 	case VM_OP_ALLOC:
 		w.value = vm_range_add(vm, &q->range);
 		break;
 	case VM_OP_EAGER:
-		job_leave(vm, VM_JOB_EAGER, q);
+		job_queue(vm, VM_JOB_EAGER, q);
 		return;
 	case VM_OP_FREE:
-		job_leave(vm, VM_JOB_FREE, q);
+		job_queue(vm, VM_JOB_FREE, q);
 		return;
 	default:
 		return;
@@ -483,7 +483,7 @@ static bool serve_at_once(struct sci_vm *vm, enum vm_op op, int rank, uint64_t i
 		break;
 	case VM_OP_FRAME:
 		pthread_mutex_lock(&vm->serve_lock);
-		known = frame_known(vm, addr, &w);
+		known = frame_answer(vm, addr, &w);
 		pthread_mutex_unlock(&vm->serve_lock);
 		break;
 	case VM_OP_PAGE:

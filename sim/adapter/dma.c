@@ -155,7 +155,7 @@ static void descriptor_end(struct sim_adapter *a)
 
 /* ---- requests ---- */
 
-static uint32_t min_u64(uint32_t x, uint64_t y)
+static uint32_t length_min(uint32_t x, uint64_t y)
 {
 	return y < x ? (uint32_t)y : x;
 }
@@ -167,8 +167,8 @@ static uint32_t piece_len(const struct sim_adapter *a, const struct dma *d)
 	uint64_t remote = d->remote + d->issued;
 	uint32_t len = d->length - d->issued;
 
-	len = min_u64(len, a->line_mask + 1 - (remote & a->line_mask));
-	return min_u64(len, SCI_PCI_PAGE - (local & (SCI_PCI_PAGE - 1)));
+	len = length_min(len, a->line_mask + 1 - (remote & a->line_mask));
+	return length_min(len, SCI_PCI_PAGE - (local & (SCI_PCI_PAGE - 1)));
 }
 
 static bool piece_push(struct sim_adapter *a, struct transaction *t,

@@ -63,7 +63,7 @@ static ssize_t frame_read(struct conn *c)
 }
 
 /* Check that all ranges are inside the file, which other processes will map. */
-static bool memory_is_good(const struct conn *c)
+static bool memory_is_valid(const struct conn *c)
 {
 	const struct frame_attach *a = &c->attach;
 	struct stat st;
@@ -96,9 +96,9 @@ static int frame_check(const struct conn *c, size_t n)
 		return EPROTONOSUPPORT;
 	if (n != sizeof(*a) || a->head.value || a->head.reserved || a->reserved)
 		return EINVAL;
-	if (!node_id_good(a->head.node))
+	if (!node_id_is_valid(a->head.node))
 		return EINVAL;
-	if (a->direct ? !memory_is_good(c) : c->memory >= 0)
+	if (a->direct ? !memory_is_valid(c) : c->memory >= 0)
 		return EINVAL;
 	return 0;
 }

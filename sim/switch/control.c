@@ -102,7 +102,7 @@ static bool control_run_line(struct control *c)
 	return true;
 }
 
-static void control_hear(struct control *c)
+static void control_receive(struct control *c)
 {
 	ssize_t n = recv(c->watch.fd, c->in + c->used, sizeof(c->in) - c->used,
 			 MSG_DONTWAIT);
@@ -121,7 +121,7 @@ static void control_ready(struct watch *w, uint32_t events)
 	bool idle = control_flush(c);
 
 	if (idle && events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-		control_hear(c);
+		control_receive(c);
 	while (idle && !c->failing && control_run_line(c))
 		idle = control_flush(c);
 	if (idle && c->used == sizeof(c->in)) {

@@ -29,7 +29,7 @@ static void word_print(FILE *out, const char *word, bool is_path)
 	free(path);
 }
 
-static bool ctl_say(FILE *out, int words, char **word)
+static bool ctl_send(FILE *out, int words, char **word)
 {
 	int i;
 
@@ -40,7 +40,7 @@ static bool ctl_say(FILE *out, int words, char **word)
 	return !fflush(out) && !ferror(out);
 }
 
-static int ctl_hear(FILE *in, const char *path)
+static int ctl_receive(FILE *in, const char *path)
 {
 	static const char error[] = "error: ";
 	char *line = NULL;
@@ -61,7 +61,7 @@ static int ctl_hear(FILE *in, const char *path)
 	return status < 0 ? ctl_no_daemon(path, "no answer") : status;
 }
 
-static int ctl_talk(int fd, const char *path, int words, char **word)
+static int ctl_run(int fd, const char *path, int words, char **word)
 {
 	FILE *socket_file = fdopen(fd, "r+");
 	int status;
@@ -70,10 +70,10 @@ static int ctl_talk(int fd, const char *path, int words, char **word)
 		close(fd);
 		return ctl_no_daemon(path, strerror(errno));
 	}
-	if (!ctl_say(socket_file, words, word))
+	if (!ctl_send(socket_file, words, word))
 		status = ctl_no_daemon(path, strerror(errno));
 	else
-		status = ctl_hear(socket_file, path);
+		status = ctl_receive(socket_file, path);
 	fclose(socket_file);
 	return status;
 }
@@ -99,5 +99,5 @@ int ctl(int words, char **word)
 		close(fd);
 		return ctl_no_daemon(word[0], strerror(error));
 	}
-	return ctl_talk(fd, word[0], words - 1, word + 1);
+	return ctl_run(fd, word[0], words - 1, word + 1);
 }

@@ -30,7 +30,7 @@ static struct conn *conn_next_other(struct conn *from, const struct conn *c)
 #define for_each_other(o, f, c)						\
 	for ((o) = conn_next_other((f)->conns, c); (o); (o) = conn_next_other((o)->next, c))
 
-static void peer_tell(struct conn *to, const struct conn *about)
+static void peer_send(struct conn *to, const struct conn *about)
 {
 	struct frame_attach frame = about->attach;
 
@@ -47,8 +47,8 @@ void direct_came(struct fabric *f, struct conn *c)
 	if (!c->attach.direct)
 		return;
 	for_each_other(o, f, c) {
-		peer_tell(c, o);
-		peer_tell(o, c);
+		peer_send(c, o);
+		peer_send(o, c);
 	}
 }
 

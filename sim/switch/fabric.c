@@ -83,7 +83,7 @@ void fabric_keep_initial(struct fabric *f)
 	memcpy(f->link_initial, f->link_preset, sizeof(f->link_initial));
 }
 
-static void links_tell(struct fabric *f)
+static void links_notify(struct fabric *f)
 {
 	unsigned int i;
 
@@ -97,7 +97,7 @@ void fabric_reset(struct fabric *f)
 	memcpy(f->node_preset, f->node_initial, sizeof(f->node_preset));
 	memcpy(f->link_preset, f->link_initial, sizeof(f->link_preset));
 	fabric_each_point(f, true, true, point_reset);
-	links_tell(f);
+	links_notify(f);
 }
 
 static void fabric_begin(struct point *pt)

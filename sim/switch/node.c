@@ -12,7 +12,7 @@ bool node_id_parse(const char *text, uint16_t *id)
 {
 	uint64_t value;
 
-	if (!parse_number(text, NODE_ID_MAX, &value) || !node_id_good(value))
+	if (!parse_number(text, NODE_ID_MAX, &value) || !node_id_is_valid(value))
 		return false;
 	*id = (uint16_t)value;
 	return true;
@@ -20,7 +20,7 @@ bool node_id_parse(const char *text, uint16_t *id)
 
 struct node *node_find(struct fabric *f, uint16_t id)
 {
-	return node_id_good(id) ? f->node[id / 4] : NULL;
+	return node_id_is_valid(id) ? f->node[id / 4] : NULL;
 }
 
 struct node *node_new(struct fabric *f, uint16_t id)

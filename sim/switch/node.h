@@ -28,7 +28,7 @@ struct node {
 	unsigned int flying;
 };
 
-static inline bool node_id_good(uint64_t id)
+static inline bool node_id_is_valid(uint64_t id)
 {
 	return id && id % 4 == 0 && id <= NODE_ID_MAX;
 }

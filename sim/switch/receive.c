@@ -17,7 +17,7 @@ static void receive_packet(struct conn *c, struct flight *p, size_t size)
 
 	if (size < head + PACKET_HEADER || size > sizeof(p->frame) ||
 	    s->size != size - head || s->source != c->node->id ||
-	    !node_id_good(s->target))
+	    !node_id_is_valid(s->target))
 		node_count(c->node, COUNT_MALFORMED);
 	else
 		flight_begin(c->node, p);

@@ -17,7 +17,7 @@
 #define NAME_MAX_	24u	/* a link's name consists of two */
 #define SIDE_MAX	16383u
 
-static bool name_is_good(struct fabric *f, const char *name, struct answer *a)
+static bool name_is_valid(struct fabric *f, const char *name, struct answer *a)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
@@ -60,7 +60,7 @@ static bool ring_read(struct fabric *f, struct words *w, struct answer *a)
 
 	if (w->count < 3)
 		return answer_fail(a, "ring NAME NODE...");
-	if (!name_is_good(f, w->word[1], a))
+	if (!name_is_valid(f, w->word[1], a))
 		return false;
 	r = topology_ring(f, w->word[1], a);
 	for (i = 2; r && i < w->count; i++) {
@@ -92,7 +92,7 @@ static bool switch_read(struct fabric *f, struct words *w, struct answer *a)
 
 	if (w->count < 4)
 		return answer_fail(a, "switch NAME RING RING...");
-	if (!name_is_good(f, w->word[1], a))
+	if (!name_is_valid(f, w->word[1], a))
 		return false;
 	s = topology_station(f, NULL, w->word[1], a);
 	for (i = 2; s && i < w->count; i++) {
@@ -179,7 +179,7 @@ static bool torus_read(struct fabric *f, struct words *w, struct answer *a)
 
 	if (w->count != 5)
 		return answer_fail(a, "torus NAME X Y FIRST-NODE");
-	if (!name_is_good(f, w->word[1], a))
+	if (!name_is_valid(f, w->word[1], a))
 		return false;
 	if (!parse_number(w->word[2], SIDE_MAX, &x) || !x ||
 	    !parse_number(w->word[3], SIDE_MAX, &y) || !y || x * y < 2)

@@ -191,7 +191,7 @@ struct parcel {
 	struct message *message;
 };
 
-static void parcel_came(void *arg)
+static void parcel_handle(void *arg)
 {
 	struct parcel *parcel = arg;
 	struct sci_lintr *i = interrupt_find(parcel->target->fabric,
@@ -213,7 +213,7 @@ void fabric_parcel_drop(vt_event_fn fn, void *arg)
 {
 	struct parcel *parcel = arg;
 
-	if (fn != parcel_came)
+	if (fn != parcel_handle)
 		return;
 	free(parcel->message);
 	free(parcel);
@@ -235,7 +235,7 @@ static int data_send(struct sci_rintr *r, const void *data, size_t len)
 	memcpy(m->data, data, len);
 	*parcel = (struct parcel){ r->target, r->number, m };
 	vt_sync(r->node);
-	vt_at(s, s->now + s->profile.control / 2, parcel_came, parcel);
+	vt_at(s, s->now + s->profile.control / 2, parcel_handle, parcel);
 	return 0;
 }
 

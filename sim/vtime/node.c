@@ -113,7 +113,7 @@ static uint64_t memory_bytes(const struct sim_packet *p)
 	}
 }
 
-static void packet_came(void *arg)
+static void packet_handle(void *arg)
 {
 	struct vt_packet *p = arg;
 	const struct vt_profile *prof = &p->sim->profile;
@@ -188,7 +188,7 @@ static void host_send(void *ctx, const struct sim_packet *packet)
 	p->target = &s->node[target];
 	when = network_pass(s->network, n->index, target, when,
 			    prof->link_header + packet->size - PACKET_HEADER);
-	vt_at(s, when + prof->adapter_in, packet_came, p);
+	vt_at(s, when + prof->adapter_in, packet_handle, p);
 }
 
 static void link_up(void *arg)

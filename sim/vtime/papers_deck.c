@@ -108,7 +108,7 @@ static void room_await(struct paper_side *s, uint32_t most)
 	}
 }
 
-static void position_tell(struct paper_side *s)
+static void position_send(struct paper_side *s)
 {
 	volatile struct mailbox *far = s->far;
 
@@ -143,7 +143,7 @@ static const uint8_t *protocol1_recv(struct paper_side *s)
 	deck_lock(s);
 	deck_take_packet(s, packet, s->got, PLACES - 1);
 	vt_copy(s->node, s->buf, packet->data, SHORT_MAX);
-	position_tell(s);
+	position_send(s);
 	deck_unlock(s);
 	return s->buf;
 }
@@ -186,7 +186,7 @@ static const uint8_t *protocol2_recv(struct paper_side *s)
 	vt_busy(s->node, s->profile->load_local);
 	memcpy(&size, near->data, sizeof(size));
 	vt_copy(s->node, s->buf, near->data + HEADER, size);
-	position_tell(s);
+	position_send(s);
 	deck_unlock(s);
 	return s->buf;
 }

@@ -185,14 +185,14 @@ static const uint8_t *eager_recv(struct paper_side *s)
 
 /* ---- rendezvous ---- */
 
-static size_t mpich_least(size_t a, size_t b)
+static size_t mpich_min_size(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
 static size_t rendezvous_memory(size_t bytes)
 {
-	return sizeof(struct shared) + paper_lines(mpich_least(bytes, MPICH_BUFFER));
+	return sizeof(struct shared) + paper_lines(mpich_min_size(bytes, MPICH_BUFFER));
 }
 
 static void part_send(struct paper_side *s, const uint8_t *from, size_t len)
@@ -203,7 +203,7 @@ static void part_send(struct paper_side *s, const uint8_t *from, size_t len)
 	packet_taken(s);
 	for (size_t at = 0; at < len; at += MPICH_BLOCK) {
 		mpich_store_and_wait(s, far->data + at, from + at,
-				     mpich_least(len - at, MPICH_BLOCK));
+				     mpich_min_size(len - at, MPICH_BLOCK));
 		mpich_put_packet(s, "", 0); /* BLOCK_READY, or the end */
 	}
 }
@@ -217,7 +217,7 @@ static void part_recv(struct paper_side *s, uint8_t *to, size_t len)
 		mpich_take_packet(s);
 		packet_taken(s);
 		vt_copy(s->node, to + at, near->data + at,
-			mpich_least(len - at, MPICH_BLOCK));
+			mpich_min_size(len - at, MPICH_BLOCK));
 	}
 }
 
@@ -226,7 +226,7 @@ static void rendezvous_send(struct paper_side *s)
 	mpich_mpir(s);
 	mpich_put_packet(s, "", 0); /* the request */
 	for (size_t at = 0; at < s->size; at += MPICH_BUFFER)
-		part_send(s, s->buf + at, mpich_least(s->size - at, MPICH_BUFFER));
+		part_send(s, s->buf + at, mpich_min_size(s->size - at, MPICH_BUFFER));
 }
 
 static const uint8_t *rendezvous_recv(struct paper_side *s)
@@ -234,7 +234,7 @@ static const uint8_t *rendezvous_recv(struct paper_side *s)
 	mpich_take_packet(s);
 	packet_taken(s);
 	for (size_t at = 0; at < s->size; at += MPICH_BUFFER)
-		part_recv(s, s->buf + at, mpich_least(s->size - at, MPICH_BUFFER));
+		part_recv(s, s->buf + at, mpich_min_size(s->size - at, MPICH_BUFFER));
 	mpich_mpir(s);
 	return s->buf;
 }

@@ -46,7 +46,7 @@ static void dev_rseg_lost(struct sci_rseg *r, int why)
 }
 
 /* Get the current state of the import, because the kernel has dropped event records. */
-static void rseg_look_again(struct sci_rseg *r)
+static void rseg_query_state(struct sci_rseg *r)
 {
 	struct sci_ioc_remote_info arg = { .size = sizeof(arg) };
 
@@ -69,7 +69,7 @@ static void rseg_take_record(struct sci_rseg *r, const struct sci_ev_record *rec
 		dev_rseg_link_event(r, rec->type == SCI_EV_LINK_DOWN);
 		break;
 	case SCI_EV_OVERFLOW:
-		rseg_look_again(r);
+		rseg_query_state(r);
 		break;
 	default:		/* an event of a later kernel */
 		break;

@@ -131,7 +131,7 @@ struct places {
 	size_t count;
 };
 
-static int dev_list_by_node(const void *a, const void *b)
+static int places_compare(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
 
@@ -163,7 +163,7 @@ static int places_list(struct places *places)
 	free(list.n);
 	if (places->count)
 		qsort(places->place, places->count, sizeof(*places->place),
-		      dev_list_by_node);
+		      places_compare);
 	return ret;
 }
 
@@ -215,7 +215,7 @@ static int peers_add_all(struct places *places)
 	}
 	if (places->count)
 		qsort(places->place, places->count, sizeof(*places->place),
-		      dev_list_by_node);
+		      places_compare);
 	return ret;
 }
 
@@ -223,8 +223,8 @@ static int peers_add_all(struct places *places)
  * Describe the node of a place. Two adapters with the same node ID are in two fabrics, but count
  * as one node. The number of processes on other machines is unknown.
  */
-static int node_at(struct dev *dev, const struct places *places, size_t *i,
-		   struct sci_node_info *info)
+static int node_describe(struct dev *dev, const struct places *places, size_t *i,
+			 struct sci_node_info *info)
 {
 	const struct dev_adapter *ours = dev_adapter(dev, 0);
 	uint64_t users;
@@ -256,7 +256,7 @@ int dev_node_list(struct sci_fabric *f,
 	ret = places_list(&places);
 	ret = ret ? ret : peers_add_all(&places);
 	while (!ret && i < places.count)
-		if (node_at(dev_of(f), &places, &i, &info))
+		if (node_describe(dev_of(f), &places, &i, &info))
 			ret = fn(arg, &info);
 	free(places.place);
 	return ret;

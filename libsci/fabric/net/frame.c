@@ -50,7 +50,7 @@ static int frame_put_target(struct net_link *l, const struct net_frame *f, uint8
 	return 0;
 }
 
-static int put_came(struct net_link *l, const struct net_frame *f, const uint8_t *data)
+static int frame_handle_put(struct net_link *l, const struct net_frame *f, const uint8_t *data)
 {
 	uint8_t *to;
 	int ret = frame_put_target(l, f, &to);
@@ -60,7 +60,7 @@ static int put_came(struct net_link *l, const struct net_frame *f, const uint8_t
 	return ret == -ENOENT ? 0 : ret;
 }
 
-static int data_came(struct net_link *l, const struct net_frame *f, const uint8_t *data)
+static int frame_handle_data(struct net_link *l, const struct net_frame *f, const uint8_t *data)
 {
 	struct sci_stream_get *g = net_get_find(l, f->request);
 
@@ -85,7 +85,7 @@ static void frame_answer(struct net_link *l, const struct net_frame *f, int erro
 	net_link_send(l, &a, NULL);
 }
 
-static int frame_came(struct net_link *l, const struct net_frame *f, const uint8_t *data)
+static int frame_handle(struct net_link *l, const struct net_frame *f, const uint8_t *data)
 {
 	struct net_importer *i;
 	uint64_t size = 0;
@@ -95,7 +95,7 @@ static int frame_came(struct net_link *l, const struct net_frame *f, const uint8
 	case NET_ACK:
 		return f->len ? -EPROTO : 0;
 	case NET_PUT:
-		return put_came(l, f, data);
+		return frame_handle_put(l, f, data);
 	case NET_CONNECT_SEG:
 		ret = net_importer_add(l, f->object, &size);
 		frame_answer(l, f, ret, size);
@@ -119,7 +119,7 @@ static int frame_came(struct net_link *l, const struct net_frame *f, const uint8
 	case NET_GET:
 		return net_get_asked(l, f, data);
 	case NET_DATA:
-		return data_came(l, f, data);
+		return frame_handle_data(l, f, data);
 	case NET_BYE:
 		l->bye = true;
 		return 0;
@@ -213,7 +213,7 @@ static int64_t frame_take(struct net_link *l, const uint8_t *in, size_t len)
 	}
 	if (len - sizeof(f) < f.len)
 		return 0;
-	ret = frame_came(l, &f, in + sizeof(f));
+	ret = frame_handle(l, &f, in + sizeof(f));
 	l->ack_now |= f.flags & NET_ACK_NOW;
 	return ret ? ret : (int64_t)(sizeof(f) + f.len);
 }

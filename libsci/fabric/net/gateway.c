@@ -146,7 +146,7 @@ static bool forward_is_busy(const struct net_forward *f)
 }
 
 /* Begin or end to poll a relay. At the end, its pipes ask for wake-ups and check again. */
-static void forward_busy(struct net_forward *f, bool busy)
+static void forward_set_busy(struct net_forward *f, bool busy)
 {
 	struct net *net = f->side[0]->net;
 
@@ -164,7 +164,7 @@ static void forward_miss(struct net_forward *f, unsigned int misses)
 {
 	f->moves = 0;
 	f->misses = misses;
-	forward_busy(f, false);
+	forward_set_busy(f, false);
 }
 
 static void forward_adapt(struct net_forward *f, bool moved)
@@ -176,7 +176,7 @@ static void forward_adapt(struct net_forward *f, bool moved)
 		if (forward_is_busy(f))
 			f->misses = 0;
 		else if (++f->moves >> f->misses && f->side[0]->net->n_busy < BUSY_MAX)
-			forward_busy(f, true);
+			forward_set_busy(f, true);
 	} else if (forward_is_busy(f) && now - f->moved_ns > BUSY_NS) {
 		forward_miss(f, f->misses < MISSES_MAX ? f->misses + 1 : MISSES_MAX);
 	}
@@ -201,7 +201,7 @@ static void forward_turn(struct net_forward *f)
 		net_wire_again(f->side[i]);
 }
 
-static void forward_moves(void *socket)
+static void forward_ready(void *socket)
 {
 	forward_turn(((struct net_socket *)socket)->forward);
 }
@@ -292,7 +292,7 @@ void net_forward_ready(struct net_socket *s)
 	list_del(&s->link);
 	f->up = true;
 	for (int i = 0; i < 2 && !ret; i++)
-		ret = net_wire_watch(f->side[i], EPOLLIN, forward_moves);
+		ret = net_wire_watch(f->side[i], EPOLLIN, forward_ready);
 	if (ret)
 		net_forward_end(f, NULL, ret);
 }
@@ -307,7 +307,7 @@ void net_forward_end(struct net_forward *f, struct net_socket *closing, int erro
 	list_del(&f->link);
 	net->n_forwards--;
 	if (forward_is_busy(f))
-		forward_busy(f, false);
+		forward_set_busy(f, false);
 	for (int i = 0; i < 2; i++) {
 		free(f->bytes[i].buf);
 		if (!f->side[i])

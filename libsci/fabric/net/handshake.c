@@ -99,7 +99,7 @@ void net_socket_end(struct net_socket *s, int error)
 	free(s);
 }
 
-static int socket_say(struct net_socket *s, const void *message, size_t len)
+static int socket_send(struct net_socket *s, const void *message, size_t len)
 {
 	const struct iovec iov = { (void *)message, len };
 
@@ -107,7 +107,7 @@ static int socket_say(struct net_socket *s, const void *message, size_t len)
 	return net_wire_send(s, &iov, 1) == (ssize_t)len ? 0 : -ECONNRESET;
 }
 
-static struct net_head head_of(enum net_step step)
+static struct net_head handshake_head(enum net_step step)
 {
 	return (struct net_head){ NET_MAGIC, NET_VERSION, (uint16_t)step };
 }
@@ -141,14 +141,14 @@ static int server_hello(struct net_socket *s)
 	    s->hello.node > SCI_NODE_MAX || s->hello.reserved)
 		return -EPROTO;
 	*c = (struct net_challenge){
-		.head = head_of(NET_CHALLENGE), .node = s->net->node,
+		.head = handshake_head(NET_CHALLENGE), .node = s->net->node,
 		.nonce = s->net->nonce,
 	};
 	if (net_random(c->random, sizeof(c->random)))
 		return -EIO;
 	handshake_mac(s, NULL, NULL, c->mac);
 	s->step = NET_PROOF;
-	return socket_say(s, c, sizeof(*c));
+	return socket_send(s, c, sizeof(*c));
 }
 
 /* Return true if @s may become the socket of @l. The epochs decide. */
@@ -185,7 +185,7 @@ static struct net_link *server_link(struct net_socket *s, int *error)
 }
 
 /* If the client listens, store its address: the peer address of @s with the client's port. */
-static void client_address(struct net_socket *s, struct net_link *l)
+static void client_store_address(struct net_socket *s, struct net_link *l)
 {
 	struct net_addr *a = &l->addr;
 
@@ -198,11 +198,11 @@ static void client_address(struct net_socket *s, struct net_link *l)
 	net_addr_set_port(a, s->hello.port);
 }
 
-static int welcome_say(struct net_socket *s, struct net_welcome *w)
+static int handshake_send_welcome(struct net_socket *s, struct net_welcome *w)
 {
-	w->head = head_of(NET_WELCOME);
+	w->head = handshake_head(NET_WELCOME);
 	handshake_mac(s, &s->proof, w, w->mac);
-	return socket_say(s, w, sizeof(*w));
+	return socket_send(s, w, sizeof(*w));
 }
 
 /* Answer the client of a gateway: the next hop is connected, or @error. */
@@ -210,7 +210,7 @@ int net_forward_answer(struct net_socket *s, int error)
 {
 	struct net_welcome w = { .status = error };
 
-	return welcome_say(s, &w);
+	return handshake_send_welcome(s, &w);
 }
 
 static int server_proof(struct net_socket *s)
@@ -237,12 +237,12 @@ static int server_proof(struct net_socket *s)
 	w.port = net_port(s->net);
 	w.birth = l ? l->birth : 0;
 	w.received = l ? l->received : 0;
-	ret = welcome_say(s, &w);
+	ret = handshake_send_welcome(s, &w);
 	if (ret || !l)
 		return ret ? ret : w.status;
 	l->their_birth = s->proof.birth;
 	l->port = s->proof.port;
-	client_address(s, l);
+	client_store_address(s, l);
 	net_link_take(l, s, s->proof.epoch, false);
 	net_link_attach(l, s, s->proof.received);
 	return 0;
@@ -253,7 +253,7 @@ static int server_proof(struct net_socket *s)
 static int client_hello(struct net_socket *s)
 {
 	s->hello = (struct net_hello){
-		.head = head_of(NET_HELLO), .node = s->net->node,
+		.head = handshake_head(NET_HELLO), .node = s->net->node,
 		.nonce = s->net->nonce,
 	};
 	/* a gateway does not accept connections for this process */
@@ -262,7 +262,7 @@ static int client_hello(struct net_socket *s)
 	if (net_random(s->hello.random, sizeof(s->hello.random)))
 		return -EIO;
 	s->step = NET_CHALLENGE;
-	return socket_say(s, &s->hello, sizeof(s->hello));
+	return socket_send(s, &s->hello, sizeof(s->hello));
 }
 
 static int client_connected(struct net_socket *s)
@@ -291,12 +291,12 @@ static int client_forward(struct net_socket *s)
 	struct net_proof *p = &s->proof;
 
 	*p = (struct net_proof){
-		.head = head_of(NET_PROOF), .epoch = s->addr.slot, .wanted = s->wanted,
+		.head = handshake_head(NET_PROOF), .epoch = s->addr.slot, .wanted = s->wanted,
 		.forward = s->addr.node, .birth = s->net->nonce, .received = s->hops,
 	};
 	handshake_mac(s, p, NULL, p->mac);
 	s->step = NET_WELCOME;
-	return socket_say(s, p, sizeof(*p));
+	return socket_send(s, p, sizeof(*p));
 }
 
 /* Start a new handshake: the gateway has connected the next hop. */
@@ -336,7 +336,7 @@ static int client_challenge(struct net_socket *s)
 	if (!l)
 		return -ENOMEM;
 	*p = (struct net_proof){
-		.head = head_of(NET_PROOF), .epoch = l->epoch + 1,
+		.head = handshake_head(NET_PROOF), .epoch = l->epoch + 1,
 		.wanted = s->wanted, .port = net_port(s->net), .birth = l->birth, .yours = l->their_birth,
 		.received = l->received,
 	};
@@ -344,7 +344,7 @@ static int client_challenge(struct net_socket *s)
 	l->addr = s->addr;
 	net_link_take(l, s, p->epoch, true);
 	s->step = NET_WELCOME;
-	return socket_say(s, p, sizeof(*p));
+	return socket_send(s, p, sizeof(*p));
 }
 
 static int client_welcome(struct net_socket *s)
@@ -588,7 +588,7 @@ static void listener_ready(void *obj)
 }
 
 /* Remove the socket's path if a dead process has left it. Return true if it was removed. */
-static bool path_is_left_over(const struct net_addr *a)
+static bool path_remove_stale(const struct net_addr *a)
 {
 	const struct sockaddr_un *un = (const struct sockaddr_un *)&a->sa;
 	bool refused;
@@ -613,7 +613,7 @@ static int listener_open_at(struct net *net, const struct net_addr *a)
 	if (a->sa.ss_family != AF_UNIX)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	ret = bind(fd, (const struct sockaddr *)&a->sa, a->len);
-	if (ret && errno == EADDRINUSE && path_is_left_over(a))
+	if (ret && errno == EADDRINUSE && path_remove_stale(a))
 		ret = bind(fd, (const struct sockaddr *)&a->sa, a->len);
 	if (ret || listen(fd, SOMAXCONN)) {
 		ret = -errno;

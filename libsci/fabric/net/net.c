@@ -54,7 +54,7 @@ void net_timer_set(struct net *net)
  * Extend the time limits by @gap ms, in which this process was stopped: the other sides were
  * not silent.
  */
-static void links_excuse(struct net *net, uint64_t gap)
+static void links_postpone_timeout(struct net *net, uint64_t gap)
 {
 	struct list *pos, *n;
 
@@ -74,7 +74,7 @@ static void timer_ready(void *obj)
 	if (now - net->now_ms < TICK_MS / 2)
 		return;
 	if (net->ticked && now - net->now_ms > 5 * TICK_MS)
-		links_excuse(net, now - net->now_ms);
+		links_postpone_timeout(net, now - net->now_ms);
 	net->now_ms = now;
 	net_pipes_tick(net);
 	list_for_each_safe(pos, n, &net->links)
@@ -169,7 +169,7 @@ static bool links_all_acked(struct net *net)
 	return true;
 }
 
-static void bye_send(struct net *net)
+static void net_send_bye(struct net *net)
 {
 	struct list *pos, *n;
 
@@ -206,7 +206,7 @@ static void net_close(struct sci_fabric *f)
 	net->news = NULL;
 	net->stopped = true;
 	net->closing = true;
-	bye_send(net);
+	net_send_bye(net);
 	while (!links_all_acked(net) &&
 	       !sci_cond_wait(&net->cond, &net->svc.lock, LINGER_MS, &until))
 		;

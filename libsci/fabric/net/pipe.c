@@ -73,7 +73,7 @@ static ssize_t pipe_bytes_in(struct sci_pipe *p)
 	return n <= SCI_PIPE_RING ? (ssize_t)n : -ECONNRESET;
 }
 
-static ssize_t room_out(struct sci_pipe *p)
+static ssize_t pipe_room_out(struct sci_pipe *p)
 {
 	uint64_t n = p->sent - sci_load_acquire(&p->in->taken);
 
@@ -105,7 +105,7 @@ static ssize_t pipe_look_in(struct sci_pipe *p, bool arm)
 static ssize_t pipe_look_out(struct sci_pipe *p, bool arm)
 {
 	ssize_t n = pipe_is_gone(p) ? -ECONNRESET :
-		    pipe_look_armed(p, room_out, SCI_PIPE_ROOM, arm);
+		    pipe_look_armed(p, pipe_room_out, SCI_PIPE_ROOM, arm);
 
 	p->full = n == -EAGAIN;
 	return n;
@@ -207,7 +207,7 @@ bool sci_pipe_arm(struct sci_pipe *p)
 {
 	pipe_ask_wake(p, SCI_PIPE_DATA);
 	pipe_ask_wake(p, SCI_PIPE_ROOM);
-	return pipe_bytes_in(p) || (p->full && room_out(p)) || pipe_is_gone(p);
+	return pipe_bytes_in(p) || (p->full && pipe_room_out(p)) || pipe_is_gone(p);
 }
 
 void sci_pipe_repeat(struct sci_pipe *p)

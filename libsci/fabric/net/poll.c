@@ -110,7 +110,7 @@ void net_link_ready(void *socket)
 
 /* ---- threads of the program ---- */
 
-static void keen_begin(struct net_link *l)
+static void polling_begin(struct net_link *l)
 {
 	struct net *net = l->net;
 
@@ -135,14 +135,14 @@ void net_keen_end(struct net_link *l)
 		net_wire_pause(l->socket, false);
 }
 
-static void keen_end_all(struct net *net)
+static void polling_end_all(struct net *net)
 {
 	while (net->n_keen)
 		net_keen_end(net->keen[0]);
 	net_timer_set(net);
 }
 
-static void keen_choose(struct net *net)
+static void polling_choose(struct net *net)
 {
 	struct list *pos, *n;
 
@@ -150,7 +150,7 @@ static void keen_choose(struct net *net)
 		struct net_link *l = container_of(pos, struct net_link, link);
 
 		if (l->fresh && l->state == LINK_UP && !l->keen && net->n_keen < NET_KEEN)
-			keen_begin(l);
+			polling_begin(l);
 		l->fresh = false;
 	}
 	net->fresh = false;
@@ -165,7 +165,7 @@ bool net_poll(struct sci_fabric *f)
 		return false;
 	net->polls++;
 	if (net->fresh)
-		keen_choose(net);
+		polling_choose(net);
 	/* read the links backwards: when a link breaks, the last one takes its place */
 	for (unsigned int i = net->n_keen; i-- > 0;)
 		if (i < net->n_keen)
@@ -179,13 +179,13 @@ void net_rest(struct sci_fabric *f)
 	struct net *net = net_of(f);
 
 	pthread_mutex_lock(&net->svc.lock);
-	keen_end_all(net);
+	polling_end_all(net);
 	pthread_mutex_unlock(&net->svc.lock);
 }
 
 void net_keen_tick(struct net *net)
 {
 	if (net->polls == net->polls_seen)
-		keen_end_all(net);
+		polling_end_all(net);
 	net->polls_seen = net->polls;
 }

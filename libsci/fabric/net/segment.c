@@ -32,7 +32,7 @@ struct net_importer *net_importer_find(struct net_link *l, uint32_t id)
 	return NULL;
 }
 
-static void lseg_tell(struct sci_lseg *s, unsigned int node, enum sci_event_type type)
+static void lseg_notify_importers(struct sci_lseg *s, unsigned int node, enum sci_event_type type)
 {
 	const struct sci_event ev = { .type = type, .node = node };
 
@@ -57,7 +57,7 @@ int net_importer_add(struct net_link *l, uint32_t id, uint64_t *size)
 	list_add_tail(&i->of_link, &l->importers);
 	list_add_tail(&i->of_seg, &s->importers);
 	*size = s->size;
-	lseg_tell(s, l->node, SCI_EVENT_CONNECT);
+	lseg_notify_importers(s, l->node, SCI_EVENT_CONNECT);
 	return 0;
 }
 
@@ -75,7 +75,7 @@ void net_importer_end(struct net_importer *i, enum sci_event_type type)
 	unsigned int node = i->by->node;
 
 	importer_free(i);
-	lseg_tell(s, node, type);
+	lseg_notify_importers(s, node, type);
 }
 
 /* ---- operations of the fabric ---- */
@@ -132,7 +132,7 @@ int net_lseg_export(struct sci_lseg *s, unsigned int adapter)
 }
 
 /* End all imports of the segment and notify the importers. */
-static void lseg_cut(struct sci_lseg *s)
+static void lseg_disconnect_importer(struct sci_lseg *s)
 {
 	while (!list_empty(&s->importers)) {
 		struct net_importer *i = container_of(s->importers.next,
@@ -150,7 +150,7 @@ int net_lseg_unexport(struct sci_lseg *s, enum sci_unexport how)
 	pthread_mutex_lock(&s->net->svc.lock);
 	s->exported = false;
 	if (how != SCI_UNEXPORT_QUIET)
-		lseg_cut(s);
+		lseg_disconnect_importer(s);
 	pthread_mutex_unlock(&s->net->svc.lock);
 	return 0;
 }
@@ -170,7 +170,7 @@ unsigned int net_lseg_importers(struct sci_lseg *s)
 void net_lseg_destroy(struct sci_lseg *s)
 {
 	pthread_mutex_lock(&s->net->svc.lock);
-	lseg_cut(s);
+	lseg_disconnect_importer(s);
 	hash_del(&s->net->segments, &s->by_id);
 	pthread_mutex_unlock(&s->net->svc.lock);
 	/* this memory is also the program's mapping of the segment */

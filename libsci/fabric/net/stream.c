@@ -237,7 +237,7 @@ static void stream_news(struct sci_fabric *f, void (*fn)(void *owner), void *own
 }
 
 /* Return true if some route leads through a gateway. */
-static bool net_wants_gateways(struct net *net)
+static bool routes_use_gateway(struct net *net)
 {
 	struct list *pos, *n;
 	bool via = false;
@@ -253,7 +253,7 @@ static int stream_below(struct sci_fabric *f, struct sci_fabric *below, unsigned
 	int ret = 0;
 
 	pthread_mutex_lock(&net->svc.lock);
-	if (net_wants_gateways(net))
+	if (routes_use_gateway(net))
 		ret = net_under_add(net, below, adapter, net_port(net) + NET_PIPE_PORT, false);
 	pthread_mutex_unlock(&net->svc.lock);
 	return ret;

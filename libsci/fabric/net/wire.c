@@ -72,7 +72,7 @@ static void port_event(void *owner, const struct sci_event *ev)
 
 /* ---- opening pipes, on a separate thread ---- */
 
-static int pipe_say(struct net_pipe *p)
+static int pipe_send(struct net_pipe *p)
 {
 	const struct sci_fabric_ops *ops = p->pipe.fabric->ops;
 	const struct sci_rintr_param param = {
@@ -114,7 +114,7 @@ static int pipe_open(struct net_pipe *p)
 	int ret = sci_pipe_begin(&p->pipe, p->under->fabric, p->under->adapter, pipe_event, p);
 
 	if (!ret && p->client) {
-		ret = pipe_say(p);
+		ret = pipe_send(p);
 		ret = ret ? ret : answer_wait(p);
 		p->number = ret ? 0 : sci_pipe_answered(&p->pipe);
 	}

@@ -252,7 +252,7 @@ static const struct sci_cache_ops check_ops = {
 
 /* ---- copies ---- */
 
-static void *copy_is_anonymous(size_t length, int how)
+static void *copy_map_anonymous(size_t length, int how)
 {
 	void *p = mmap(NULL, length, PROT_READ | PROT_WRITE, how | MAP_ANONYMOUS, -1, 0);
 
@@ -278,8 +278,8 @@ int shm_copy_new(struct shm *shm, void *base, size_t length, bool imported,
 	c->memory = mremap(base, 0, length, MREMAP_MAYMOVE);
 	if (c->memory == MAP_FAILED)
 		c->memory = NULL;
-	c->cache = copy_is_anonymous(length, MAP_SHARED);
-	c->clean = copy_is_anonymous(length, MAP_PRIVATE);
+	c->cache = copy_map_anonymous(length, MAP_SHARED);
+	c->clean = copy_map_anonymous(length, MAP_PRIVATE);
 	if (!c->memory || !c->cache || !c->clean) {
 		copy_free(c);
 		return -ENOMEM;

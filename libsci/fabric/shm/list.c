@@ -52,7 +52,7 @@ static int name_add(void *arg, const char *text)
 	return 0;
 }
 
-static int shm_list_by_node(const void *a, const void *b)
+static int names_compare(const void *a, const void *b)
 {
 	const struct name *x = a, *y = b;
 
@@ -74,7 +74,7 @@ static int names_list_sorted(struct shm *shm, enum shm_kind kind,
 		return ret;
 	}
 	if (names->n)
-		qsort(names->name, names->n, sizeof(*names->name), shm_list_by_node);
+		qsort(names->name, names->n, sizeof(*names->name), names_compare);
 	return 0;
 }
 

@@ -571,7 +571,7 @@ int shm_lseg_export(struct sci_lseg *s, unsigned int adapter)
 	return 0;
 }
 
-static void importers_tell(struct shm_port *port, enum sci_unexport how)
+static void importers_notify(struct shm_port *port, enum sci_unexport how)
 {
 	const struct shm_msg msg = {
 		.type = how == SCI_UNEXPORT_FORCE ? SHM_CUT : SHM_NOTIFY,
@@ -597,8 +597,8 @@ int shm_lseg_unexport(struct sci_lseg *s, enum sci_unexport how)
 	pthread_mutex_lock(&s->shm->svc.lock);
 	s->exported = false;
 	if (how != SCI_UNEXPORT_QUIET) {
-		importers_tell(&s->port, how);
-		importers_tell(&s->group_open, how);
+		importers_notify(&s->port, how);
+		importers_notify(&s->group_open, how);
 	}
 	/* the members that are still exported keep the group's name */
 	if (s->group_open.fd >= 0) {

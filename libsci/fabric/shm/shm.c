@@ -40,7 +40,7 @@ static void shm_link_changed(struct sci_service *svc, bool down)
 }
 
 /* Copy the registered pages in the child of a fork. */
-static void shm_is_forked(struct sci_service *svc)
+static void shm_fork_child(struct sci_service *svc)
 {
 	struct list *pos, *n;
 
@@ -49,7 +49,7 @@ static void shm_is_forked(struct sci_service *svc)
 }
 
 static const struct sci_service_ops service_ops = {
-	.forked = shm_is_forked,
+	.forked = shm_fork_child,
 	.link = shm_link_changed,
 };
 

@@ -84,7 +84,7 @@ static int options_read(int argc, char **argv, struct options *o)
  * Return the number of nodes for sci run, which places equal numbers of consecutive ranks on nodes.
  * If the hosts of the session fit this, each host is a node. Otherwise each process is a node.
  */
-static long nodes_of(const struct session *s)
+static long session_count_nodes(const struct session *s)
 {
 	long hosts = 0, of_host = 0, each = 0;
 	p_ntbx_process_t before = NULL;
@@ -220,7 +220,7 @@ static int session_run(struct session *s, struct options *o, int argc, char **ar
 		return 2;
 	}
 	snprintf(ranks, sizeof(ranks), "%ld", s->processes->length);
-	snprintf(nodes, sizeof(nodes), "%ld", nodes_of(s));
+	snprintf(nodes, sizeof(nodes), "%ld", session_count_nodes(s));
 	args = tbx_alloc((size_t)argc + 10, sizeof(char *));
 	args[n++] = (char *)"sci";
 	args[n++] = (char *)"run";

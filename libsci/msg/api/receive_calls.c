@@ -230,7 +230,7 @@ static __always_inline bool quick_take(const struct quick *q)
 	return true;
 }
 
-static inline bool quick_is_here(const struct sci_peer *p)
+static inline bool quick_has_line(const struct sci_peer *p)
 {
 	return line_peek(&p->data_rx.slots[p->data_rx.slot], p->data_rx.id);
 }
@@ -240,7 +240,7 @@ static __always_inline bool quick_wait(const struct quick *q)
 {
 	unsigned int looks = 0;
 
-	while (!quick_is_here(q->p)) {
+	while (!quick_has_line(q->p)) {
 		line_prefetch_next(q->p);
 		if (++looks == QUICK_LOOKS)
 			return false;
@@ -275,7 +275,7 @@ static __always_inline int quick_recvs(struct sci_peer *p, uint32_t context,
 
 		if (!t[i].buf && t[i].size)
 			return i ? i : -EINVAL;
-		if (!quick_is_here(p))
+		if (!quick_has_line(p))
 			return i ? i : -EAGAIN;
 		if (!quick_take(&q))
 			return i ? i : -EBUSY;
@@ -293,7 +293,7 @@ quick_recvs_from_any(const struct sci_ep *ep, uint32_t context, struct sci_try_r
 		struct sci_peer *p = container_of(l, struct sci_peer, hot);
 
 		/* the status must not name a peer that the program has closed */
-		ret = p->leaving && quick_is_here(p) ? -EBUSY :
+		ret = p->leaving && quick_has_line(p) ? -EBUSY :
 						       quick_recvs(p, context, t, n);
 		if (ret != -EAGAIN)
 			break;
@@ -356,7 +356,7 @@ static bool recv_take_now(struct sci_req *req)
 	};
 
 	if (req->iovs != 1 || !quick_is_possible(req->ep, q.p, q.context) ||
-	    !quick_is_here(q.p))
+	    !quick_has_line(q.p))
 		return false;
 	t.buf = req->iov->iov_base;
 	if (!quick_take(&q))

@@ -74,7 +74,7 @@ static void hello_refuse(struct sci_ep *ep, struct sci_fabric *fabric,
 	call_hello(ep, fabric, NULL, to, &hello);
 }
 
-static void peer_came_to_life(struct sci_peer *p, const struct msg_hello *h)
+static void peer_store_hello(struct sci_peer *p, const struct msg_hello *h)
 {
 	p->nonce = h->nonce;
 	p->their_inbox = h->inbox;
@@ -101,7 +101,7 @@ static void accept_failed(struct sci_peer *p, int error)
 	peer_down(p, error);
 }
 
-static void inbox_came(struct sci_peer *p, struct msg_call *c)
+static void inbox_handle(struct sci_peer *p, struct msg_call *c)
 {
 	int ret = c->ret;
 
@@ -148,10 +148,10 @@ int calls_check(struct sci_peer *p)
 		ended++;
 		if (c->kind == CALL_SEGMENT)
 			continue;
-		/* inbox_came() may start another call */
+		/* inbox_handle() may start another call */
 		list_del(&c->link);
 		if (c->kind == CALL_INBOX)
-			inbox_came(p, c);
+			inbox_handle(p, c);
 		else
 			hello_was_sent(p, c);
 		call_end(c);
@@ -200,9 +200,9 @@ static void accept_hello(struct sci_ep *ep, struct sci_fabric *fabric,
 		/* this HELLO may be old: accept the peer only after it has imported the inbox */
 		p->incoming = true;
 	}
-	/* when the import for the earlier HELLO ends, inbox_came() uses the new HELLO */
+	/* when the import for the earlier HELLO ends, inbox_handle() uses the new HELLO */
 	asking = call_find(p, CALL_INBOX, 0);
-	peer_came_to_life(p, h);
+	peer_store_hello(p, h);
 	ret = asking ? 0 : peer_ask_inbox(p);
 	if (ret)
 		accept_failed(p, ret);

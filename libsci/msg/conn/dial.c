@@ -60,7 +60,7 @@ static uint32_t dial_back_off(uint32_t pause, uint32_t first, uint32_t most)
 }
 
 /* Schedule the next HELLO after one has ended. A slow HELLO makes the interval longer. */
-static int dial_asked(struct msg_dial *d)
+static int dial_handle_answer(struct msg_dial *d)
 {
 	int ret = d->p->hello_ret;
 
@@ -94,7 +94,7 @@ static int dial_step(struct msg_dial *d)
 	if (d->p->state == PEER_UP && d->p->imported)
 		return 0;
 	if (d->asking && !call_find(d->p, CALL_HELLO, 0)) {
-		ret = dial_asked(d);
+		ret = dial_handle_answer(d);
 		if (ret && !hello_again(ret))
 			return ret;
 	}

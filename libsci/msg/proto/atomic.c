@@ -187,7 +187,7 @@ static int atomic_serve(struct sci_ep *ep, const struct atomic_request *r, uint6
  * Execute an atomic for a peer. Close the connection if the reply finds no room: the peer has more
  * requests in flight than an endpoint sends (ASKED_MAX), or there is no memory.
  */
-static void atomic_came(void *arg, const struct sci_handled *m)
+static void atomic_handle_request(void *arg, const struct sci_handled *m)
 {
 	struct atomic_reply reply = { 0 };
 	const struct iovec iov = { .iov_base = &reply, .iov_len = sizeof(reply) };
@@ -204,7 +204,7 @@ static void atomic_came(void *arg, const struct sci_handled *m)
 		peer_down(m->peer, ret == -EAGAIN ? -EPROTO : ret);
 }
 
-static void atomic_reply_came(void *arg, const struct sci_handled *m)
+static void atomic_handle_reply(void *arg, const struct sci_handled *m)
 {
 	const struct atomic_reply *r = m->data;
 
@@ -219,6 +219,6 @@ static void atomic_reply_came(void *arg, const struct sci_handled *m)
 
 void atomics_init(struct sci_ep *ep)
 {
-	ep->handlers[HANDLER_ATOMIC] = (struct msg_handler){ atomic_came, ep };
-	ep->handlers[HANDLER_ATOMIC_REPLY] = (struct msg_handler){ atomic_reply_came, ep };
+	ep->handlers[HANDLER_ATOMIC] = (struct msg_handler){ atomic_handle_request, ep };
+	ep->handlers[HANDLER_ATOMIC_REPLY] = (struct msg_handler){ atomic_handle_reply, ep };
 }

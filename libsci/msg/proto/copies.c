@@ -75,7 +75,7 @@ static void copy_answer(const struct sci_handled *m, int status, const void *dat
 		peer_down(m->peer, ret == -EAGAIN ? -EPROTO : ret);
 }
 
-static void write_came(void *arg, const struct sci_handled *m)
+static void copy_handle_write(void *arg, const struct sci_handled *m)
 {
 	const struct copy_request *r = m->data;
 	int error = m->error;
@@ -91,7 +91,7 @@ static void write_came(void *arg, const struct sci_handled *m)
 		copy_answer(m, error, NULL, 0);
 }
 
-static void read_came(void *arg, const struct sci_handled *m)
+static void copy_handle_read(void *arg, const struct sci_handled *m)
 {
 	const struct copy_request *r = m->data;
 	const uint8_t *from = NULL;
@@ -104,7 +104,7 @@ static void read_came(void *arg, const struct sci_handled *m)
 	copy_answer(m, error, from, from ? r->len : 0);
 }
 
-static void copy_reply_came(void *arg, const struct sci_handled *m)
+static void copy_handle_reply(void *arg, const struct sci_handled *m)
 {
 	const struct copy_reply *r = m->data;
 
@@ -117,7 +117,7 @@ static void copy_reply_came(void *arg, const struct sci_handled *m)
 
 void copies_init(struct sci_ep *ep)
 {
-	ep->handlers[HANDLER_WRITE] = (struct msg_handler){ write_came, ep };
-	ep->handlers[HANDLER_READ] = (struct msg_handler){ read_came, ep };
-	ep->handlers[HANDLER_COPY_REPLY] = (struct msg_handler){ copy_reply_came, ep };
+	ep->handlers[HANDLER_WRITE] = (struct msg_handler){ copy_handle_write, ep };
+	ep->handlers[HANDLER_READ] = (struct msg_handler){ copy_handle_read, ep };
+	ep->handlers[HANDLER_COPY_REPLY] = (struct msg_handler){ copy_handle_reply, ep };
 }

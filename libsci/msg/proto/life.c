@@ -77,7 +77,7 @@ static void peer_drop_incomplete(struct sci_peer *p)
 }
 
 /* Complete all requests that depend on @p, which is DOWN, with @error. */
-static void life_ended(struct sci_peer *p, int error)
+static void life_handle_end(struct sci_peer *p, int error)
 {
 	chain_fail(p, error);
 	matched_fail(p, error);
@@ -121,7 +121,7 @@ const struct msg_upper msg_protocols = {
 	.freed = peer_events_fini,
 	.poll = receive_poll,
 	.came = peer_came,
-	.ended = life_ended,
+	.ended = life_handle_end,
 	.holds = life_holds,
 	.dropped = life_dropped,
 };

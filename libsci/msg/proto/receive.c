@@ -246,7 +246,7 @@ static void chain_piece(struct sci_peer *p, const void *data, size_t len)
 		chain_end(p);
 }
 
-static int chain_came(struct sci_peer *p, const struct line_chain *c)
+static int chain_handle(struct sci_peer *p, const struct line_chain *c)
 {
 	int ret = chain_begin(p, c->context, c->tag, c->len);
 
@@ -256,7 +256,7 @@ static int chain_came(struct sci_peer *p, const struct line_chain *c)
 	return ret;
 }
 
-static int chain_imm_came(struct sci_peer *p, const struct line_chain_imm *c)
+static int chain_handle_imm(struct sci_peer *p, const struct line_chain_imm *c)
 {
 	int ret;
 
@@ -270,7 +270,7 @@ static int chain_imm_came(struct sci_peer *p, const struct line_chain_imm *c)
 
 /* ---- eager messages ---- */
 
-static int eager_came(struct sci_peer *p, const struct line_eager *e)
+static int eager_handle(struct sci_peer *p, const struct line_eager *e)
 {
 	const uint8_t *data = blocks_find(p, RING_EAGER, e->end,
 					  e->first);
@@ -298,7 +298,7 @@ static int eager_came(struct sci_peer *p, const struct line_eager *e)
 	return 0;
 }
 
-static int more_came(struct sci_peer *p, const struct line_more *m)
+static int eager_handle_more(struct sci_peer *p, const struct line_more *m)
 {
 	const uint8_t *data = blocks_find(p, RING_EAGER, m->end,
 					  m->len);
@@ -320,7 +320,7 @@ static int chain_goes_on(struct sci_peer *p, const struct msg_line *l)
 	size_t n = line_kind(l);
 
 	if (n == LINE_TYPED && t->type == LINE_MORE)
-		return more_came(p, &t->more);
+		return eager_handle_more(p, &t->more);
 	if (n == LINE_TYPED || !n || n > p->chain_left)
 		return -EPROTO;
 	chain_piece(p, l, n);
@@ -329,7 +329,7 @@ static int chain_goes_on(struct sci_peer *p, const struct msg_line *l)
 
 /* ---- rendezvous: a request to send ---- */
 
-static int rts_came(struct sci_peer *p, const struct line_rts *rts)
+static int rts_handle(struct sci_peer *p, const struct line_rts *rts)
 {
 	struct sci_req *req;
 	struct sci_msg *msg;
@@ -355,7 +355,7 @@ static int rts_came(struct sci_peer *p, const struct line_rts *rts)
 
 /* ---- lines ---- */
 
-static int tagged_imm_came(struct sci_peer *p, const struct line_tagged_imm *t)
+static int tagged_imm_handle(struct sci_peer *p, const struct line_tagged_imm *t)
 {
 	if (t->len > sizeof(t->data))
 		return -EPROTO;
@@ -381,15 +381,15 @@ static int data_line(struct sci_peer *p, const struct msg_line *l)
 		return msg_deliver(p, t->tagged.context, t->tagged.tag,
 				   t->tagged.data, t->tagged.len, NULL);
 	case LINE_TAGGED_IMM:
-		return tagged_imm_came(p, &t->tagged_imm);
+		return tagged_imm_handle(p, &t->tagged_imm);
 	case LINE_CHAIN_IMM:
-		return chain_imm_came(p, &t->chain_imm);
+		return chain_handle_imm(p, &t->chain_imm);
 	case LINE_CHAIN:
-		return chain_came(p, &t->chain);
+		return chain_handle(p, &t->chain);
 	case LINE_EAGER:
-		return eager_came(p, &t->eager);
+		return eager_handle(p, &t->eager);
 	case LINE_RTS:
-		return rts_came(p, &t->rts);
+		return rts_handle(p, &t->rts);
 	case LINE_ATTACH:
 	case LINE_RECALL:
 	case LINE_DETACH:

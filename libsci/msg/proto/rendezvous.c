@@ -307,7 +307,7 @@ bool rndv_accept_later(struct sci_peer *p)
 }
 
 /* Copy a block out of the transfer ring into the buffer of its receive. */
-static int block_came(struct sci_peer *p, const struct line_block *b)
+static int block_handle(struct sci_peer *p, const struct line_block *b)
 {
 	struct sci_req *req = req_by_id(p, b->to, MSG_RECV);
 	const uint8_t *src = blocks_find(p, RING_XFER, b->end,
@@ -520,7 +520,7 @@ int rndv_ctl(struct sci_peer *p, const struct msg_typed *line)
 	case LINE_CTS:
 		return rndv_cleared(p, &line->cts);
 	case LINE_BLOCK:
-		return block_came(p, &line->block);
+		return block_handle(p, &line->block);
 	case LINE_FIN:
 		return rndv_finished(p, &line->fin);
 	default:

@@ -47,7 +47,7 @@ static bool host_is_awaited(const struct host *h)
 	return h && h->state == HOST_STARTING && h->hosted && !h->secret[0];
 }
 
-static bool any_awaited(void)
+static bool hosts_any_awaited(void)
 {
 	for (int i = 2; i <= (int)HOST_MAX; i++)
 		if (host_is_awaited(hosts[i]))
@@ -119,7 +119,7 @@ static void hello_match(struct host *h)
 }
 
 /* Handle the hoster's answer for @h: the line of the daemon, or the name of an error. */
-static void host_told(struct host *h, const char *line)
+static void hoster_handle_answer(struct host *h, const char *line)
 {
 	static const struct {
 		const char *name;
@@ -156,13 +156,13 @@ void hoster_told(int wid, struct body *b)
 		struct host *h = hosts[TID_HOST(tid)];
 
 		if (!b->bad && host_is_awaited(h) && h->wid == wid)
-			host_told(h, line);
+			hoster_handle_answer(h, line);
 	}
 	/* fail the hosts that are missing in the hoster's answer */
 	for (int i = 2; i <= (int)HOST_MAX; i++)
 		if (host_is_awaited(hosts[i]) && hosts[i]->wid == wid)
 			host_failed(hosts[i], PvmCantStart);
-	if (!any_awaited())
+	if (!hosts_any_awaited())
 		hellos_drop();
 }
 
@@ -170,7 +170,7 @@ bool hoster_hello(const char *secret, const char *arch, struct sci_peer *from)
 {
 	struct hello *k;
 
-	if (!any_awaited() || nhellos == HELLOS_MAX || strlen(secret) != 32)
+	if (!hosts_any_awaited() || nhellos == HELLOS_MAX || strlen(secret) != 32)
 		return false;
 	k = calloc(1, sizeof(*k));
 	if (!k)

@@ -63,7 +63,7 @@ static void host_free(struct host *h)
 	free(h);
 }
 
-static struct host *host_of(struct sci_peer *peer)
+static struct host *host_get(struct sci_peer *peer)
 {
 	struct sci_addr addr;
 
@@ -78,12 +78,12 @@ static struct host *host_of(struct sci_peer *peer)
 
 bool peer_known(struct sci_peer *peer)
 {
-	return peer == master_peer || host_of(peer);
+	return peer == master_peer || host_get(peer);
 }
 
 void host_heard(struct sci_peer *peer)
 {
-	struct host *h = own_host == 1 || peer == master_peer ? NULL : host_of(peer);
+	struct host *h = own_host == 1 || peer == master_peer ? NULL : host_get(peer);
 	int tid;
 
 	if (!h || host_up(h))
@@ -121,7 +121,7 @@ static void table_send(const struct host *to)
 }
 
 /* Increase the version of the table, and send the table to all hosts that have one. */
-static void table_tell(void)
+static void table_send_all(void)
 {
 	table_version++;
 	for (int i = 2; i <= (int)HOST_MAX; i++)
@@ -156,7 +156,7 @@ static void host_enter(struct host *h)
 
 	h->state = HOST_JOINED;
 	say("host %s has joined", h->name);
-	table_tell();
+	table_send_all();
 	h->awaited = table_version;
 	manager_tell(h->index);
 	tracer_tell(h->index);
@@ -182,7 +182,7 @@ static void joins_advance(void)
 	}
 }
 
-static void host_gone(struct host *h)
+static void host_remove(struct host *h)
 {
 	int index = h->index;
 	bool up = host_up(h), shown = h->state != HOST_STARTING;
@@ -198,7 +198,7 @@ static void host_gone(struct host *h)
 		notify_host_gone(index);
 	}
 	if (own_host == 1 && shown) {
-		table_tell();
+		table_send_all();
 		joins_advance();
 	} else if (index == 1) {
 		daemon_halt();
@@ -240,7 +240,7 @@ void hosts_table(struct body *b)
 	}
 	for (int i = 1; i <= (int)HOST_MAX; i++)
 		if (hosts[i] && !there[i] && i != own_host)
-			host_gone(hosts[i]);
+			host_remove(hosts[i]);
 	if (fresh && !joining)
 		notify_hosts_new(tids, fresh);
 	frame_begin(&f, OP_HOSTS_KNOWN, 0);
@@ -270,7 +270,7 @@ void host_joined(struct host *h, const char *arch, struct sci_peer *from)
 	h->sci = from;
 	h->state = HOST_SHOWN;
 	h->deadline = INT64_MAX;
-	table_tell();
+	table_send_all();
 	h->awaited = table_version;
 	joins_advance();
 }
@@ -306,7 +306,7 @@ static void host_dismiss(struct host *h)
 {
 	bye_send(h);
 	host_push(h);
-	host_gone(h);
+	host_remove(h);
 }
 
 void host_lost(struct body *b)
@@ -333,7 +333,7 @@ static void host_disconnected(struct host *h)
 		frame_i32(&f, (int32_t)h->addr.id);
 		host_tell(1, &f);
 	}
-	host_gone(h);
+	host_remove(h);
 }
 
 void hosts_progress(void)
@@ -366,7 +366,7 @@ bool host_starter_ended(pid_t pid)
 		if (!hosts[i] || hosts[i]->pid != pid)
 			continue;
 		hosts[i]->pid = 0;
-		host_gone(hosts[i]);
+		host_remove(hosts[i]);
 		return true;
 	}
 	return false;
@@ -388,7 +388,7 @@ int hosts_expire(void)
 		say("host %s does not answer", h->name);
 		if (h->pid)
 			kill(-h->pid, SIGKILL);
-		host_gone(h);
+		host_remove(h);
 	}
 	return next == INT64_MAX ? -1 : (int)(next - now);
 }
@@ -414,7 +414,7 @@ static struct host *host_by_name(const char *name)
 void host_failed(struct host *h, int error)
 {
 	result_add(h, error);
-	host_gone(h);
+	host_remove(h);
 }
 
 /*

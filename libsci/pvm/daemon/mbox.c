@@ -121,7 +121,7 @@ static int index_free(const char *name)
 }
 
 /* Choose the index of a new entry. *@old: a replaced entry, or NULL. Return: index or error. */
-static int put_where(const char *name, int flags, int task, struct entry **old)
+static int entry_choose_index(const char *name, int flags, int task, struct entry **old)
 {
 	struct entry *first = entry_find(name, 0, true);
 	int direct = (int)PvmMboxDirectIndexOf((unsigned int)flags);
@@ -150,7 +150,7 @@ static void serve_put(const struct frame_head *head, struct body *b)
 
 	if (enc != PvmDataDefault && enc != PvmDataRaw && enc != PvmDataInPlace)
 		b->bad = true;
-	index = b->bad ? PvmBadParam : put_where(name, flags, (int)head->src, &old);
+	index = b->bad ? PvmBadParam : entry_choose_index(name, flags, (int)head->src, &old);
 	if (index < 0) {
 		answer(head, index, NULL);
 		return;

@@ -29,7 +29,7 @@ static void interest_free(struct interest *i)
 }
 
 /* Send @n tids to the task that has requested @i. @count: send @n first. */
-static void interest_tell(const struct interest *i, const int *tids, int n, bool count)
+static void interest_send(const struct interest *i, const int *tids, int n, bool count)
 {
 	uint8_t *body = malloc(((size_t)n + 1) * 4), *at = body;
 
@@ -54,7 +54,7 @@ static void event_notify(int what, int tid)
 
 		if (i->what != what || i->tid != tid)
 			continue;
-		interest_tell(i, &tid, 1, false);
+		interest_send(i, &tid, 1, false);
 		interest_free(i);
 	}
 }
@@ -74,7 +74,7 @@ void notify_task(int tid)
 
 		if (i->what != PvmTaskExit || !tid_matches(i->tid, tid))
 			continue;
-		interest_tell(i, &i->tid, 1, false);
+		interest_send(i, &i->tid, 1, false);
 		interest_free(i);
 	}
 }
@@ -93,7 +93,7 @@ void notify_hosts_new(const int *tids, int n)
 
 		if (i->what != PvmHostAdd)
 			continue;
-		interest_tell(i, tids, n, true);
+		interest_send(i, tids, n, true);
 		if (i->tid > 0 && !--i->tid)
 			interest_free(i);
 	}
@@ -142,10 +142,10 @@ static void interest_cancel(const struct interest *want)
 		    i->tag != want->tag || i->ctx != want->ctx)
 			continue;
 		if (i->what == PvmHostAdd) {
-			interest_tell(i, NULL, 0, true);
+			interest_send(i, NULL, 0, true);
 			interest_free(i);
 		} else if (i->tid == want->tid) {
-			interest_tell(i, &i->tid, 1, false);
+			interest_send(i, &i->tid, 1, false);
 			interest_free(i);
 		}
 	}

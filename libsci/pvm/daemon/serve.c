@@ -231,7 +231,7 @@ static void siblings_set(struct task *t, const int *tids, int n)
 }
 
 /* Store the list of the tasks of one spawn, which the parent has sent. */
-static void siblings_told(struct body *b)
+static void siblings_handle(struct body *b)
 {
 	const void *v;
 	int n = body_ints(b, &v), *tids = n ? malloc((size_t)n * sizeof(int)) : NULL;
@@ -472,7 +472,7 @@ static int serve_context(int ctx)
 	return (int)(TID_OF_HOST(own_host) | (uint32_t)n);
 }
 
-static void clock_tell(const struct frame_head *head)
+static void clock_answer(const struct frame_head *head)
 {
 	struct frame f = { 0 };
 	struct timeval tv;
@@ -577,7 +577,7 @@ static void serve_own(struct frame_head *head, struct body *b, struct task *t)
 	case OP_ENROL: if (t) serve_enrol(head, b, t); return;
 	case OP_EXIT: task_leave(head, t); return;
 	case OP_SPAWN: spawn_serve(head, b); return;
-	case OP_SIBLINGS: siblings_told(b); return;
+	case OP_SIBLINGS: siblings_handle(b); return;
 	case OP_GET_SIBLINGS: siblings_get(head); return;
 	case OP_WHERE: serve_where(head, b); return;
 	case OP_SIGNAL: task_signal(head, b); return;
@@ -591,7 +591,7 @@ static void serve_own(struct frame_head *head, struct body *b, struct task *t)
 	case OP_ADDHOSTS: hosts_add(head, b); return;
 	case OP_DELHOSTS: hosts_delete(head, b); return;
 	case OP_HALT: answer(head, 0, NULL); daemon_halt(); return;
-	case OP_CLOCK: clock_tell(head); return;
+	case OP_CLOCK: clock_answer(head); return;
 	case OP_SETOPT: serve_setopt(head, b); return;
 	case OP_GROUP: group_serve(head, b); return;
 	case OP_TASKER: answer(head, t ? tasker_set(t->tid) : PvmBadParam, NULL); return;

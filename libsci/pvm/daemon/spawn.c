@@ -165,7 +165,7 @@ static struct task *task_make(const struct order *o)
 }
 
 /* Let the tasker start one task. Return: its tid or a PVM error. */
-static int task_hand_over(const struct order *o)
+static int task_start_by_tasker(const struct order *o)
 {
 	struct task *t = task_make(o);
 
@@ -186,7 +186,7 @@ static int task_start(const struct order *o)
 	int p[2];
 
 	if (tasker)
-		return task_hand_over(o);
+		return task_start_by_tasker(o);
 	if (pipe2(p, O_CLOEXEC))
 		return PvmOutOfRes;
 	fcntl(p[0], F_SETFL, O_NONBLOCK);

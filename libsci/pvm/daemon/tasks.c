@@ -72,7 +72,7 @@ void tasks_free_ended(void)
 }
 
 /* Report the end of a task to its manager and trace sink, once, when its status is known. */
-static void end_tell(struct task *t)
+static void task_report_end(struct task *t)
 {
 	if (!t->shown_tid || t->told || t->tid || (t->child && !t->reaped && !t->left))
 		return;
@@ -100,7 +100,7 @@ void task_end(struct task *t)
 	/* report the end of the output now: the daemon has output pipes only of its children */
 	if (tid && !t->child)
 		output_event(t, TO_EOF);
-	end_tell(t);
+	task_report_end(t);
 	if (t->output.fd >= 0 || (t->child && !t->reaped))
 		return;
 	list_del(&t->link);

@@ -23,7 +23,7 @@ struct mapping {
 	int err;
 };
 
-static size_t page_count(size_t len)
+static size_t len_round_up(size_t len)
 {
 	return (len + PAGE - 1) & ~(size_t)(PAGE - 1);
 }
@@ -119,7 +119,7 @@ static void *range_map(void *hint, struct mapping *m)
 		return REAL(mmap)(hint, m->len, m->prot, m->flags, m->fd, m->offset);
 	if (m->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) {
 		if (m->flags & MAP_ANONYMOUS && is_global(hint)) {
-			memory_discard(hint, page_count(m->len));
+			memory_discard(hint, len_round_up(m->len));
 			m->addr = hint;
 			return nodes_run_all(range_protect_here, m) ? MAP_FAILED : hint;
 		}
@@ -166,7 +166,7 @@ static void range_unmap_here(void *arg)
  */
 EXPORT int munmap(void *p, size_t len)
 {
-	struct mapping m = { .addr = p, .len = page_count(len), .prot = PROT_READ | PROT_WRITE };
+	struct mapping m = { .addr = p, .len = len_round_up(len), .prot = PROT_READ | PROT_WRITE };
 
 	if (!world || !heap_has(&world->heap, p))
 		return REAL(munmap)(p, len);
@@ -192,7 +192,7 @@ EXPORT int madvise(void *p, size_t len, int advice)
 	if (!world_spans() || !is_global(p))
 		return REAL(madvise)(p, len, advice);
 	if (advice == MADV_DONTNEED)
-		memory_discard(p, page_count(len));
+		memory_discard(p, len_round_up(len));
 	return 0;
 }
 
@@ -209,7 +209,7 @@ EXPORT void *mremap(void *old, size_t len, size_t new_len, int flags, ...)
 	}
 	if (!world || !heap_has(&world->heap, old))
 		return REAL(mremap)(old, len, new_len, flags, at);
-	if (page_count(new_len) <= page_count(len) || heap_resize(&world->heap, old, new_len))
+	if (len_round_up(new_len) <= len_round_up(len) || heap_resize(&world->heap, old, new_len))
 		return old;
 	if (!(flags & MREMAP_MAYMOVE) || at) {
 		errno = ENOMEM;

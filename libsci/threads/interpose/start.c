@@ -115,7 +115,7 @@ static void arguments_copy(void)
 }
 
 /* Handle exit(). This handler runs last, because it was set first. */
-static void program_ends(int status, void *arg)
+static void program_end(int status, void *arg)
 {
 	(void)status;
 	(void)arg;
@@ -152,7 +152,7 @@ int __libc_start_main(main_fn main, int argc, char **argv,
 	start.rtld_fini = rtld_fini;
 	arguments_copy();
 	stdio_replace();
-	on_exit(program_ends, NULL);
+	on_exit(program_end, NULL);
 	ret = thread_main_start(program_main);
 	if (ret) {
 		world_say("cannot start the main thread: %s", strerror(ret));
