@@ -82,6 +82,8 @@ static int socket_send(struct boot_socket *s, enum boot_type type, int arg,
 /* Record the death of @rank. Each rank dies once, so the array has room. */
 static int dead_add(struct boot_socket *s, unsigned int rank)
 {
+	if (!s->dead)
+		return 0;		/* BOOT_WELCOME has not come; it repeats all deaths so far */
 	if (s->ndead == s->boot.info.size)
 		return -EPROTO;
 	s->dead[s->ndead++] = rank;

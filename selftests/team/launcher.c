@@ -168,6 +168,17 @@ TEST(a_process_ends_before_it_opens)
 	sci_team_launcher_close(launcher);
 }
 
+/* Process 1 finds the report of the death in its socket before the answer to its HELLO. */
+TEST(a_process_opens_after_another_one_has_died)
+{
+	launcher_start();
+	peer_join(member_spawn(2, ends_early));
+	CHECK_EQ(sci_team_launcher_ended(launcher, 2, 1), 0);
+	peer_join(member_spawn(0, opens_alone));
+	peer_join(member_spawn(1, opens_alone));
+	sci_team_launcher_close(launcher);
+}
+
 static void survivor(struct peer *self, void *arg)
 {
 	struct sci_team *team;
