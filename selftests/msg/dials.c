@@ -429,6 +429,51 @@ TEST(a_dial_times_out)
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
+TEST(a_connect_waits_until_the_link_is_up)
+{
+	struct peer *p = peer_spawn(8, accepts, NULL);
+	struct pair l = { .proc = p };
+
+	setenv("SCI_FAULT", "linkdown=0:200", 1);
+	l.ep = test_ep_open(TEST_ID, 0);
+	l.to = test_ep_connect(l.ep, 8, TEST_ID);
+	talk(&l);
+	pair_close(&l);
+	peer_join(p);
+}
+
+TEST(an_opened_peer_waits_until_the_link_is_up)
+{
+	struct peer *p = peer_spawn(8, accepts, NULL);
+	struct pair l = { .proc = p };
+
+	setenv("SCI_FAULT", "linkdown=0:200", 1);
+	l.ep = test_ep_open(TEST_ID, 0);
+	CHECK_EQ(sci_peer_open(l.ep, &node8, TEST_WAIT_MS, &l.to), 0);
+	talk(&l);
+	pair_close(&l);
+	peer_join(p);
+}
+
+TEST(the_link_stays_down)
+{
+	struct sci_peer *to;
+	struct sci_req *req;
+	struct sci_ep *ep;
+	uint32_t word = 0;
+
+	setenv("SCI_FAULT", "linkdown=0", 1);
+	ep = test_ep_open(TEST_ID, 0);
+	/* the link goes down after the endpoint has opened */
+	WAIT_UNTIL(sci_connect(ep, &node8, 20, &to) == -ENETDOWN, TEST_WAIT_MS);
+	CHECK_EQ(test_wait(dial(ep, &node8, 20), NULL), -ENETDOWN);
+	CHECK_EQ(sci_peer_open(ep, &node8, 20, &to), 0);
+	CHECK_EQ(sci_isend(to, &word, 4, &req), 0);
+	CHECK_EQ(test_wait(req, NULL), -ENETDOWN);
+	CHECK_EQ(sci_peer_state(to), -ENETDOWN);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
 TEST(a_dial_is_cancelled_and_made_again)
 {
 	struct peer *p = peer_spawn(8, opens_late, NULL);

@@ -308,9 +308,9 @@ int sci_ep_stats(struct sci_ep *ep, struct sci_ep_stats *stats);
  * An endpoint answers while its process is inside a call. Two endpoints have one connection: a
  * second connect, by either side, returns the same one. The first sci_disconnect() ends it.
  * Return: 0; -ETIMEDOUT: the endpoint does not answer, or does not exist; -EHOSTUNREACH: the
- * fabric has no such node; -EACCES: the endpoint may not be used; -ENETDOWN: the adapter is
- * down; -ECONNREFUSED: the peer has no room; -EPROTO: the peer has another version of the
- * protocol; -ENOMEM, -ENOSPC, -EMFILE: out of resources.
+ * fabric has no such node; -EACCES: the endpoint may not be used; -ENETDOWN: the link is
+ * still down at the end of the timeout; -ECONNREFUSED: the peer has no room; -EPROTO: the peer
+ * has another version of the protocol; -ENOMEM, -ENOSPC, -EMFILE: out of resources.
  */
 int sci_connect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
 		struct sci_peer **peer);

@@ -39,12 +39,13 @@ static struct msg_hello hello_from(struct sci_ep *ep, enum msg_hello_type type)
 
 /*
  * Return whether to repeat a HELLO that ended with @error. The error may come from an
- * earlier process with this address, or the machine is too busy to answer in time.
+ * earlier process with this address, the machine is too busy to answer in time, or the link
+ * is down and may come up again.
  */
 bool hello_again(int error)
 {
 	return error == -ENOENT || error == -ETIMEDOUT || error == -ENOBUFS ||
-	       error == -ENOTCONN || error == -ECONNRESET;
+	       error == -ENOTCONN || error == -ECONNRESET || error == -ENETDOWN;
 }
 
 /* Send a HELLO unless a HELLO to @p is in flight. calls_check() takes its result. */
@@ -85,7 +86,7 @@ static void peer_store_hello(struct sci_peer *p, const struct msg_hello *h)
 /* Handle the failure of an import of @p's inbox, or of a HELLO to @p. */
 static void accept_failed(struct sci_peer *p, int error)
 {
-	if (error != -ENETDOWN && !hello_again(error)) {
+	if (!hello_again(error)) {
 		hello_refuse(p->ep, p->fabric, &p->addr, p->nonce, p->their_inbox, error);
 	} else if (!p->incoming || p->dialers || p->state == PEER_UP) {
 		/*

@@ -112,6 +112,9 @@ struct sci_peer *dial_end(struct msg_dial *d, int ret)
 {
 	struct sci_peer *p = d->p;
 
+	/* name the cause of a timeout */
+	if (p && (ret == -ETIME || ret == -ETIMEDOUT) && p->hello_ret == -ENETDOWN)
+		ret = -ENETDOWN;
 	d->ret = ret;
 	list_del(&d->link);
 	if (!ret) {
