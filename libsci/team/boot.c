@@ -2,6 +2,7 @@
 // Copyright (C) 2026 The libsci authors
 
 #include <errno.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,8 @@
 #include <unistd.h>
 
 #include "libsci/team/boot_private.h"
+
+#define IDLE_MS		10		/* between two calls of the function of sci_boot_idle() */
 
 /*
  * The ID of the process that has joined; 0: none. The launcher cannot distinguish two joins of one
@@ -205,6 +208,21 @@ int sci_boot_gather(struct sci_boot *boot, const void *mine, void *all, size_t l
 	if (len > SCI_BOOT_GATHER_MAX)
 		return -EINVAL;
 	return boot->ops->gather(boot, mine, all, len);
+}
+
+void sci_boot_idle(struct sci_boot *boot, void (*fn)(void *arg), void *arg)
+{
+	boot->idle = fn;
+	boot->idle_arg = arg;
+}
+
+int boot_wait(struct sci_boot *boot, int fd, short events)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+
+	if (boot->idle)
+		boot->idle(boot->idle_arg);
+	return poll(&p, 1, boot->idle ? IDLE_MS : -1) < 0 && errno != EINTR ? -errno : 0;
 }
 
 int sci_boot_barrier(struct sci_boot *boot)

@@ -86,6 +86,12 @@ const struct sci_boot_info *sci_boot_info(const struct sci_boot *boot);
  */
 int sci_boot_gather(struct sci_boot *boot, const void *mine, void *all, size_t len);
 
+/**
+ * sci_boot_idle() - name a function to call while sci_boot_gather() waits
+ * @fn: is called with @arg every 10 ms; NULL: none
+ */
+void sci_boot_idle(struct sci_boot *boot, void (*fn)(void *arg), void *arg);
+
 /* Wait until all ranks have called sci_boot_barrier(). Return: as for sci_boot_gather(). */
 int sci_boot_barrier(struct sci_boot *boot);
 

@@ -9,6 +9,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,14 +50,13 @@ static struct {
 /* The job's events, in a global variable: event handlers have no argument for a struct sci_boot. */
 static struct {
 	pthread_mutex_t lock;
-	pthread_cond_t more;
 	int fd;				/* -1: not joined */
 	bool gone;			/* the server has ended */
 	bool incomplete;		/* a rank has died */
 	unsigned int *dead, ndead, first_dead;
 	unsigned int size;
 	char nspace[PMIX_MAX_NSLEN + 1];
-} events = { .lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER, .fd = -1 };
+} events = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
 
 static unsigned int joins;		/* number of joins of this process, for keys */
 static pid_t pmix_pid;			/* the process that has initialized libpmix; 0: none */
@@ -158,7 +158,6 @@ static void event_add(pmix_status_t status, const pmix_proc_t *p)
 	if (p && !strcmp(p->nspace, events.nspace) && p->rank < events.size &&
 	    events.ndead < events.size)
 		events.dead[events.ndead++] = p->rank;
-	pthread_cond_broadcast(&events.more);
 	eventfd_write(events.fd, 1);
 }
 
@@ -187,7 +186,8 @@ static void fence_done(pmix_status_t status, void *arg)
 	f->status = status;
 	f->done = true;
 	left = f->left;
-	pthread_cond_broadcast(&events.more);
+	if (!left)
+		eventfd_write(events.fd, 1);
 	pthread_mutex_unlock(&events.lock);
 	if (left)
 		free(f);
@@ -200,6 +200,7 @@ static int pmix_fence(struct boot_pmix *b)
 	struct fence *f = calloc(1, sizeof(*f));
 	pmix_info_t collect = { .value.type = PMIX_BOOL, .value.data.flag = true };
 	pmix_status_t status;
+	eventfd_t count;
 
 	if (!f)
 		return -ENOMEM;
@@ -211,8 +212,12 @@ static int pmix_fence(struct boot_pmix *b)
 		return status == PMIX_OPERATION_SUCCEEDED ? 0 : pmix_errno(status);
 	}
 	pthread_mutex_lock(&events.lock);
-	while (!f->done && !events.incomplete)
-		pthread_cond_wait(&events.more, &events.lock);
+	while (!f->done && !events.incomplete) {
+		pthread_mutex_unlock(&events.lock);
+		boot_wait(&b->boot, events.fd, POLLIN);
+		pthread_mutex_lock(&events.lock);
+		eventfd_read(events.fd, &count);
+	}
 	status = f->done ? f->status : PMIX_ERR_LOST_CONNECTION;
 	f->left = !f->done;
 	if (f->done)

@@ -28,7 +28,15 @@ struct sci_boot {
 	struct sci_boot_info info;
 	unsigned int *nodes;		/* info.nodes; boot.c frees it */
 	pid_t pid;			/* the process that has joined */
+	void (*idle)(void *arg);	/* of sci_boot_idle() */
+	void *idle_arg;
 };
+
+/*
+ * Wait for @events of poll(). With sci_boot_idle(), call its function, and wait for 10 ms only.
+ * Return 0 or -errno.
+ */
+int boot_wait(struct sci_boot *boot, int fd, short events);
 
 /* Return -ENOENT if no launcher of this kind has started the process. */
 int boot_socket_open(struct sci_boot **boot, const char *value);

@@ -55,13 +55,6 @@ static int socket_gone(struct boot_socket *s)
 	return -ECONNRESET;
 }
 
-static int socket_poll(struct boot_socket *s, short events)
-{
-	struct pollfd p = { .fd = s->stream.in, .events = events };
-
-	return poll(&p, 1, -1) < 0 && errno != EINTR ? -errno : 0;
-}
-
 static int socket_send(struct boot_socket *s, enum boot_type type, int arg,
 		       const void *payload, size_t len)
 {
@@ -72,7 +65,7 @@ static int socket_send(struct boot_socket *s, enum boot_type type, int arg,
 		return -ECONNRESET;
 	ret = boot_stream_send(&s->stream, &f, payload);
 	while (!ret && boot_stream_queued(&s->stream)) {
-		ret = socket_poll(s, POLLOUT);
+		ret = boot_wait(&s->boot, s->stream.in, POLLOUT);
 		if (!ret)
 			ret = boot_stream_flush(&s->stream);
 	}
@@ -138,7 +131,7 @@ static int socket_wait(struct boot_socket *s, enum boot_type type, bool gather,
 			return -ECONNRESET;
 		ret = socket_fill(s);
 		if (ret == -EAGAIN)
-			ret = socket_poll(s, POLLIN);
+			ret = boot_wait(&s->boot, s->stream.in, POLLIN);
 		if (ret)
 			return ret;
 	}

@@ -18,6 +18,7 @@
 #define CHUNK		(2u << 20)	/* allocation unit of control memory */
 #define DEATHS_MS	5u		/* interval of checks for deaths */
 #define MAP_MS		50		/* timeout of one attempt to map a peer's memory */
+#define OPEN_MS		60000		/* limit for a link that is down at start-up */
 
 _Atomic uint32_t team_fork_gen;
 
@@ -39,7 +40,7 @@ int world_peer(struct team_world *w, int rank, struct sci_peer **peer)
 
 	if (!p) {
 		/* concurrent calls for one address return the same peer */
-		ret = sci_peer_open(w->ep, &r->addr, -1, &p);
+		ret = sci_peer_open(w->ep, &r->addr, w->opening ? OPEN_MS : -1, &p);
 		if (ret)
 			return ret;
 		sci_peer_set_data(p, r);
@@ -472,6 +473,17 @@ static void world_free_all(struct team_world *w)
 	free(w);
 }
 
+/*
+ * Make progress while the process waits for the launcher: peers may still need its answers to
+ * connect, for example after a link was down.
+ */
+static void world_idle(void *arg)
+{
+	struct team_world *w = arg;
+
+	sci_progress(w->ep);
+}
+
 /* Join the job first: after that, the launcher reports a failure of this process to the others. */
 static int world_new(struct team_world **out, const char *socket)
 {
@@ -582,6 +594,7 @@ int sci_team_open(struct sci_team **team, const struct sci_team_attr *from)
 	w->opening = true;
 	memset(&mine, 0, sizeof(mine));
 	mine.error = world_endpoint(w, attr.flags, mode, &mine);
+	sci_boot_idle(w->boot, world_idle, w);
 	ret = world_meet(w, &mine, &mapped);
 	w->crowded = world_is_crowded(w);
 	ret = ret ? ret : world_team(w, mapped, &t);
@@ -590,6 +603,7 @@ int sci_team_open(struct sci_team **team, const struct sci_team_attr *from)
 		world_free_all(w);
 		return ret;
 	}
+	sci_boot_idle(w->boot, NULL, NULL);
 	w->opening = false;
 	*team = t;
 	return 0;

@@ -85,7 +85,7 @@ struct sci_team_attr {
  * members that this library does not know, and they are not 0; -ENOENT: @attr->boot names no
  * descriptor of a launcher; -EALREADY: the process has already opened the team; -ENOMEM, -ENOSPC,
  * -EMFILE: some process is out of resources; -ECONNRESET: another process has died, or its call
- * has failed; or an error of sci_ep_open().
+ * has failed; -ENETDOWN: a link has been down for a minute; or an error of sci_ep_open().
  */
 int sci_team_open(struct sci_team **team, const struct sci_team_attr *attr);
 
