@@ -31,7 +31,7 @@ static int reply_get_error(const struct sci_status *st)
 }
 
 /* Handle the completion of a message of @op: of the reply, or of the bytes of a long write. */
-static void part_ended(struct sfi_op *op, const struct sci_status *st)
+static void part_complete(struct sfi_op *op, const struct sci_status *st)
 {
 	struct sci_status all = { 0 };
 	int error = reply_get_error(st);
@@ -83,7 +83,7 @@ static struct sfi_op *ask_op_new(struct sfi_ep *ep, const struct sfi_ask *a)
 		     (ep->tx.selective && !(a->flags & FI_COMPLETION));
 	op->many = false;
 	op->buf = NULL;
-	op->done = part_ended;
+	op->done = part_complete;
 	op->parts = 1;
 	op->error = 0;
 	op->room = sfi_length(a->in, a->n_in);

@@ -160,7 +160,7 @@ static struct fi_ops_cm cm_ops = {
 
 /* ---- options ---- */
 
-static int getopt_ep(fid_t fid, int level, int name, void *value, size_t *len)
+static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
 {
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
 
@@ -173,7 +173,7 @@ static int getopt_ep(fid_t fid, int level, int name, void *value, size_t *len)
 	return 0;
 }
 
-static int setopt_ep(fid_t fid, int level, int name, const void *value,
+static int ep_setopt(fid_t fid, int level, int name, const void *value,
 		     size_t len)
 {
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
@@ -196,8 +196,8 @@ static ssize_t ep_size_left(struct fid_ep *ep)
 static struct fi_ops_ep ep_ops = {
 	.size = sizeof(struct fi_ops_ep),
 	.cancel = sfi_cancel,
-	.getopt = getopt_ep,
-	.setopt = setopt_ep,
+	.getopt = ep_getopt,
+	.setopt = ep_setopt,
 	.tx_ctx = sfi_no_tx_ctx,
 	.rx_ctx = sfi_no_rx_ctx,
 	.rx_size_left = ep_size_left,

@@ -91,7 +91,7 @@ void sfi_op_pending(struct sfi_op *op)
 	ep->receives = op;
 }
 
-static void op_not_pending(struct sfi_op *op)
+static void op_pending_remove(struct sfi_op *op)
 {
 	if (!op->prev)
 		return;
@@ -181,7 +181,7 @@ static void many_handle(struct sfi_op *op, const struct sci_completion *c)
 	if (c->status.flags & SCI_STATUS_RETURNED) {
 		one.flags |= FI_MULTI_RECV;
 		one.silent = false;
-		op_not_pending(op);
+		op_pending_remove(op);
 		sfi_op_free(op);
 	}
 	if (c->status.error)
@@ -203,7 +203,7 @@ static void op_completed(const struct sci_completion *c)
 		many_handle(op, c);
 		return;
 	}
-	op_not_pending(op);
+	op_pending_remove(op);
 	if (st->error)
 		sfi_op_failed(op, st);
 	else

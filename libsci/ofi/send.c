@@ -111,8 +111,8 @@ __hot ssize_t sfi_send(struct sfi_ep *ep, const struct sfi_send *s)
 }
 
 static __attribute__((noinline)) int
-inject_otherwise(struct sci_peer *peer, bool tagged, uint64_t tag,
-		 const uint64_t *imm, const void *buf, size_t len)
+inject_by_request(struct sci_peer *peer, bool tagged, uint64_t tag,
+		  const uint64_t *imm, const void *buf, size_t len)
 {
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
 	const struct sci_send m = {
@@ -144,7 +144,7 @@ __hot ssize_t sfi_inject(struct sfi_ep *ep, fi_addr_t dest, bool tagged,
 	sfi_lock(&ep->lock);
 	ret = sfi_ep_known(ep, dest, &peer);
 	if (!ret && send_try(peer, tagged, tag, imm, buf, len))
-		ret = inject_otherwise(peer, tagged, tag, imm, buf, len);
+		ret = inject_by_request(peer, tagged, tag, imm, buf, len);
 	if (!ret && ep->tx.cntr)
 		sfi_cntr_count(ep->tx.cntr, 0);
 	sfi_unlock(&ep->lock);

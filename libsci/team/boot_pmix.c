@@ -21,7 +21,7 @@
 
 #include "libsci/team/boot_private.h"
 
-static bool pmix_started_us(void)
+static bool pmix_is_launcher(void)
 {
 	return getenv("PMIX_NAMESPACE") && getenv("PMIX_RANK");
 }
@@ -452,7 +452,7 @@ static int events_open(struct boot_pmix *b)
 }
 
 /* Let rank 0 choose the secret and the number of the job. */
-static int pmix_secret(struct boot_pmix *b)
+static int pmix_share_secret(struct boot_pmix *b)
 {
 	struct {
 		uint64_t job;
@@ -508,7 +508,7 @@ int boot_pmix_open(struct sci_boot **boot)
 	struct boot_pmix *b;
 	int ret;
 
-	if (!pmix_started_us())
+	if (!pmix_is_launcher())
 		return -ENOENT;
 	ret = pmix_load();
 	if (ret)
@@ -529,7 +529,7 @@ int boot_pmix_open(struct sci_boot **boot)
 	b->boot.info.local_size = pmix_number(b, PMIX_RANK_WILDCARD, PMIX_LOCAL_SIZE, 1);
 	b->boot.nodes = calloc(b->boot.info.size, sizeof(*b->boot.nodes));
 	ret = b->boot.nodes ? events_open(b) : -ENOMEM;
-	ret = ret ? ret : pmix_secret(b);
+	ret = ret ? ret : pmix_share_secret(b);
 	if (ret)
 		pmix_close(&b->boot, false);
 	else
@@ -542,7 +542,7 @@ int boot_pmix_open(struct sci_boot **boot)
 int boot_pmix_open(struct sci_boot **boot)
 {
 	(void)boot;
-	if (!pmix_started_us())
+	if (!pmix_is_launcher())
 		return -ENOENT;
 	fprintf(stderr, "libsci: a PMIx server has started this process, but libsci was built without pmix.h (install libpmix-dev, build again)\n");
 	return -ENOSYS;

@@ -109,7 +109,7 @@ static int flat_wait_on(struct sci_coll *c, uint32_t *word, uint32_t *waiters, u
 }
 
 /* Return 0 if all members have finished epoch @need, else -EAGAIN. */
-static int members_done(struct sci_coll *c, uint32_t need)
+static int members_test_done(struct sci_coll *c, uint32_t need)
 {
 	struct sci_team *t = c->team;
 
@@ -138,9 +138,9 @@ static void flat_wake(uint32_t *word, uint32_t *waiters)
 }
 
 /* Return 0 if the slot of the current epoch is free, else -EAGAIN. */
-static int slot_free(struct sci_coll *c)
+static int slot_test_free(struct sci_coll *c)
 {
-	return members_done(c, c->team->epoch - (flat_is_short(c) ? SLOTS : CHUNKS));
+	return members_test_done(c, c->team->epoch - (flat_is_short(c) ? SLOTS : CHUNKS));
 }
 
 static int flat_publish(struct sci_coll *c, const struct flat_kind *kind)
@@ -151,7 +151,7 @@ static int flat_publish(struct sci_coll *c, const struct flat_kind *kind)
 	if (c->published)
 		return 0;
 	if (flat_gives(c, kind)) {
-		if (slot_free(c))
+		if (slot_test_free(c))
 			return -EAGAIN;
 		s = slot_of(t, t->rank, t->epoch);
 		kind->publish(c);
@@ -219,5 +219,5 @@ int flat_step(struct sci_coll *c)
 		}
 		flat_finish(c, n && (kind->from == FROM_ALL || kind->from == FROM_DOWN));
 	}
-	return c->stay ? members_done(c, c->direct) : 0;
+	return c->stay ? members_test_done(c, c->direct) : 0;
 }

@@ -76,7 +76,7 @@ static void groups_number(struct sci_team *t)
 	t->flat = t->groups == 1;
 }
 
-static int near_team(struct sci_team *t)
+static int near_team_make(struct sci_team *t)
 {
 	int *near = calloc((size_t)t->size, sizeof(*near)), n = 0, ret;
 
@@ -124,7 +124,7 @@ int team_new(struct team_world *w, const int *world_ranks, int n, struct sci_tea
 	flat_open(t);
 	symmetric_view(t);
 	if (!t->flat) {
-		ret = near_team(t);
+		ret = near_team_make(t);
 		ret = ret ? ret : plan_reserve(t);
 		if (ret)
 			goto err;

@@ -84,8 +84,8 @@ static int lock_try(struct sci_team *t, uint64_t *lock, uint32_t me)
 }
 
 /* Try to take the lock with @ticket. Set *@v. -EAGAIN: not current yet; -ESTALE: skipped. */
-static int lock_look(struct sci_team *t, uint64_t *lock, uint16_t ticket, uint32_t me,
-		     uint64_t *v, bool late)
+static int lock_try_ticket(struct sci_team *t, uint64_t *lock, uint16_t ticket, uint32_t me,
+			   uint64_t *v, bool late)
 {
 	uint16_t ahead;
 	int ret = word_get(t, lock, v);
@@ -159,7 +159,7 @@ int sci_team_lock(struct sci_team *team, uint64_t *lock, int timeout)
 	while (!ret) {
 		bool late = wait.spins % 16 == 15 && team_now_ms() - since > GRACE_MS;
 
-		ret = lock_look(team, lock, ticket, me, &v, late);
+		ret = lock_try_ticket(team, lock, ticket, me, &v, late);
 		if (ret == -ESTALE) {
 			ret = ticket_take(team, lock, &ticket);
 			continue;

@@ -270,7 +270,7 @@ static int round_start(struct sci_coll *c)
 }
 
 /* Return 0 when the messages of the round, or the near team's call, have completed. */
-static int round_look(struct sci_coll *c)
+static int round_test(struct sci_coll *c)
 {
 	struct plan *p = c->plan;
 	bool busy = false;
@@ -318,7 +318,7 @@ int plan_step(struct sci_coll *c)
 
 		ret = round_start(c);
 		if (!ret || ret == -EAGAIN) {
-			int look = round_look(c);
+			int look = round_test(c);
 
 			ret = look ? look : ret;
 		}

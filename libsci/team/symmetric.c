@@ -178,7 +178,7 @@ void symmetric_view(struct sci_team *t)
 	}
 }
 
-static size_t pages_are_whole(uint64_t len)
+static size_t pages_round_up(uint64_t len)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
@@ -187,7 +187,7 @@ static size_t pages_are_whole(uint64_t len)
 
 int symmetric_open(struct sci_team *all, uint64_t size)
 {
-	int ret = region_add(all, NULL, pages_are_whole(size));
+	int ret = region_add(all, NULL, pages_round_up(size));
 
 	if (!ret)
 		symmetric_view(all);
@@ -249,7 +249,7 @@ static struct team_region *region_block_find(struct team_world *w, const void *a
 	return *at ? w->regions[i] : NULL;
 }
 
-static int region_free_block(struct team_world *w, const void *addr)
+static int region_block_free(struct team_world *w, const void *addr)
 {
 	size_t at;
 	struct team_region *r = region_block_find(w, addr, &at);
@@ -282,7 +282,7 @@ static int alloc_once(struct sci_team *t, size_t len, size_t align, void **addr)
 	if (!ret && !(word_is_same(all, ALLOC_REGION) && word_is_same(all, ALLOC_OFFSET)))
 		ret = -EINVAL;
 	if (ret && !mine)
-		region_free_block(t->world, *addr);
+		region_block_free(t->world, *addr);
 	return ret;
 }
 
@@ -300,7 +300,7 @@ int sci_team_alloc(struct sci_team *team, size_t len, size_t align, void **addr)
 	ret = alloc_once(team, len, align, addr);
 	if (ret == -ENOSPC) {
 		more = team->world->regions[0]->len;
-		ret = region_add(team, NULL, pages_are_whole(len + 4096 > more ? len + 4096 : more));
+		ret = region_add(team, NULL, pages_round_up(len + 4096 > more ? len + 4096 : more));
 		ret = ret ? ret : alloc_once(team, len, align, addr);
 	}
 	if (ret)
@@ -317,7 +317,7 @@ int sci_team_free(struct sci_team *team, void *addr)
 	ret = sci_team_barrier(team);
 	if (ret)
 		return ret;
-	return region_free_block(team->world, addr);
+	return region_block_free(team->world, addr);
 }
 
 size_t sci_team_alloc_size(struct sci_team *team, const void *addr)
@@ -334,7 +334,7 @@ size_t sci_team_alloc_size(struct sci_team *team, const void *addr)
 int sci_team_register(struct sci_team *team, void *addr, size_t len)
 {
 	if (!team || !team->all || !addr || !len ||
-	    len != pages_are_whole(len) || (size_t)addr != pages_are_whole((size_t)addr))
+	    len != pages_round_up(len) || (size_t)addr != pages_round_up((size_t)addr))
 		return -EINVAL;
 	if (world_usable(team->world))
 		return -ENOTCONN;

@@ -40,7 +40,7 @@ static int tree_rank(const struct tree *t, int i)
 
 /* ---- building blocks ---- */
 
-static void barrier_tree(struct plan *p, const struct tree *t)
+static void tree_add_barrier(struct plan *p, const struct tree *t)
 {
 	for (int d = 1; t->me >= 0 && d < t->n; d *= 2) {
 		plan_round(p);
@@ -49,8 +49,8 @@ static void barrier_tree(struct plan *p, const struct tree *t)
 	}
 }
 
-static void bcast_tree(struct plan *p, const struct tree *t, int root, uint8_t *buf,
-		       size_t len)
+static void tree_add_bcast(struct plan *p, const struct tree *t, int root, uint8_t *buf,
+			   size_t len)
 {
 	int me = (t->me - root + t->n) % t->n, parent = -1, low = 1;
 
@@ -79,8 +79,8 @@ static void bcast_tree(struct plan *p, const struct tree *t, int root, uint8_t *
  * Reduce to position 0 of the tree. @acc has the caller's part. The returned buffer, which is
  * @acc or @other, has the result.
  */
-static uint8_t *reduce_tree(struct plan *p, const struct tree *t, uint8_t *acc,
-			    uint8_t *other, size_t len)
+static uint8_t *tree_add_reduce(struct plan *p, const struct tree *t, uint8_t *acc,
+				uint8_t *other, size_t len)
 {
 	for (int d = 1; t->me >= 0 && d < t->n; d *= 2) {
 		uint8_t *swap = acc;
@@ -103,8 +103,8 @@ static uint8_t *reduce_tree(struct plan *p, const struct tree *t, uint8_t *acc,
 }
 
 /* Reduce by recursive doubling, in the order of ranks. @t->n is a power of two. */
-static uint8_t *coll_doubling(struct plan *p, const struct tree *t, uint8_t *acc, uint8_t *other,
-			      size_t len)
+static uint8_t *tree_add_doubling(struct plan *p, const struct tree *t, uint8_t *acc,
+				  uint8_t *other, size_t len)
 {
 	for (int d = 1; d < t->n; d *= 2) {
 		int peer = tree_rank(t, t->me ^ d);
@@ -139,12 +139,12 @@ static void tree_build_barrier(struct sci_coll *c, struct plan *p)
 	struct tree tree = { t->leads, t->groups, member_is_leader(t) ? t->group : -1 };
 
 	plan_near(p, t->near, COLL_BARRIER, 0);
-	barrier_tree(p, &tree);
+	tree_add_barrier(p, &tree);
 	plan_near(p, t->near, COLL_BARRIER, 0);
 }
 
-static void near_bcast(struct plan *p, struct sci_team *near, int root, uint8_t *buf,
-		       size_t len)
+static void plan_add_near_bcast(struct plan *p, struct sci_team *near, int root, uint8_t *buf,
+				size_t len)
 {
 	struct sci_coll *sub = plan_near(p, near, COLL_BCAST, root);
 
@@ -172,10 +172,10 @@ static void tree_build_bcast(struct sci_coll *c, struct plan *p)
 		root_group++;
 	early = near_root >= 0 && t->leads[root_group] != c->root;
 	if (early)
-		near_bcast(p, t->near, near_root, c->dst, c->len);
-	bcast_tree(p, &tree, root_group, c->dst, c->len);
+		plan_add_near_bcast(p, t->near, near_root, c->dst, c->len);
+	tree_add_bcast(p, &tree, root_group, c->dst, c->len);
 	if (!early)
-		near_bcast(p, t->near, near_root >= 0 ? near_root : 0, c->dst, c->len);
+		plan_add_near_bcast(p, t->near, near_root >= 0 ? near_root : 0, c->dst, c->len);
 }
 
 /* Return whether the ranks of each group are consecutive. All members get the same answer. */
@@ -189,7 +189,7 @@ static bool groups_in_order(const struct sci_team *t)
 }
 
 /* Reduce the parts of the caller's group. Its leader gets the result in @acc. */
-static void near_reduce(struct sci_coll *c, struct plan *p, uint8_t *acc, size_t len)
+static void plan_add_near_reduce(struct sci_coll *c, struct plan *p, uint8_t *acc, size_t len)
 {
 	struct sci_coll *sub = plan_near(p, c->team->near, COLL_REDUCE, 0);
 
@@ -202,8 +202,8 @@ static void near_reduce(struct sci_coll *c, struct plan *p, uint8_t *acc, size_t
 }
 
 /* Reduce to rank 0. @everywhere: to all members of @tree if recursive doubling is possible */
-static uint8_t *tree_to_first(struct sci_coll *c, struct plan *p, struct tree *tree,
-			      bool everywhere)
+static uint8_t *tree_reduce_to_first(struct sci_coll *c, struct plan *p, struct tree *tree,
+				     bool everywhere)
 {
 	struct sci_team *t = c->team;
 	size_t len = c->n * c->op->size;
@@ -214,14 +214,14 @@ static uint8_t *tree_to_first(struct sci_coll *c, struct plan *p, struct tree *t
 		return NULL;
 	if (groups_in_order(t)) {
 		*tree = (struct tree){ t->leads, t->groups, member_is_leader(t) ? t->group : -1 };
-		near_reduce(c, p, acc, len);
+		plan_add_near_reduce(c, p, acc, len);
 	} else {
 		plan_copy(p, acc, c->src, len);
 	}
 	if (everywhere && tree->me >= 0 && !(tree->n & (tree->n - 1)) &&
 	    len <= DOUBLING_MAX)
-		return coll_doubling(p, tree, acc, other, len);
-	return reduce_tree(p, tree, acc, other, len);
+		return tree_add_doubling(p, tree, acc, other, len);
+	return tree_add_reduce(p, tree, acc, other, len);
 }
 
 static void tree_build_reduce(struct sci_coll *c, struct plan *p)
@@ -229,7 +229,7 @@ static void tree_build_reduce(struct sci_coll *c, struct plan *p)
 	struct sci_team *t = c->team;
 	size_t len = c->n * c->op->size;
 	struct tree tree;
-	uint8_t *acc = tree_to_first(c, p, &tree, false);
+	uint8_t *acc = tree_reduce_to_first(c, p, &tree, false);
 	int first = tree_rank(&tree, 0);
 
 	if (!acc || !len)
@@ -247,18 +247,18 @@ static void tree_build_allreduce(struct sci_coll *c, struct plan *p)
 	struct sci_team *t = c->team;
 	size_t len = c->n * c->op->size;
 	struct tree tree;
-	uint8_t *acc = tree_to_first(c, p, &tree, true);
+	uint8_t *acc = tree_reduce_to_first(c, p, &tree, true);
 
 	if (!acc)
 		return;
 	if (tree.n & (tree.n - 1) || len > DOUBLING_MAX)
-		bcast_tree(p, &tree, 0, acc, len);
+		tree_add_bcast(p, &tree, 0, acc, len);
 	plan_round(p);
 	if (tree.me >= 0)
 		plan_copy(p, c->dst, acc, len);
 	plan_round(p);
 	if (tree.ranks)
-		near_bcast(p, t->near, 0, c->dst, len);
+		plan_add_near_bcast(p, t->near, 0, c->dst, len);
 }
 
 /* ---- one level: all members ---- */
@@ -302,7 +302,7 @@ static void tree_build_reduce_scatter(struct sci_coll *c, struct plan *p)
 	struct sci_team *t = c->team;
 	size_t size = c->op->size;
 	struct tree tree;
-	uint8_t *acc = tree_to_first(c, p, &tree, false);
+	uint8_t *acc = tree_reduce_to_first(c, p, &tree, false);
 	int first = tree_rank(&tree, 0);
 
 	if (!acc)
@@ -372,7 +372,7 @@ static void tree_build_scatter(struct sci_coll *c, struct plan *p)
 }
 
 /* Gather by Bruck's algorithm in plan_tmp() 0, which begins with the caller's part. */
-static void coll_bruck(struct sci_coll *c, struct plan *p)
+static void allgather_add_bruck(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
 	size_t len = c->len;
@@ -395,7 +395,7 @@ static void coll_bruck(struct sci_coll *c, struct plan *p)
 			  tmp + (size_t)i * len, len);
 }
 
-static void coll_ring(struct sci_coll *c, struct plan *p)
+static void allgather_add_ring(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
 	int next = (t->rank + 1) % t->size, before = (t->rank - 1 + t->size) % t->size;
@@ -418,7 +418,7 @@ static void coll_ring(struct sci_coll *c, struct plan *p)
  * Then each leader broadcasts all parts to its group. The ranks of a group are consecutive, so its
  * parts are one block.
  */
-static void two_level_allgather(struct sci_coll *c, struct plan *p)
+static void allgather_add_two_level(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
 	int n = t->groups, next = t->leads[(t->group + 1) % n];
@@ -441,7 +441,7 @@ static void two_level_allgather(struct sci_coll *c, struct plan *p)
 		plan_recv(p, before, c->dst + (size_t)t->leads[in] * c->len,
 			  (size_t)(in_end - t->leads[in]) * c->len);
 	}
-	near_bcast(p, t->near, 0, c->dst, (size_t)t->size * c->len);
+	plan_add_near_bcast(p, t->near, 0, c->dst, (size_t)t->size * c->len);
 }
 
 static void tree_build_allgather(struct sci_coll *c, struct plan *p)
@@ -451,11 +451,11 @@ static void tree_build_allgather(struct sci_coll *c, struct plan *p)
 	if (!c->len && !c->lens)
 		return;
 	if (!c->lens && t->groups < t->size && groups_in_order(t))
-		two_level_allgather(c, p);
+		allgather_add_two_level(c, p);
 	else if (!c->lens && c->len <= BRUCK_MAX)
-		coll_bruck(c, p);
+		allgather_add_bruck(c, p);
 	else
-		coll_ring(c, p);
+		allgather_add_ring(c, p);
 }
 
 static void tree_build_alltoall(struct sci_coll *c, struct plan *p)

@@ -50,7 +50,7 @@ int world_peer(struct team_world *w, int rank, struct sci_peer **peer)
 	return 0;
 }
 
-static void deaths_look(struct team_world *w);
+static void deaths_poll(struct team_world *w);
 
 /*
  * Map memory of @rank. The wait ends when the connection to that process fails. If the process dies
@@ -64,7 +64,7 @@ int world_map(struct team_world *w, int rank, const struct sci_key *key, void **
 	if (ret)
 		return ret;
 	while ((ret = sci_peer_map(p, key, MAP_MS, addr)) == -ETIMEDOUT) {
-		deaths_look(w);
+		deaths_poll(w);
 		if (world_dead(w, rank))
 			return -ECONNRESET;
 	}
@@ -146,7 +146,7 @@ static void rank_died(struct team_world *w, int rank)
  * the connections. If a process leaves the job during sci_team_open(), its call has failed. Then
  * the calls of all processes fail, and all may exit at once: count all as dead.
  */
-static void deaths_look(struct team_world *w)
+static void deaths_poll(struct team_world *w)
 {
 	unsigned int rank;
 	bool failed;
@@ -265,7 +265,7 @@ void world_poll(struct team_world *w)
 	if (now < sci_load_relaxed(&w->poll_ms))
 		return;
 	sci_store_relaxed(&w->poll_ms, now + DEATHS_MS);
-	deaths_look(w);
+	deaths_poll(w);
 	break_poll(w);
 }
 
@@ -614,7 +614,7 @@ int sci_team_open(struct sci_team **team, const struct sci_team_attr *from)
  * may still poll. So each process writes a bye byte to the pages of the others after its last read,
  * and waits for all bye bytes in its own page.
  */
-static void near_bye(struct team_world *w)
+static void near_bye_exchange(struct team_world *w)
 {
 	struct team_wait wait;
 
@@ -637,7 +637,7 @@ static void near_bye(struct team_world *w)
  * Exchange a bye message with each live process that is not on shared memory. This replaces the
  * barrier of sci_team_close(), which fails after the death of a member.
  */
-static void far_bye(struct team_world *w)
+static void far_bye_exchange(struct team_world *w)
 {
 	struct sci_send send = { .context = TEAM_CTX_BYE,
 				 .flags = SCI_SEND_TAGGED | SCI_SEND_COPY };
@@ -671,8 +671,8 @@ int sci_team_close(struct sci_team *team)
 	if (&team->link == w->teams.next && team->size == w->size) {
 		far_quiet(w);
 		if (sci_team_barrier(team))
-			far_bye(w);
-		near_bye(w);
+			far_bye_exchange(w);
+		near_bye_exchange(w);
 		world_free_all(w);
 		return 0;
 	}

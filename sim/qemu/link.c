@@ -26,7 +26,7 @@ union any_frame {
 	struct frame_packet packet;
 };
 
-static void retry_in(struct sci_card *card, int64_t ms)
+static void link_retry_after(struct sci_card *card, int64_t ms)
 {
 	timer_mod_ns(card->link.retry,
 		     qemu_clock_get_ns(QEMU_CLOCK_REALTIME) + ms * SCALE_MS);
@@ -52,7 +52,7 @@ static void link_watch(struct sci_card *card)
 }
 
 /* Send a frame. Return false if the socket has no room. The next read reports other errors. */
-static bool link_push(struct sci_link *l, const struct iovec *v, int n)
+static bool frame_send_now(struct sci_link *l, const struct iovec *v, int n)
 {
 	struct msghdr m = { .msg_iov = (struct iovec *)v, .msg_iovlen = n };
 
@@ -60,14 +60,14 @@ static bool link_push(struct sci_link *l, const struct iovec *v, int n)
 	       (errno != EAGAIN && errno != EINTR && errno != ENOBUFS);
 }
 
-static bool send_frame(struct sci_card *card, const struct iovec *v, int n)
+static bool link_queue_frame(struct sci_card *card, const struct iovec *v, int n)
 {
 	struct sci_link *l = &card->link;
 	struct queued *q;
 
 	if (l->fd < 0)
 		return true;
-	if (!l->queued && link_push(l, v, n))
+	if (!l->queued && frame_send_now(l, v, n))
 		return true;
 	if (l->queued == QUEUE)
 		return false;
@@ -89,7 +89,7 @@ void link_flush(struct sci_card *card)
 		struct queued *q = &l->queue[l->head % QUEUE];
 		struct iovec v = { q->bytes, q->size };
 
-		if (!link_push(l, &v, 1))
+		if (!frame_send_now(l, &v, 1))
 			return;
 		l->head++;
 		l->queued--;
@@ -107,14 +107,14 @@ void link_send_packet(struct sci_card *card, const struct sim_packet *p)
 	};
 
 	if (card->link.attached)
-		send_frame(card, v, 2);
+		link_queue_frame(card, v, 2);
 }
 
 void link_send(struct sci_card *card, const void *frame, size_t size)
 {
 	struct iovec v = { (void *)frame, size };
 
-	if (card->link.attached && !send_frame(card, &v, 1))
+	if (card->link.attached && !link_queue_frame(card, &v, 1))
 		link_drop(card);
 }
 
@@ -134,7 +134,7 @@ void link_drop(struct sci_card *card)
 	if (card->config.direct)
 		window_detached(card);
 	if (l->wanted)
-		retry_in(card, RETRY_MS);
+		link_retry_after(card, RETRY_MS);
 }
 
 void link_tell(struct sci_card *card)
@@ -157,7 +157,7 @@ static void link_report(struct sci_card *card, const char *what, int error)
 }
 
 /* Send the first frame, with the descriptor of main memory if the window is direct. */
-static bool link_introduce(struct sci_card *card)
+static bool link_attach(struct sci_card *card)
 {
 	struct frame_attach attach = {
 		.head = { .kind = FRAME_ATTACH, .node = card->config.node },
@@ -190,7 +190,7 @@ static bool link_introduce(struct sci_card *card)
 	return sendmsg(card->link.fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
-static void connect_now(void *opaque)
+static void link_connect(void *opaque)
 {
 	struct sci_card *card = opaque;
 	struct sci_link *l = &card->link;
@@ -206,7 +206,7 @@ static void connect_now(void *opaque)
 	l->fd = qemu_socket(AF_UNIX, SOCK_SEQPACKET, 0);
 	if (l->fd < 0) {
 		link_report(card, "socket", errno);
-		retry_in(card, RETRY_MS);
+		link_retry_after(card, RETRY_MS);
 		return;
 	}
 	qemu_socket_set_nonblock(l->fd);
@@ -215,7 +215,7 @@ static void connect_now(void *opaque)
 		link_drop(card);
 		return;
 	}
-	if (!link_introduce(card)) {
+	if (!link_attach(card)) {
 		link_drop(card);
 		return;
 	}
@@ -232,7 +232,7 @@ void link_enable(struct sci_card *card, bool enable)
 		timer_del(l->retry);
 		link_drop(card);
 	} else if (l->fd < 0) {
-		retry_in(card, 0);
+		link_retry_after(card, 0);
 	} else {
 		/* the link state is the same, but report it to the model again */
 		l->told = false;
@@ -242,7 +242,7 @@ void link_enable(struct sci_card *card, bool enable)
 /* ---- in ---- */
 
 /* Return the last descriptor of a message, or -1. Close other descriptors of the message. */
-static int take_fd(struct msghdr *m)
+static int fd_take(struct msghdr *m)
 {
 	struct cmsghdr *c;
 	int fd = -1;
@@ -261,7 +261,7 @@ static int take_fd(struct msghdr *m)
 	return fd;
 }
 
-static void packet_in(struct sci_card *card, const union any_frame *f, size_t size)
+static void packet_receive(struct sci_card *card, const union any_frame *f, size_t size)
 {
 	const void *packet = (const char *)f + sizeof(f->head);
 
@@ -275,15 +275,15 @@ static void packet_in(struct sci_card *card, const union any_frame *f, size_t si
 	card_end(card);
 }
 
-static void frame_in(struct sci_card *card, const union any_frame *f, size_t size,
-		     int fd)
+static void frame_handle(struct sci_card *card, const union any_frame *f, size_t size,
+			 int fd)
 {
 	struct sci_link *l = &card->link;
 
 	switch (f->head.kind) {
 	case FRAME_PACKET:
 	case FRAME_NO_NODE:
-		packet_in(card, f, size);
+		packet_receive(card, f, size);
 		break;
 	case FRAME_ATTACHED:
 		l->attached = true;
@@ -338,9 +338,9 @@ void link_receive(struct sci_card *card)
 			link_drop(card);
 			break;
 		}
-		fd = take_fd(&m);
+		fd = fd_take(&m);
 		if (n >= sizeof(f.head) && !(m.msg_flags & MSG_TRUNC))
-			frame_in(card, &f, n, fd);
+			frame_handle(card, &f, n, fd);
 		else if (fd >= 0)
 			close(fd);
 	}
@@ -350,7 +350,7 @@ void link_receive(struct sci_card *card)
 void link_init(struct sci_card *card)
 {
 	card->link.fd = -1;
-	card->link.retry = timer_new_ns(QEMU_CLOCK_REALTIME, connect_now, card);
+	card->link.retry = timer_new_ns(QEMU_CLOCK_REALTIME, link_connect, card);
 }
 
 void link_exit(struct sci_card *card)

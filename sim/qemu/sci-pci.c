@@ -105,7 +105,7 @@ static bool host_dma_write(void *ctx, uint64_t addr, const void *buf, size_t len
 			  DMA_DIRECTION_FROM_DEVICE, to_memory) == MEMTX_OK;
 }
 
-static void set_intx(struct sci_card *card)
+static void intx_set(struct sci_card *card)
 {
 	pci_set_irq(&card->pci, card->pending && !msix_enabled(&card->pci));
 }
@@ -123,7 +123,7 @@ static void host_interrupt(void *ctx, uint32_t pending, uint32_t raised)
 
 	card->pending = pending;
 	if (!msix_enabled(&card->pci)) {
-		set_intx(card);
+		intx_set(card);
 		return;
 	}
 	for (i = 0; i < SCI_PCI_VECTORS; i++)
@@ -182,7 +182,7 @@ static uint64_t epoch_make(void)
 
 /* ---- registers ---- */
 
-static bool is_register(hwaddr addr, unsigned int size)
+static bool register_access_is_valid(hwaddr addr, unsigned int size)
 {
 	return size == 4 && !(addr & 3);
 }
@@ -239,7 +239,7 @@ static uint64_t csr_read(void *opaque, hwaddr addr, unsigned int size)
 	struct sci_card *card = opaque;
 	uint32_t value;
 
-	if (!is_register(addr, size) || !bus_begin(card))
+	if (!register_access_is_valid(addr, size) || !bus_begin(card))
 		return UINT64_MAX;
 	if (card->config.direct &&
 	    (addr == SCI_PCI_USER_BARRIER || addr == SCI_PCI_USER_CHECK))
@@ -253,7 +253,7 @@ static void csr_write(void *opaque, hwaddr addr, uint64_t value, unsigned int si
 {
 	struct sci_card *card = opaque;
 
-	if (!is_register(addr, size) || fault_drops(card, addr) ||
+	if (!register_access_is_valid(addr, size) || fault_drops(card, addr) ||
 	    !bus_begin(card))
 		return;
 	sim_csr_write(card->adapter, addr, value);
@@ -267,7 +267,7 @@ static uint64_t att_read(void *opaque, hwaddr addr, unsigned int size)
 	struct sci_card *card = opaque;
 	uint32_t value;
 
-	if (!is_register(addr, size) || !bus_begin(card))
+	if (!register_access_is_valid(addr, size) || !bus_begin(card))
 		return UINT64_MAX;
 	value = sim_att_read(card->adapter, addr);
 	card_end(card);
@@ -278,13 +278,16 @@ static void att_write(void *opaque, hwaddr addr, uint64_t value, unsigned int si
 {
 	struct sci_card *card = opaque;
 
-	if (!is_register(addr, size) || !bus_begin(card))
+	if (!register_access_is_valid(addr, size) || !bus_begin(card))
 		return;
 	sim_att_write(card->adapter, addr, value);
 	card_end(card);
 }
 
-/* QEMU splits an access of 8 bytes into two, low half first. is_register() checks the size. */
+/*
+ * QEMU splits an access of 8 bytes into two, low half first. register_access_is_valid() checks
+ * the size.
+ */
 #define REGISTERS						\
 	.endianness = DEVICE_LITTLE_ENDIAN,			\
 	.valid = { .min_access_size = 1, .max_access_size = 8,	\
@@ -306,7 +309,7 @@ static const MemoryRegionOps att_ops = {
 
 /* ---- time ---- */
 
-static void run_timer(struct sci_card *card)
+static void card_run_timer(struct sci_card *card)
 {
 	if (sim_adapter_deadline(card->adapter) > clock_now() || !card_begin(card))
 		return;
@@ -320,7 +323,7 @@ static void card_timer(void *opaque)
 	struct sci_card *card = opaque;
 
 	link_receive(card);
-	run_timer(card);
+	card_run_timer(card);
 }
 
 /* ---- the window: packets ---- */
@@ -359,7 +362,7 @@ static void cards_pump(void)
 			link_flush(c);
 		if (events & ~G_IO_OUT)
 			link_receive(c);
-		run_timer(c);
+		card_run_timer(c);
 	}
 }
 
@@ -371,7 +374,7 @@ struct access {
 	unsigned int initiator;
 };
 
-static bool try_access(struct sci_card *card, const struct access *a)
+static bool access_try(struct sci_card *card, const struct access *a)
 {
 	enum sim_bus bus;
 
@@ -395,7 +398,7 @@ static void window_access(struct sci_card *card, const struct access *a)
 	if (in_pump)
 		return;
 	in_pump = true;
-	while (!try_access(card, a)) {
+	while (!access_try(card, a)) {
 		if (clock_now() > limit) {
 			if (pulled)
 				break;
@@ -482,10 +485,10 @@ static void sci_config_write(PCIDevice *pci, uint32_t addr, uint32_t value, int 
 		pcie_aer_write_config(pci, addr, value, len);
 	}
 	/* MSI-X may have been switched on or off */
-	set_intx(card);
+	intx_set(card);
 }
 
-static bool init_interrupts(struct sci_card *card, Error **errp)
+static bool interrupts_init(struct sci_card *card, Error **errp)
 {
 	PCIDevice *pci = &card->pci;
 	unsigned int i;
@@ -500,7 +503,7 @@ static bool init_interrupts(struct sci_card *card, Error **errp)
 	return true;
 }
 
-static bool init_config(struct sci_card *card, Error **errp)
+static bool config_init(struct sci_card *card, Error **errp)
 {
 	const char *path = card->data_path ?: "packet";
 
@@ -541,7 +544,7 @@ static void sci_exit(PCIDevice *pci)
 	error_free(g_steal_pointer(&card->blocker));
 }
 
-static bool init_card(struct sci_card *card, Error **errp)
+static bool card_init(struct sci_card *card, Error **errp)
 {
 	PCIDevice *pci = &card->pci;
 	uint64_t size = (uint64_t)card->config.att_entries *
@@ -566,7 +569,7 @@ static bool init_card(struct sci_card *card, Error **errp)
 				  PCI_ERR_SIZEOF, errp) < 0)
 			return false;
 	}
-	if (!init_interrupts(card, errp))
+	if (!interrupts_init(card, errp))
 		return false;
 
 	card->timer = timer_new_ns(QEMU_CLOCK_REALTIME, card_timer, card);
@@ -614,18 +617,18 @@ static void sci_realize(PCIDevice *pci, Error **errp)
 {
 	struct sci_card *card = SCI_CARD(pci);
 
-	if (init_config(card, errp) && !init_card(card, errp))
+	if (config_init(card, errp) && !card_init(card, errp))
 		sci_exit(pci);
 }
 
 /* ---- for qom-get and qom-set ---- */
 
-static bool get_link(Object *obj, Error **errp)
+static bool link_get(Object *obj, Error **errp)
 {
 	return SCI_CARD(obj)->link.told;
 }
 
-static char *get_counters(Object *obj, Error **errp)
+static char *counters_get(Object *obj, Error **errp)
 {
 	static const char *const names[] = { SCI_PCI_COUNTER_NAMES };
 	struct sci_card *card = SCI_CARD(obj);
@@ -639,12 +642,12 @@ static char *get_counters(Object *obj, Error **errp)
 	return g_string_free(text, false);
 }
 
-static char *get_fault(Object *obj, Error **errp)
+static char *fault_get(Object *obj, Error **errp)
 {
 	return g_strdup(fault_names[SCI_CARD(obj)->fault]);
 }
 
-static void set_fault(Object *obj, const char *name, Error **errp)
+static void fault_set(Object *obj, const char *name, Error **errp)
 {
 	unsigned int i;
 
@@ -706,9 +709,9 @@ static void sci_class_init(ObjectClass *class, void *data)
 	dc->desc = "PCI-SCI adapter";
 	device_class_set_props(dc, sci_properties);
 	set_bit(DEVICE_CATEGORY_NETWORK, dc->categories);
-	object_class_property_add_bool(class, "link", get_link, NULL);
-	object_class_property_add_str(class, "counters", get_counters, NULL);
-	object_class_property_add_str(class, "fault", get_fault, set_fault);
+	object_class_property_add_bool(class, "link", link_get, NULL);
+	object_class_property_add_str(class, "counters", counters_get, NULL);
+	object_class_property_add_str(class, "fault", fault_get, fault_set);
 }
 
 static const TypeInfo sci_type = {

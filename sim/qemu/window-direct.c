@@ -180,7 +180,7 @@ struct merge {
  * Add a piece of main memory to the ranges. x86 hides some memory below 1 MiB; pieces with the
  * same distance between address and offset are one range.
  */
-static bool merge_range(Int128 start, Int128 len, const MemoryRegion *mr,
+static bool range_merge(Int128 start, Int128 len, const MemoryRegion *mr,
 			hwaddr offset, void *opaque)
 {
 	struct merge *m = opaque;
@@ -232,7 +232,7 @@ bool window_memory(struct sci_card *card, struct frame_attach *attach, int *fd,
 	}
 	WITH_RCU_READ_LOCK_GUARD() {
 		flatview_for_each_range(address_space_to_flatview(&address_space_memory),
-					merge_range, &m);
+					range_merge, &m);
 	}
 	if (m.full) {
 		error_setg(errp, "sci-pci: data-path=direct: main memory has more than %u ranges",
@@ -251,17 +251,17 @@ static bool direct_map(struct sci_window *w, uint64_t at, uint64_t len, int flag
 		    flags | MAP_FIXED, fd, offset) != MAP_FAILED;
 }
 
-static bool map_zeros(struct sci_window *w, uint64_t at, uint64_t len)
+static bool zeros_map(struct sci_window *w, uint64_t at, uint64_t len)
 {
 	return direct_map(w, at, len, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
-static void show_nothing_at_all(struct sci_card *card)
+static void window_unmap(struct sci_card *card)
 {
 	struct sci_window *w = &card->window;
 	uint32_t n;
 
-	if (!map_zeros(w, 0, w->size)) {
+	if (!zeros_map(w, 0, w->size)) {
 		error_report("sci-pci: node %u: the window can't be taken back: %s",
 			     card->config.node, strerror(errno));
 		abort();
@@ -270,13 +270,13 @@ static void show_nothing_at_all(struct sci_card *card)
 		w->shown[n].mapped = false;
 }
 
-static void set_lost(struct sci_window *w, uint32_t n, bool lost)
+static void entry_set_lost(struct sci_window *w, uint32_t n, bool lost)
 {
 	w->lost += lost - w->shown[n].lost;
 	w->shown[n].lost = lost;
 }
 
-static void direct_unshow(struct sci_card *card, uint32_t n)
+static void entry_unmap(struct sci_card *card, uint32_t n)
 {
 	struct sci_window *w = &card->window;
 	uint64_t size = card->config.att_page_size;
@@ -284,7 +284,7 @@ static void direct_unshow(struct sci_card *card, uint32_t n)
 	if (!w->shown[n].mapped)
 		return;
 	w->shown[n].mapped = false;
-	if (map_zeros(w, n * size, size))
+	if (zeros_map(w, n * size, size))
 		return;
 	/*
 	 * unmapping the entry would split a mapping, and there are too many mappings: unmap the
@@ -292,22 +292,22 @@ static void direct_unshow(struct sci_card *card, uint32_t n)
 	 */
 	warn_report("sci-pci: node %u: %s: nothing is in the window any more",
 		    card->config.node, strerror(errno));
-	show_nothing_at_all(card);
+	window_unmap(card);
 }
 
 /* Remove the mapping of an entry, because the node of the entry does not exist. */
-static void direct_lose(struct sci_card *card, uint32_t n)
+static void entry_lose(struct sci_card *card, uint32_t n)
 {
-	direct_unshow(card, n);
-	set_lost(&card->window, n, true);
+	entry_unmap(card, n);
+	entry_set_lost(&card->window, n, true);
 }
 
 /* Call @how for each mapped entry that @match accepts. */
-static void unshow_if(struct sci_card *card,
-		      void (*how)(struct sci_card *card, uint32_t n),
-		      bool (*match)(struct sci_card *card, uint32_t n,
-				    const void *what),
-		      const void *what)
+static void entries_unmap_if(struct sci_card *card,
+			     void (*how)(struct sci_card *card, uint32_t n),
+			     bool (*match)(struct sci_card *card, uint32_t n,
+					   const void *what),
+			     const void *what)
 {
 	uint32_t n;
 
@@ -316,24 +316,24 @@ static void unshow_if(struct sci_card *card,
 			how(card, n);
 }
 
-static bool of_node(struct sci_card *card, uint32_t n, const void *what)
+static bool entry_is_of_node(struct sci_card *card, uint32_t n, const void *what)
 {
 	return card->window.shown[n].node == *(const uint32_t *)what;
 }
 
-static bool of_other(struct sci_card *card, uint32_t n, const void *what)
+static bool entry_is_of_other(struct sci_card *card, uint32_t n, const void *what)
 {
 	return card->window.shown[n].node != card->config.node;
 }
 
-static bool of_export(struct sci_card *card, uint32_t n, const void *what)
+static bool entry_is_of_export(struct sci_card *card, uint32_t n, const void *what)
 {
 	const struct shown *s = &card->window.shown[n], *same = what;
 
 	return s->node == same->node && s->export_id == same->export_id;
 }
 
-static bool find_export(const struct sci_peer *p, uint16_t id, struct export *x)
+static bool export_find(const struct sci_peer *p, uint16_t id, struct export *x)
 {
 	uint64_t at = p->base + (uint64_t)(id & (p->entries - 1)) *
 		SCI_PCI_EXPORT_ENTRY_SIZE;
@@ -351,7 +351,7 @@ static bool find_export(const struct sci_peer *p, uint16_t id, struct export *x)
 }
 
 /* Return the offset in @p's descriptor of the page that contains @offset, or NOTHING. */
-static uint64_t find_page(const struct sci_peer *p, const struct export *x,
+static uint64_t page_find(const struct sci_peer *p, const struct export *x,
 			  uint64_t offset)
 {
 	uint64_t page = offset / PAGE, leaf, address, within;
@@ -369,19 +369,19 @@ static uint64_t find_page(const struct sci_peer *p, const struct export *x,
 }
 
 /* Map the @len bytes from @offset on at @at, in as few pieces as possible. */
-static bool map_export(struct sci_window *w, const struct sci_peer *p,
+static bool export_map(struct sci_window *w, const struct sci_peer *p,
 		       const struct export *x, uint64_t at, uint64_t offset,
 		       uint64_t len, int flags)
 {
-	uint64_t first = find_page(p, x, offset), next, done, run;
+	uint64_t first = page_find(p, x, offset), next, done, run;
 
 	for (done = 0; done < len; done += run, first = next) {
 		for (run = PAGE, next = NOTHING; done + run < len; run += PAGE) {
-			next = find_page(p, x, offset + done + run);
+			next = page_find(p, x, offset + done + run);
 			if (next != (first == NOTHING ? NOTHING : first + run))
 				break;
 		}
-		if (first == NOTHING ? !map_zeros(w, at + done, run) :
+		if (first == NOTHING ? !zeros_map(w, at + done, run) :
 				       !direct_map(w, at + done, run, flags, p->fd, first))
 			return false;
 	}
@@ -406,17 +406,17 @@ void window_att_changed(struct sci_card *card, uint32_t n)
 				 &QTAILQ_FIRST(&w->peers)->entries);
 	if (!(e.attr & SCI_PCI_ATT_VALID) || e.attr & others || e.offset % size ||
 	    (e.node == card->config.node && e.attr & SCI_PCI_ATT_NO_LOOPBACK)) {
-		direct_unshow(card, n);
-		set_lost(w, n, false);
+		entry_unmap(card, n);
+		entry_set_lost(w, n, false);
 		return;
 	}
 	p = peer_find(w, e.node);
 	if (!p || !p->entries) {
-		direct_lose(card, n);
+		entry_lose(card, n);
 		return;
 	}
-	if (!find_export(p, e.export_id, &x)) {
-		direct_unshow(card, n);
+	if (!export_find(p, e.export_id, &x)) {
+		entry_unmap(card, n);
 		return;
 	}
 	flags = x.writable && !(e.attr & SCI_PCI_ATT_READ_ONLY) ? MAP_SHARED :
@@ -424,17 +424,17 @@ void window_att_changed(struct sci_card *card, uint32_t n)
 	w->shown[n].mapped = true;
 	w->shown[n].node = e.node;
 	w->shown[n].export_id = e.export_id;
-	if (!map_export(w, p, &x, n * size, e.offset, size, flags)) {
+	if (!export_map(w, p, &x, n * size, e.offset, size, flags)) {
 		warn_report_once("sci-pci: pages can't be mapped: %s: see vm.max_map_count",
 				 strerror(errno));
-		direct_unshow(card, n);
+		entry_unmap(card, n);
 	}
 }
 
 /* ---- stores that reach no node ---- */
 
 /* Return whether a page of the entry was touched. Touched pages become zeros again. */
-static bool direct_touched(struct sci_card *card, uint32_t n)
+static bool entry_was_touched(struct sci_card *card, uint32_t n)
 {
 	struct sci_window *w = &card->window;
 	uint64_t size = card->config.att_page_size, i;
@@ -465,8 +465,8 @@ void window_check(struct sci_card *card)
 			continue;
 		/* a mapping has replaced the pages, which may have had stores: report the entry */
 		if (w->shown[n].mapped)
-			set_lost(w, n, false);
-		else if (!direct_touched(card, n))
+			entry_set_lost(w, n, false);
+		else if (!entry_was_touched(card, n))
 			continue;
 		sim_adapter_unreachable(card->adapter, n);
 	}
@@ -512,7 +512,7 @@ void window_invalidate(struct sci_card *card, uint16_t export_id)
 		.value = export_id,
 	};
 
-	unshow_if(card, direct_unshow, of_export, &own);
+	entries_unmap_if(card, entry_unmap, entry_is_of_export, &own);
 	w->invalidating = true;
 	w->invalid = export_id;
 	timer_del(w->done);
@@ -539,7 +539,7 @@ void window_detached(struct sci_card *card)
 
 	if (!w->base)
 		return;
-	unshow_if(card, direct_lose, of_other, NULL);
+	entries_unmap_if(card, entry_lose, entry_is_of_other, NULL);
 	QTAILQ_FOREACH_SAFE(p, &w->peers, next, next) {
 		if (p->node == card->config.node)
 			continue;
@@ -553,23 +553,23 @@ void window_detached(struct sci_card *card)
 		timer_mod_ns(w->done, w->grace);
 }
 
-static void direct_forget(struct sci_card *card, uint32_t node)
+static void peer_forget(struct sci_card *card, uint32_t node)
 {
 	struct sci_window *w = &card->window;
 	struct sci_peer *p = peer_find(w, node);
 
 	if (!p)
 		return;
-	unshow_if(card, direct_lose, of_node, &node);
+	entries_unmap_if(card, entry_lose, entry_is_of_node, &node);
 	QTAILQ_REMOVE(&w->peers, p, next);
 	peer_free(p);
 }
 
-static void peer_in(struct sci_card *card, const struct frame_attach *attach, int fd)
+static void peer_receive(struct sci_card *card, const struct frame_attach *attach, int fd)
 {
 	struct sci_peer *p;
 
-	direct_forget(card, attach->head.node);
+	peer_forget(card, attach->head.node);
 	p = peer_new(attach, fd);
 	if (p)
 		QTAILQ_INSERT_TAIL(&card->window.peers, p, next);
@@ -578,7 +578,7 @@ static void peer_in(struct sci_card *card, const struct frame_attach *attach, in
 /*
  * Map the entries of a node again: they may have become valid before its export table arrived.
  */
-static void show_node(struct sci_card *card, uint32_t node)
+static void node_map_entries(struct sci_card *card, uint32_t node)
 {
 	struct sim_att_entry e;
 	uint32_t n;
@@ -590,7 +590,7 @@ static void show_node(struct sci_card *card, uint32_t node)
 	}
 }
 
-static void exports_in(struct sci_card *card, const struct frame_exports *f)
+static void exports_receive(struct sci_card *card, const struct frame_exports *f)
 {
 	struct sci_peer *p = peer_find(&card->window, f->head.node);
 	bool good = is_power_of_2(f->entries) && f->entries >= SCI_PCI_EXPORTS_MIN &&
@@ -600,7 +600,7 @@ static void exports_in(struct sci_card *card, const struct frame_exports *f)
 		return;
 	p->base = f->base;
 	p->entries = good ? f->entries : 0;
-	show_node(card, p->node);
+	node_map_entries(card, p->node);
 }
 
 static void exports_invalidate(struct sci_card *card, const struct frame *f)
@@ -608,7 +608,7 @@ static void exports_invalidate(struct sci_card *card, const struct frame *f)
 	struct shown gone = { .node = f->node, .export_id = f->value };
 	struct frame answer = *f;
 
-	unshow_if(card, direct_unshow, of_export, &gone);
+	entries_unmap_if(card, entry_unmap, entry_is_of_export, &gone);
 	answer.kind = FRAME_INVALIDATED;
 	link_send(card, &answer, sizeof(answer));
 }
@@ -620,16 +620,16 @@ void window_frame(struct sci_card *card, const void *frame, size_t size, int fd)
 
 	if (f->kind == FRAME_PEER && size == sizeof(struct frame_attach) && !own &&
 	    fd >= 0) {
-		peer_in(card, frame, fd);
+		peer_receive(card, frame, fd);
 		return;
 	}
 	if (fd >= 0)
 		close(fd);
 	if (f->kind == FRAME_PEER_GONE && !own)
-		direct_forget(card, f->node);
+		peer_forget(card, f->node);
 	else if (f->kind == FRAME_EXPORTS && size == sizeof(struct frame_exports) &&
 		 !own)
-		exports_in(card, frame);
+		exports_receive(card, frame);
 	else if (f->kind == FRAME_INVALIDATE && !own)
 		exports_invalidate(card, f);
 	else if (f->kind == FRAME_INVALIDATED && f->value == card->window.invalid)
@@ -687,7 +687,7 @@ void window_exit(struct sci_card *card)
 	if (!w->base)
 		return;
 	timer_free(g_steal_pointer(&w->done));
-	show_nothing_at_all(card);
+	window_unmap(card);
 	QTAILQ_FOREACH_SAFE(p, &w->peers, next, next) {
 		QTAILQ_REMOVE(&w->peers, p, next);
 		peer_free(p);

@@ -175,7 +175,7 @@ void direct_invalidated(struct fabric *f, struct conn *c,
 	}
 }
 
-static void conn_stop_waiting(struct fabric *f, const struct conn *c)
+static void invalidations_drop_conn(struct fabric *f, const struct conn *c)
 {
 	struct invalidation **p = &f->direct.pending, *v;
 
@@ -196,7 +196,7 @@ void direct_gone(struct fabric *f, struct conn *c)
 	struct frame frame = { .kind = FRAME_PEER_GONE, .node = c->node->id };
 	struct conn *o;
 
-	conn_stop_waiting(f, c);
+	invalidations_drop_conn(f, c);
 	if (!c->attach.direct)
 		return;
 	for_each_other(o, f, c)

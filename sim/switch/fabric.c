@@ -71,14 +71,14 @@ void fabric_each_point(struct fabric *f, bool nodes, bool links,
 		fn(&f->topology.link[i]->point);
 }
 
-static void fabric_keep(struct point *pt)
+static void point_keep_initial(struct point *pt)
 {
 	memcpy(pt->initial, pt->value, sizeof(pt->initial));
 }
 
 void fabric_keep_initial(struct fabric *f)
 {
-	fabric_each_point(f, true, true, fabric_keep);
+	fabric_each_point(f, true, true, point_keep_initial);
 	memcpy(f->node_initial, f->node_preset, sizeof(f->node_initial));
 	memcpy(f->link_initial, f->link_preset, sizeof(f->link_initial));
 }
@@ -100,7 +100,7 @@ void fabric_reset(struct fabric *f)
 	links_notify(f);
 }
 
-static void fabric_begin(struct point *pt)
+static void point_restart(struct point *pt)
 {
 	pt->came = 0;
 }
@@ -109,7 +109,7 @@ void fabric_seed(struct fabric *f, uint64_t seed)
 {
 	f->seed = seed;
 	f->garbage = 0;
-	fabric_each_point(f, true, true, fabric_begin);
+	fabric_each_point(f, true, true, point_restart);
 }
 
 void fabric_close(struct fabric *f)

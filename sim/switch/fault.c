@@ -22,7 +22,7 @@ static bool fault_chance(const struct point *pt, enum key k)
 	return ppm && (point_draw(pt, k) >> 32) * PPM >> 32 < ppm;
 }
 
-static bool fault_swallows(const struct point *pt, const struct flight *p)
+static bool packet_is_swallowed(const struct point *pt, const struct flight *p)
 {
 	/* flight_deliver() handles KEY_STUCK of a node, which drops responses to the node. */
 	return pt->value[KEY_DOWN] ||
@@ -134,7 +134,7 @@ static void packet_overtaken(struct point *pt)
 		flight_release(pt);
 }
 
-static bool held_back(struct point *pt, const struct flight *p)
+static bool packet_hold_back(struct point *pt, const struct flight *p)
 {
 	if (pt->held || !fault_chance(pt, KEY_REORDER) || !flight_hold(pt, p))
 		return false;
@@ -144,7 +144,7 @@ static bool held_back(struct point *pt, const struct flight *p)
 
 bool fault_pass(struct point *pt, struct flight *p)
 {
-	if (fault_swallows(pt, p) || fault_chance(pt, KEY_LOSS)) {
+	if (packet_is_swallowed(pt, p) || fault_chance(pt, KEY_LOSS)) {
 		pt->counter[COUNT_LOST]++;
 		return false;
 	}
@@ -160,7 +160,7 @@ bool fault_pass(struct point *pt, struct flight *p)
 	if (fault_chance(pt, KEY_CORRUPT))
 		packet_corrupt(pt, p);
 	p->delay += packet_delay(pt);
-	if (held_back(pt, p))
+	if (packet_hold_back(pt, p))
 		return false;
 	packet_overtaken(pt);
 	return true;

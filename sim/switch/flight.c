@@ -87,7 +87,7 @@ static void flight_deliver(struct flight *p)
 		flight_send_frame(n, FRAME_PACKET, p);
 }
 
-static void packet_delay_over(struct timer *t)
+static void packet_delay_expired(struct timer *t)
 {
 	struct flight *p = container_of(t, struct flight, timer);
 
@@ -101,7 +101,7 @@ static void packet_deliver_later(const struct flight *p)
 
 	if (!k)
 		return;
-	k->timer.expired = packet_delay_over;
+	k->timer.expired = packet_delay_expired;
 	if (!timer_set(&p->source->fabric->loop, &k->timer,
 		       loop_now() + p->delay))
 		return;
@@ -161,7 +161,7 @@ static void flight_travel(struct fabric *f, struct flight *p)
 		flight_deliver(p);
 }
 
-static void fabric_go_on(struct fabric *f)
+static void flights_run(struct fabric *f)
 {
 	struct flight *p;
 
@@ -191,7 +191,7 @@ void flight_begin(struct node *source, struct flight *p)
 	p->response = s->kind & PACKET_RESPONSE;
 	p->corrupted = false;
 	flight_travel(f, p);
-	fabric_go_on(f);
+	flights_run(f);
 }
 
 /* ---- packets that a point holds back ---- */
@@ -209,12 +209,12 @@ void flight_release(struct point *pt)
 	flight_ready(p);
 }
 
-static void packet_held_too_long(struct timer *t)
+static void packet_hold_expired(struct timer *t)
 {
 	struct point *pt = container_of(t, struct flight, timer)->holder;
 
 	flight_release(pt);
-	fabric_go_on(pt->fabric);
+	flights_run(pt->fabric);
 }
 
 bool flight_hold(struct point *pt, const struct flight *p)
@@ -224,7 +224,7 @@ bool flight_hold(struct point *pt, const struct flight *p)
 	if (!k)
 		return false;
 	k->holder = pt;
-	k->timer.expired = packet_held_too_long;
+	k->timer.expired = packet_hold_expired;
 	if (timer_set(&pt->fabric->loop, &k->timer,
 		      loop_now() + pt->value[KEY_HOLD])) {
 		flight_free(k);

@@ -98,7 +98,7 @@ static size_t frame_make(struct fabric *f, struct node *to, uint16_t from,
 }
 
 /* Return the highest id up to @id of a node that is not attached; 0: all are attached. */
-static uint16_t garbage_stranger(struct fabric *f, uint16_t id)
+static uint16_t node_find_free_id(struct fabric *f, uint16_t id)
 {
 	const struct node *n;
 
@@ -114,12 +114,12 @@ static bool source_parse(struct fabric *f, struct words *w, const struct node *t
 			 uint16_t *from, struct answer *a)
 {
 	if (w->count < 4) {
-		*from = garbage_stranger(f, NODE_ID_MAX);
+		*from = node_find_free_id(f, NODE_ID_MAX);
 		return *from || answer_fail(a, "no node id is free");
 	}
 	if (!node_id_parse(w->word[3], from))
 		return answer_fail(a, "%.40s: " NODE_ID_RULE, w->word[3]);
-	if (*from == to->id || garbage_stranger(f, *from) != *from)
+	if (*from == to->id || node_find_free_id(f, *from) != *from)
 		return answer_fail(a, "node %u is attached: see garble", *from);
 	return true;
 }

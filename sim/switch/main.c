@@ -58,7 +58,7 @@ static bool options_parse(struct options *o, int argc, char **argv)
 	return true;
 }
 
-static void signal_came(struct watch *w, uint32_t events)
+static void signal_handle(struct watch *w, uint32_t events)
 {
 	struct signals *s = container_of(w, struct signals, watch);
 
@@ -77,7 +77,7 @@ static int signals_watch(struct fabric *f)
 	sigaddset(&set, SIGINT);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	f->signals.loop = &f->loop;
-	f->signals.watch.ready = signal_came;
+	f->signals.watch.ready = signal_handle;
 	f->signals.watch.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (f->signals.watch.fd < 0)
 		return -errno;
@@ -85,7 +85,7 @@ static int signals_watch(struct fabric *f)
 }
 
 /* Raise the limit of descriptors: each node takes one, a direct node takes two. */
-static void limit_raise(void)
+static void descriptor_limit_raise(void)
 {
 	struct rlimit limit;
 
@@ -145,7 +145,7 @@ int main(int argc, char **argv)
 		fabric_warn("out of memory");
 		return 1;
 	}
-	limit_raise();
+	descriptor_limit_raise();
 	ok = main_prepare(f, &o, &a) && main_run(f, &a);
 	if (!ok)
 		fabric_warn("%s", a.error);

@@ -79,7 +79,7 @@ static int block_check(const struct member *m, unsigned int from,
 /* ---- to and from peers ---- */
 
 /* Get the connection with @rank, which may have connected first. Return 0 or an errno. */
-static int peer_of(struct member *m, unsigned int rank, struct sci_peer **p)
+static int peer_get(struct member *m, unsigned int rank, struct sci_peer **p)
 {
 	const struct sci_addr addr = {
 		.node = vt_id(vt_node(vt_sim_of(m->node), rank)),
@@ -89,7 +89,7 @@ static int peer_of(struct member *m, unsigned int rank, struct sci_peer **p)
 	return sci_connect(m->ep, &addr, PATIENCE_MS, p);
 }
 
-static unsigned int rank_of(struct sci_peer *p)
+static unsigned int rank_get(struct sci_peer *p)
 {
 	struct sci_addr addr = { 0 };
 
@@ -110,7 +110,7 @@ static int member_send(struct member *m, unsigned int rank, const void *buf,
 {
 	struct sci_peer *p;
 	struct sci_req *req;
-	int ret = peer_of(m, rank, &p);
+	int ret = peer_get(m, rank, &p);
 
 	ret = ret ? ret : sci_isend(p, buf, len, &req);
 	return ret ? ret : coll_finish(req, len);
@@ -121,7 +121,7 @@ static int member_receive(struct member *m, unsigned int rank, void *buf,
 {
 	struct sci_peer *p;
 	struct sci_req *req;
-	int ret = peer_of(m, rank, &p);
+	int ret = peer_get(m, rank, &p);
 
 	ret = ret ? ret : sci_irecv(m->ep, p, buf, len, &req);
 	return ret ? ret : coll_finish(req, len);
@@ -135,8 +135,8 @@ static int coll_exchange(struct member *m, unsigned int to, const void *out,
 	struct sci_req *receive, *send;
 	int ret, sent;
 
-	ret = peer_of(m, to, &target);
-	ret = ret ? ret : peer_of(m, from, &source);
+	ret = peer_get(m, to, &target);
+	ret = ret ? ret : peer_get(m, from, &source);
 	ret = ret ? ret : sci_irecv(m->ep, source, in, len, &receive);
 	if (ret)
 		return ret;
@@ -263,7 +263,7 @@ static int coll_exchange_all(struct member *m, const unsigned int *ranks,
 	int ret = 0;
 
 	for (unsigned int i = 0; !ret && i < n; i++)
-		ret = peer_of(m, ranks[i], &peers[i]);
+		ret = peer_get(m, ranks[i], &peers[i]);
 	for (unsigned int i = 0; !ret && i < n; i++)
 		ret = sci_irecv(m->ep, peers[i], buf + (4 + i) * bytes, bytes,
 				&reqs[i]);
@@ -385,7 +385,7 @@ static int member_answer(struct member *m, size_t bytes)
 	ret = ret ? ret : sci_wait(req, PATIENCE_MS, &status);
 	if (ret || status.len != bytes)
 		return ret ? ret : -EMSGSIZE;
-	rank = rank_of(status.peer);
+	rank = rank_get(status.peer);
 	ret = block_check(m, rank, 0, m->buf, bytes);
 	block_fill(m, 0, rank, m->buf, bytes);
 	ret = ret ? ret : sci_isend(status.peer, m->buf, bytes, &req);

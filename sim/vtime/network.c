@@ -287,12 +287,12 @@ uint64_t network_pass(struct vt_network *net, unsigned int from,
 	return w.when + w.length;
 }
 
-static struct link *link_at(const struct vt_network *net, unsigned int i)
+static struct link *link_get(const struct vt_network *net, unsigned int i)
 {
 	return i < net->links ? &net->row[i] : &net->column[i - net->links];
 }
 
-static unsigned int node_links(const struct vt_network *net)
+static unsigned int network_count_links(const struct vt_network *net)
 {
 	return net->links + (net->columns ? net->sim->nodes : 0);
 }
@@ -303,9 +303,9 @@ void vt_network_load(const struct vt_sim *s, struct vt_network_load *load)
 	uint64_t sum = 0;
 
 	memset(load, 0, sizeof(*load));
-	load->links = node_links(net);
+	load->links = network_count_links(net);
 	for (unsigned int i = 0; i < load->links; i++) {
-		uint64_t busy = link_at(net, i)->busy;
+		uint64_t busy = link_get(net, i)->busy;
 
 		sum += busy;
 		load->busiest = busy > load->busiest ? busy : load->busiest;
@@ -319,8 +319,8 @@ void vt_network_clear(struct vt_sim *s)
 {
 	struct vt_network *net = s->network;
 
-	for (unsigned int i = 0; i < node_links(net); i++)
-		link_at(net, i)->busy = 0;
+	for (unsigned int i = 0; i < network_count_links(net); i++)
+		link_get(net, i)->busy = 0;
 	net->packets = 0;
 	net->bytes = 0;
 }

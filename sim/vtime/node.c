@@ -69,7 +69,7 @@ static struct vt_packet *packet_new(struct vt_sim *s)
 	return p;
 }
 
-static void packet_done(struct vt_packet *p)
+static void packet_free(struct vt_packet *p)
 {
 	p->next = p->sim->spare;
 	p->sim->spare = p;
@@ -85,7 +85,7 @@ void node_free_packets(struct vt_sim *s)
 	}
 }
 
-static void packet_in(void *arg)
+static void packet_receive(void *arg)
 {
 	struct vt_packet *p = arg;
 	struct vt_node *n = p->target;
@@ -93,7 +93,7 @@ static void packet_in(void *arg)
 	n->taken = p->taken;
 	sim_adapter_receive(n->adapter, &p->packet, p->packet.size);
 	vt_touch(n);
-	packet_done(p);
+	packet_free(p);
 }
 
 /* Return the number of bytes that a packet reads or writes in the target's main memory. */
@@ -122,22 +122,22 @@ static void packet_handle(void *arg)
 	uint64_t end;
 
 	if (!bytes) {
-		packet_in(p);
+		packet_receive(p);
 		return;
 	}
 	end = node_bus_in(p->target, p->sim->now, time);
 	p->taken = end - time + prof->mem_setup;
-	vt_at(p->sim, end + prof->mem_latency, packet_in, p);
+	vt_at(p->sim, end + prof->mem_latency, packet_receive, p);
 }
 
-static void packet_returns(void *arg)
+static void packet_return(void *arg)
 {
 	struct vt_packet *p = arg;
 	struct vt_node *n = &p->sim->node[p->packet.source / 4 - 1];
 
 	sim_adapter_no_node(n->adapter, &p->packet, p->packet.size);
 	vt_touch(n);
-	packet_done(p);
+	packet_free(p);
 }
 
 /* ---- struct sim_host ---- */
@@ -182,7 +182,7 @@ static void host_send(void *ctx, const struct sim_packet *packet)
 	p = packet_new(s);
 	memcpy(&p->packet, packet, packet->size);
 	if (target >= s->nodes) {
-		vt_at(s, when, packet_returns, p);
+		vt_at(s, when, packet_return, p);
 		return;
 	}
 	p->target = &s->node[target];

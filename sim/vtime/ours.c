@@ -133,8 +133,8 @@ static void ours_begin(struct vt_node *n, struct pingpong *pp)
 	vt_network_load(s, &pp->load);
 }
 
-static double time_since(struct vt_sim *s, const struct pingpong *pp,
-			 enum sci_pci_counter c)
+static double counts_per_message(struct vt_sim *s, const struct pingpong *pp,
+				 enum sci_pci_counter c)
 {
 	return (double)(counter_total(s, c) - pp->counts[c]) / (2.0 * pp->rounds);
 }
@@ -149,10 +149,10 @@ static void pingpong_end(struct vt_node *n, struct pingpong *pp)
 	vt_network_load(s, &load);
 	*pp->result = (struct ours_result){
 		.latency = (double)(vt_clock(n) - pp->begin) / messages,
-		.packets64 = time_since(s, pp, SCI_PCI_CNT_WRITES_64),
-		.packets16 = time_since(s, pp, SCI_PCI_CNT_WRITES_16),
-		.reads = time_since(s, pp, SCI_PCI_CNT_READS),
-		.barriers = time_since(s, pp, SCI_PCI_CNT_BARRIERS),
+		.packets64 = counts_per_message(s, pp, SCI_PCI_CNT_WRITES_64),
+		.packets16 = counts_per_message(s, pp, SCI_PCI_CNT_WRITES_16),
+		.reads = counts_per_message(s, pp, SCI_PCI_CNT_READS),
+		.barriers = counts_per_message(s, pp, SCI_PCI_CNT_BARRIERS),
 		.bytes = (double)(load.bytes - pp->load.bytes) / messages,
 	};
 }

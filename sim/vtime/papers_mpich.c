@@ -115,7 +115,7 @@ static void packet_taken(struct paper_side *s)
 }
 
 /* Add the time of MPIR in one of the two processes. */
-static void mpich_mpir(struct paper_side *s)
+static void mpich_take_mpir_time(struct paper_side *s)
 {
 	vt_busy(s->node, MPIR / 2);
 }
@@ -130,7 +130,7 @@ static size_t short_memory(size_t bytes)
 
 static void short_send(struct paper_side *s)
 {
-	mpich_mpir(s);
+	mpich_take_mpir_time(s);
 	mpich_put_packet(s, s->buf, s->size);
 }
 
@@ -141,7 +141,7 @@ static const uint8_t *short_recv(struct paper_side *s)
 	if (packet->length)
 		vt_copy(s->node, s->buf, packet->payload, packet->length);
 	packet_taken(s);
-	mpich_mpir(s);
+	mpich_take_mpir_time(s);
 	return s->buf;
 }
 
@@ -165,7 +165,7 @@ static void eager_send(struct paper_side *s)
 {
 	volatile struct shared *far = s->far;
 
-	mpich_mpir(s);
+	mpich_take_mpir_time(s);
 	mpich_store_and_wait(s, far->data, s->buf, s->size);
 	mpich_put_packet(s, "", 0);
 }
@@ -179,7 +179,7 @@ static const uint8_t *eager_recv(struct paper_side *s)
 	vt_copy(s->node, s->buf, near->data, s->size);
 	packet_taken(s);
 	vt_store(s->node, &far->returned, &s->got, sizeof(s->got));
-	mpich_mpir(s);
+	mpich_take_mpir_time(s);
 	return s->buf;
 }
 
@@ -223,7 +223,7 @@ static void part_recv(struct paper_side *s, uint8_t *to, size_t len)
 
 static void rendezvous_send(struct paper_side *s)
 {
-	mpich_mpir(s);
+	mpich_take_mpir_time(s);
 	mpich_put_packet(s, "", 0); /* the request */
 	for (size_t at = 0; at < s->size; at += MPICH_BUFFER)
 		part_send(s, s->buf + at, mpich_min_size(s->size - at, MPICH_BUFFER));
@@ -235,7 +235,7 @@ static const uint8_t *rendezvous_recv(struct paper_side *s)
 	packet_taken(s);
 	for (size_t at = 0; at < s->size; at += MPICH_BUFFER)
 		part_recv(s, s->buf + at, mpich_min_size(s->size - at, MPICH_BUFFER));
-	mpich_mpir(s);
+	mpich_take_mpir_time(s);
 	return s->buf;
 }
 

@@ -145,7 +145,7 @@ static void barrier_release(struct world *w)
 }
 
 /* Wait at the barrier, and answer peers. All programs leave the barrier at the same time. */
-static void member_meet(struct world *w, struct member *m)
+static void barrier_wait(struct world *w, struct member *m)
 {
 	struct vt_node *n = m->node;
 	unsigned int turn = w->turn;
@@ -178,7 +178,7 @@ static int play_round(struct world *w, struct member *m, enum round round)
 		return ret;
 	if (vt_clock(m->node) > w->end)
 		w->end = vt_clock(m->node);
-	member_meet(w, m);
+	barrier_wait(w, m);
 	return w->error;
 }
 
@@ -189,12 +189,12 @@ static void scale_play(struct vt_node *n, void *arg)
 	int ret = member_open(&m, n);
 
 	if (!ret)
-		member_meet(w, &m);
+		barrier_wait(w, &m);
 	for (int i = 0; !ret && i < ROUNDS; i++)
 		ret = play_round(w, &m, (enum round)i);
 	if (!ret) {
 		stats_add(w->result, &m);
-		member_meet(w, &m);
+		barrier_wait(w, &m);
 	} else if (!w->error) {
 		w->error = ret;
 		w->failed = vt_id(n);

@@ -61,7 +61,7 @@ static int call_connect_inbox(struct msg_call *c)
 	return ret ? ret : call_connect_segment(c);
 }
 
-static int call_say_hello(struct msg_call *c)
+static int call_send_hello(struct msg_call *c)
 {
 	int ret = call_connect_intr(c, true, &c->port);
 
@@ -83,7 +83,7 @@ void call_run(struct msg_call *c)
 		c->ret = call_connect_inbox(c);
 		break;
 	case CALL_HELLO:
-		c->ret = call_say_hello(c);
+		c->ret = call_send_hello(c);
 		break;
 	}
 	c->ms = msg_now_ms() - begin;

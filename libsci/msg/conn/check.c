@@ -78,14 +78,14 @@ static bool status_resend(struct sci_peer *p, uint32_t *errors)
 	return !p->status_dirty;
 }
 
-static void peers_arrived(struct sci_peer *p)
+static void peer_confirm_stores(struct sci_peer *p)
 {
 	p->data_tx.checked = p->data_tx.pos;
 	p->ctl_tx.checked = p->ctl_tx.pos;
 	p->status_dirty = false;
 }
 
-static bool peers_resend(struct sci_peer *p, uint32_t *errors)
+static bool peer_resend(struct sci_peer *p, uint32_t *errors)
 {
 	return lines_resend(p, &p->data_tx, errors) &&
 	       lines_resend(p, &p->ctl_tx, errors) && status_resend(p, errors);
@@ -97,8 +97,8 @@ static bool peer_check_writes(struct sci_peer *p, bool lost, uint32_t *errors)
 	/* the error count does not show which peer's stores were lost */
 	p->resend |= lost;
 	if (!p->resend)
-		peers_arrived(p);
-	else if (!peers_resend(p, errors))
+		peer_confirm_stores(p);
+	else if (!peer_resend(p, errors))
 		return false;
 	/* the peer may have gone to sleep before the repeated lines arrived: ring again */
 	if (p->resend)

@@ -84,7 +84,7 @@ static void peer_store_hello(struct sci_peer *p, const struct msg_hello *h)
 }
 
 /* Handle the failure of an import of @p's inbox, or of a HELLO to @p. */
-static void accept_failed(struct sci_peer *p, int error)
+static void accept_handle_failure(struct sci_peer *p, int error)
 {
 	if (!hello_again(error)) {
 		hello_refuse(p->ep, p->fabric, &p->addr, p->nonce, p->their_inbox, error);
@@ -116,11 +116,11 @@ static void inbox_handle(struct sci_peer *p, struct msg_call *c)
 	if (!ret && p->state == PEER_UP && !p->asked)
 		ret = hello_send(p);
 	if (ret)
-		accept_failed(p, ret);
+		accept_handle_failure(p, ret);
 	msg_changed(p->ep);
 }
 
-static void hello_was_sent(struct sci_peer *p, struct msg_call *c)
+static void hello_handle_result(struct sci_peer *p, struct msg_call *c)
 {
 	p->hello_ret = c->ret;
 	p->hello_ms = c->ms;
@@ -128,7 +128,7 @@ static void hello_was_sent(struct sci_peer *p, struct msg_call *c)
 		p->asked = true;
 	/* dial.c handles errors of peers that the program connects to */
 	else if (!p->dialers && p->state == PEER_UP && !p->asked)
-		accept_failed(p, c->ret);
+		accept_handle_failure(p, c->ret);
 }
 
 /*
@@ -154,7 +154,7 @@ int calls_check(struct sci_peer *p)
 		if (c->kind == CALL_INBOX)
 			inbox_handle(p, c);
 		else
-			hello_was_sent(p, c);
+			hello_handle_result(p, c);
 		call_end(c);
 	}
 	return ended;
@@ -206,7 +206,7 @@ static void accept_hello(struct sci_ep *ep, struct sci_fabric *fabric,
 	peer_store_hello(p, h);
 	ret = asking ? 0 : peer_ask_inbox(p);
 	if (ret)
-		accept_failed(p, ret);
+		accept_handle_failure(p, ret);
 }
 
 static void peer_refused(struct sci_ep *ep, const struct sci_addr *from,

@@ -315,8 +315,8 @@ void sci_match_recv_remove(struct sci_match *m, struct sci_match_recv *recv)
 }
 
 static inline struct sci_match_recv *
-find_short(struct sci_match_queue *q, const void *source, uint64_t tag,
-	   uint32_t context)
+queue_find_short(struct sci_match_queue *q, const void *source, uint64_t tag,
+		 uint32_t context)
 {
 	struct sci_match_recv *r;
 
@@ -361,7 +361,7 @@ struct sci_match_recv *sci_match_arrive_posted(struct sci_match *m,
 	if (q->hashed)
 		r = queue_find_hashed(q, source, tag, context);
 	else
-		r = find_short(q, source, tag, context);
+		r = queue_find_short(q, source, tag, context);
 	if (r && !r->stays)
 		sci_match_recv_remove(m, r);
 	return r;

@@ -314,7 +314,7 @@ static int eager_handle_more(struct sci_peer *p, const struct line_more *m)
 }
 
 /* Continue an incomplete message: the next line must belong to it. */
-static int chain_goes_on(struct sci_peer *p, const struct msg_line *l)
+static int chain_continue(struct sci_peer *p, const struct msg_line *l)
 {
 	const struct msg_typed *t = (const struct msg_typed *)l;
 	size_t n = line_kind(l);
@@ -369,7 +369,7 @@ static int data_line(struct sci_peer *p, const struct msg_line *l)
 	unsigned int kind = line_kind(l);
 
 	if (p->chain_left)
-		return chain_goes_on(p, l);
+		return chain_continue(p, l);
 	p->has_imm = false;
 	if (kind != LINE_TYPED)
 		return msg_deliver(p, MSG_UNTAGGED, 0, l, kind, NULL);

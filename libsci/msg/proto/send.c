@@ -448,8 +448,8 @@ int send_start(struct sci_req *req)
 /* ---- at once: without a request ---- */
 
 static __hot __attribute__((noinline)) bool
-block_of(struct sci_peer *p, uint32_t context, uint64_t tag, const uint64_t *imm,
-	 const void *buf, size_t len)
+block_send_buffer(struct sci_peer *p, uint32_t context, uint64_t tag, const uint64_t *imm,
+		  const void *buf, size_t len)
 {
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
 	struct msg_out m = {
@@ -472,6 +472,6 @@ __hot bool buffer_at_once(struct sci_peer *p, uint32_t context, uint64_t tag,
 	if (p->lossy || len > p->ep->params[SCI_PARAM_EAGER_MAX])
 		return false;
 	if (len > p->ep->params[SCI_PARAM_LINES_MAX])
-		return block_of(p, context, tag, imm, buf, len);
+		return block_send_buffer(p, context, tag, imm, buf, len);
 	return chain_at_once(p, &m, buf);
 }
