@@ -77,7 +77,12 @@ static struct presence *presences_read(size_t *n)
 	char line[512];
 
 	*n = 0;
-	while (all && f && fgets(line, sizeof(line), f)) {
+	if (!all || !f) {
+		if (f)
+			fclose(f);
+		return all;
+	}
+	while (fgets(line, sizeof(line), f)) {
 		const char *name = strstr(line, "sci.");
 
 		if (sscanf(line, "%*s %*s %*s %*s %*s %*s %" SCNu64, &p.inode) != 1 || !name ||
@@ -96,8 +101,7 @@ static struct presence *presences_read(size_t *n)
 		}
 		all[(*n)++] = p;
 	}
-	if (f)
-		fclose(f);
+	fclose(f);
 	if (all)
 		qsort(all, *n, sizeof(*all), presences_compare);
 	return all;
@@ -114,7 +118,7 @@ static bool process_has_fabric_socket(struct process *p, DIR *dir, const struct 
 	while (!found && (d = readdir(dir))) {
 		ssize_t len = readlinkat(dirfd(dir), d->d_name, target, sizeof(target) - 1);
 		const struct presence *hit;
-		struct presence key;
+		struct presence key = { 0 };
 
 		target[len < 0 ? 0 : len] = '\0';
 		if (sscanf(target, "socket:[%" SCNu64, &key.inode) != 1)

@@ -7,7 +7,7 @@
 int main(void)
 {
 	struct sci_ep_attr attr = { .size = sizeof(attr), .name = "example" };
-	struct sci_addr me;
+	struct sci_addr me = { 0 };
 	struct sci_ep *ep;
 	uint64_t limit;
 	int ret;

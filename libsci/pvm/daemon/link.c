@@ -141,17 +141,16 @@ int hello_push(struct sci_peer *peer, struct frame *f)
 
 static struct arrival *arrival_new(struct sci_peer *from, size_t len)
 {
-	struct arrival *a = malloc(sizeof(*a) + len);
-	bool cut = !a;
+	struct arrival *whole = malloc(sizeof(*whole) + len), *a = whole;
 
-	if (cut)
+	if (!whole)
 		a = malloc(sizeof(*a) + sizeof(struct frame_head));
 	if (!a)
 		return NULL;
 	a->from = from;
 	a->len = len;
 	a->have = 0;
-	a->cut = cut;
+	a->cut = !whole;
 	list_add_tail(&a->link, &arriving);
 	return a;
 }
