@@ -144,7 +144,7 @@ static void peer_deliver(struct sci_peer *p)
 	}
 }
 
-static void peer_tell_gone(struct sci_peer *p)
+static void peer_report_gone(struct sci_peer *p)
 {
 	int error = p->session.error;
 
@@ -162,7 +162,7 @@ static void peer_settle(struct sci_peer *p)
 	lockdep_assert_held(&p->order);
 	lockdep_assert_held(&p->lock);
 	peer_deliver(p);
-	peer_tell_gone(p);
+	peer_report_gone(p);
 	sci_session_settle(&p->session);
 	peer_arm(p);
 }
@@ -614,8 +614,8 @@ void sci_peer_receive(struct sci_adapter *a, u32 node, const void *packet)
 		sci_count(a, SCI_COUNT_CTRL_BAD, 1);
 }
 
-static void peer_tell_session(struct sci_adapter *a, u32 node,
-			      void (*tell)(struct sci_session *s))
+static void peer_report_session(struct sci_adapter *a, u32 node,
+				void (*tell)(struct sci_session *s))
 {
 	struct sci_peer *p;
 
@@ -633,12 +633,12 @@ static void peer_tell_session(struct sci_adapter *a, u32 node,
 
 void sci_peer_returned(struct sci_adapter *a, u32 node)
 {
-	peer_tell_session(a, node, sci_session_returned);
+	peer_report_session(a, node, sci_session_returned);
 }
 
 void sci_peer_lost(struct sci_adapter *a, u32 node)
 {
-	peer_tell_session(a, node, sci_session_lost);
+	peer_report_session(a, node, sci_session_lost);
 }
 
 void sci_peers_kick(struct sci_adapter *a)

@@ -83,7 +83,7 @@ static void proto_deliver(struct sci_peer *p, const void *body)
 	mutex_unlock(&p->adapter->lock);
 }
 
-static void proto_gone(struct sci_peer *p, int error)
+static void proto_handle_gone(struct sci_peer *p, int error)
 {
 	mutex_lock(&p->adapter->lock);
 	sci_intr_data_forget(p);
@@ -94,6 +94,6 @@ static void proto_gone(struct sci_peer *p, int error)
 
 const struct sci_peer_ops sci_proto_peer_ops = {
 	.deliver = proto_deliver,
-	.gone = proto_gone,
+	.gone = proto_handle_gone,
 	.release = sci_intr_data_forget,
 };

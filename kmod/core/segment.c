@@ -867,7 +867,7 @@ static void segment_left(struct sci_server *server, bool died)
 		segment_importer_count(server, SCI_EV_DISCONNECT, "disconnect");
 }
 
-static void segment_server_gone(struct sci_exporter *e, bool cut)
+static void segment_handle_server_end(struct sci_exporter *e, bool cut)
 {
 	struct sci_segment *s = segment_of(e);
 
@@ -884,5 +884,5 @@ const struct sci_server_ops sci_segment_server_ops = {
 	.accept = segment_accept,
 	.joined = segment_joined,
 	.left = segment_left,
-	.gone = segment_server_gone,
+	.gone = segment_handle_server_end,
 };

@@ -83,7 +83,7 @@ static int card_refuse(struct sci_pci *p, const char *what, u32 value)
 	return -ENODEV;
 }
 
-static bool card_streams_known(u32 streams)
+static bool card_streams_are_known(u32 streams)
 {
 	u32 size = SCI_PCI_STREAMS_SIZE(streams);
 
@@ -141,7 +141,7 @@ static int card_describe(struct sci_pci *p, struct sci_adapter_desc *d)
 	if (pci_resource_len(p->pdev, SCI_PCI_BAR_WINDOW) < p->window_size)
 		return card_refuse(p, "ATT_PAGE_SIZE", v);
 	v = sci_pci_read(p, SCI_PCI_STREAMS);
-	if (!card_streams_known(v))
+	if (!card_streams_are_known(v))
 		return card_refuse(p, "STREAMS", v);
 	d->streams = SCI_PCI_STREAMS_COUNT(v);
 	d->stream_size = SCI_PCI_STREAMS_SIZE(v);

@@ -177,8 +177,8 @@ ssize_t sfi_recv(struct sfi_ep *ep, const struct sfi_recv *r)
 
 /* ---- FI_PEEK and FI_CLAIM ---- */
 
-static void recv_tell(struct sfi_ep *ep, const struct sfi_recv *r,
-		      struct sci_status *st)
+static void recv_report(struct sfi_ep *ep, const struct sfi_recv *r,
+			struct sci_status *st)
 {
 	struct sfi_op op = { .ep = ep };
 
@@ -191,9 +191,9 @@ static void recv_tell(struct sfi_ep *ep, const struct sfi_recv *r,
 		sfi_op_told(&op, st, r->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD));
 }
 
-static int recv_look(struct sfi_ep *ep, const struct sfi_recv *r,
-		     struct sci_peer *peer, struct sci_msg **msg,
-		     struct sci_status *st)
+static int recv_find_message(struct sfi_ep *ep, const struct sfi_recv *r,
+			     struct sci_peer *peer, struct sci_msg **msg,
+			     struct sci_status *st)
 {
 	bool takes = r->flags & (FI_CLAIM | FI_DISCARD);
 
@@ -218,14 +218,14 @@ static int recv_peek(struct sfi_ep *ep, const struct sfi_recv *r)
 		ret = sfi_ep_peer(ep, r->src, &peer);
 	if (ret)
 		return ret;
-	st.error = recv_look(ep, r, peer, &msg, &st);
+	st.error = recv_find_message(ep, r, peer, &msg, &st);
 	if (st.error == -EAGAIN)
 		st.error = -FI_ENOMSG;
 	else if (!st.error && r->flags & FI_DISCARD)
 		sci_msg_free(msg);
 	else if (!st.error && r->flags & FI_CLAIM)
 		((struct fi_context *)r->context)->internal[0] = msg;
-	recv_tell(ep, r, &st);
+	recv_report(ep, r, &st);
 	return 0;
 }
 
@@ -239,7 +239,7 @@ static int recv_claim(struct sfi_ep *ep, const struct sfi_recv *r)
 
 	if (r->flags & FI_DISCARD) {
 		sci_msg_free(msg);
-		recv_tell(ep, r, &st);
+		recv_report(ep, r, &st);
 		return 0;
 	}
 	op = sfi_op_new(ep);

@@ -49,7 +49,7 @@ static int socket_find(const char *value, int *fd)
 
 /* ---- frames ---- */
 
-static int socket_gone(struct boot_socket *s)
+static int socket_set_gone(struct boot_socket *s)
 {
 	s->gone = true;
 	return -ECONNRESET;
@@ -69,7 +69,7 @@ static int socket_send(struct boot_socket *s, enum boot_type type, int arg,
 		if (!ret)
 			ret = boot_stream_flush(&s->stream);
 	}
-	return ret == -ECONNRESET ? socket_gone(s) : ret;
+	return ret == -ECONNRESET ? socket_set_gone(s) : ret;
 }
 
 /* Record the death of @rank. Each rank dies once, so the array has room. */
@@ -99,7 +99,7 @@ static int socket_next(struct boot_socket *s, struct boot_frame *f, const void *
 		if (ret)
 			return ret;
 	}
-	return ret == -EPROTO ? socket_gone(s) : ret;
+	return ret == -EPROTO ? socket_set_gone(s) : ret;
 }
 
 /* Read the bytes that have arrived. Return -EAGAIN if there are none. */
@@ -107,7 +107,7 @@ static int socket_fill(struct boot_socket *s)
 {
 	int ret = s->gone ? -ECONNRESET : boot_stream_fill(&s->stream);
 
-	return ret == -ECONNRESET ? socket_gone(s) : ret;
+	return ret == -ECONNRESET ? socket_set_gone(s) : ret;
 }
 
 /*

@@ -67,14 +67,14 @@ static bool object_is_private(const char *path)
 	return object_listed(name, getenv("SCI_THREADS_PRIVATE"));
 }
 
-static char *page_down(uintptr_t p)
+static char *page_round_down(uintptr_t p)
 {
 	return (char *)(p & ~(PAGE - 1));
 }
 
-static char *page_up(uintptr_t p)
+static char *page_round_up(uintptr_t p)
 {
-	return page_down(p + PAGE - 1);
+	return page_round_down(p + PAGE - 1);
 }
 
 static void piece_add(char *from, char *to, int prot)
@@ -100,13 +100,13 @@ static int object_add(struct dl_phdr_info *info, size_t size, void *arg)
 
 		if (p->p_type != PT_GNU_RELRO)
 			continue;
-		relro = page_down(info->dlpi_addr + p->p_vaddr);
-		relro_end = page_down(info->dlpi_addr + p->p_vaddr + p->p_memsz);
+		relro = page_round_down(info->dlpi_addr + p->p_vaddr);
+		relro_end = page_round_down(info->dlpi_addr + p->p_vaddr + p->p_memsz);
 	}
 	for (unsigned int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-		char *from = page_down(info->dlpi_addr + p->p_vaddr);
-		char *to = page_up(info->dlpi_addr + p->p_vaddr + p->p_memsz);
+		char *from = page_round_down(info->dlpi_addr + p->p_vaddr);
+		char *to = page_round_up(info->dlpi_addr + p->p_vaddr + p->p_memsz);
 
 		if (p->p_type != PT_LOAD || !(p->p_flags & PF_W))
 			continue;
@@ -285,8 +285,8 @@ bool memory_share(void)
 		return false;
 	}
 	dl_iterate_phdr(object_add, NULL);
-	global_add(GLOBAL_BASE, page_up((uintptr_t)(world + 1)));
-	global_add(GLOBAL_UNITS, page_up((uintptr_t)GLOBAL_UNITS + units));
+	global_add(GLOBAL_BASE, page_round_up((uintptr_t)(world + 1)));
+	global_add(GLOBAL_UNITS, page_round_up((uintptr_t)GLOBAL_UNITS + units));
 	global_add(GLOBAL_STACKS, GLOBAL_STACKS + world->slot_top * SLOT_SIZE);
 	global_add(GLOBAL_HEAP, GLOBAL_HEAP + h->top * HEAP_UNIT);
 	if (memory.full) {

@@ -129,7 +129,7 @@ static bool name_is_adapter(const char *arg, unsigned int number)
 	       (!strncmp(arg, "/dev/", 5) && !strcmp(arg + 5, name));
 }
 
-static bool counter_wanted(unsigned int number, char **args)
+static bool counter_is_wanted(unsigned int number, char **args)
 {
 	if (!*args)
 		return true;
@@ -166,7 +166,7 @@ static int adapters_find(struct counters *c, char **args)
 		struct adapter *a = &c->adapters[c->n];
 
 		if (sscanf(d->d_name, "sci%u%c", &a->number, &end) != 1 ||
-		    !counter_wanted(a->number, args))
+		    !counter_is_wanted(a->number, args))
 			continue;
 		snprintf(path, sizeof(path), "%s/sci%u/node_id", sysfs_root(),
 			 a->number);

@@ -431,7 +431,7 @@ static void host_input(struct front *f, struct launch_host *h)
 /* ---- standard input ---- */
 
 /* Return whether to read standard input: in the background, reads of a terminal stop the job. */
-static bool input_wanted(const struct front *f)
+static bool input_is_wanted(const struct front *f)
 {
 	return f->input_open && f->input_window &&
 	       (!isatty(0) || tcgetpgrp(0) == getpgrp());
@@ -534,7 +534,7 @@ static bool front_is_finished(const struct front *f)
 static void front_polls(struct front *f, struct pollfd *p)
 {
 	p[0] = (struct pollfd){ .fd = f->signals, .events = POLLIN };
-	p[1] = (struct pollfd){ .fd = input_wanted(f) ? 0 : -1, .events = POLLIN };
+	p[1] = (struct pollfd){ .fd = input_is_wanted(f) ? 0 : -1, .events = POLLIN };
 	for (unsigned int i = 0; i < 2; i++) {
 		struct outlet *o = &f->out.outlet[i];
 		bool queued = o->bytes.to > o->bytes.from;

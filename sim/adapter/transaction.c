@@ -57,7 +57,7 @@ static struct transaction **number_bucket(struct sim_adapter *a, uint16_t node,
 	return &a->by_number[((node >> 2) * 37u + number) & (BUCKETS - 1)];
 }
 
-static bool line_busy(struct sim_adapter *a, uint64_t line)
+static bool line_is_busy(struct sim_adapter *a, uint64_t line)
 {
 	const struct transaction *t;
 
@@ -126,7 +126,7 @@ bool transaction_ready(struct sim_adapter *a, uint16_t node, uint64_t line)
 {
 	struct node *p = node_get(a, node);
 
-	return a->slots_free && p && node_ready(p) && !line_busy(a, line);
+	return a->slots_free && p && node_ready(p) && !line_is_busy(a, line);
 }
 
 static void slot_take(struct sim_adapter *a, struct transaction *t,

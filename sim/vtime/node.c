@@ -191,7 +191,7 @@ static void host_send(void *ctx, const struct sim_packet *packet)
 	vt_at(s, when + prof->adapter_in, packet_handle, p);
 }
 
-static void link_up(void *arg)
+static void link_set_up(void *arg)
 {
 	struct vt_node *n = arg;
 
@@ -203,7 +203,7 @@ static void host_connect(void *ctx, bool enable)
 	struct vt_node *n = ctx;
 
 	if (enable)
-		vt_at(n->sim, n->sim->now, link_up, n);
+		vt_at(n->sim, n->sim->now, link_set_up, n);
 }
 
 /* ---- the adapter's timer ---- */

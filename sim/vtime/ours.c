@@ -204,7 +204,7 @@ bool ours_pingpong(const struct vt_profile *p, enum ours_mode mode,
 	return done && !pp.error;
 }
 
-static bool size_is_good(const char *text)
+static bool size_is_valid(const char *text)
 {
 	char *end;
 	unsigned long n = strtoul(text, &end, 0);
@@ -230,7 +230,7 @@ int pingpong_main(int argc, char **argv)
 		return 2;
 	}
 	for (int k = i; k < argc; k++)
-		if (!size_is_good(argv[k]))
+		if (!size_is_valid(argv[k]))
 			return 2;
 	if (!vt_profile_find(&p, NULL, argv[1]))
 		return 2;

@@ -118,7 +118,7 @@ static bool pattern_find(const char *name, enum scale_pattern *p)
 	return false;
 }
 
-static bool nodes_are_good(int argc, char **argv)
+static bool nodes_are_valid(int argc, char **argv)
 {
 	uint64_t nodes;
 
@@ -206,7 +206,7 @@ int scale_main(int argc, char **argv)
 
 	if (!options_get(&o, argc, argv) ||
 	    !pattern_find(argv[optind], &o.setup.pattern) ||
-	    !nodes_are_good(argc, argv) ||
+	    !nodes_are_valid(argc, argv) ||
 	    !vt_profile_find(&profile, NULL, o.profile))
 		return 2;
 	o.setup.profile = &profile;

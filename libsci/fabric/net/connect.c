@@ -120,7 +120,7 @@ void net_cancel_connect(struct sci_fabric *f, const void *owner)
 /* ---- finding an instance ---- */
 
 /* Return the link to an instance, even a broken link: it may continue on a new socket. */
-static struct net_link *link_known(struct net *net, unsigned int node, uint32_t port)
+static struct net_link *link_find_known(struct net *net, unsigned int node, uint32_t port)
 {
 	struct list *pos, *n;
 
@@ -172,7 +172,7 @@ static bool dial_slots(struct net *net, const struct net_addr *first, unsigned i
 			return true;
 		err = net_dial_start(net, &a, 0, port, &d);
 		*ret = err = err ? err : dial_wait(net, &d, timeout);
-		if (!err || err == -ECANCELED || link_known(net, node, port)) {
+		if (!err || err == -ECANCELED || link_find_known(net, node, port)) {
 			*ret = err == -EISCONN ? 0 : err;
 			return true;
 		}
@@ -219,11 +219,11 @@ int net_reach(struct net *net, unsigned int node, uint32_t port, uint32_t timeou
 {
 	int ret;
 
-	*out = link_known(net, node, port);
+	*out = link_find_known(net, node, port);
 	if (*out)
 		return 0;
 	ret = dial_node(net, node, port, timeout);
-	*out = link_known(net, node, port);
+	*out = link_find_known(net, node, port);
 	if (*out)
 		return 0;
 	return ret ? ret : -ENOENT;

@@ -160,7 +160,7 @@ static void forward_set_busy(struct net_forward *f, bool busy)
 			net_wire_pause(f->side[i], busy);
 }
 
-static void forward_miss(struct net_forward *f, unsigned int misses)
+static void forward_count_misses(struct net_forward *f, unsigned int misses)
 {
 	f->moves = 0;
 	f->misses = misses;
@@ -178,7 +178,7 @@ static void forward_adapt(struct net_forward *f, bool moved)
 		else if (++f->moves >> f->misses && f->side[0]->net->n_busy < BUSY_MAX)
 			forward_set_busy(f, true);
 	} else if (forward_is_busy(f) && now - f->moved_ns > BUSY_NS) {
-		forward_miss(f, f->misses < MISSES_MAX ? f->misses + 1 : MISSES_MAX);
+		forward_count_misses(f, f->misses < MISSES_MAX ? f->misses + 1 : MISSES_MAX);
 	}
 }
 
@@ -218,7 +218,7 @@ bool net_forwards_poll(struct net *net, bool crowded)
 		struct net_forward *f = container_of(pos, struct net_forward, busy);
 
 		if (crowded)
-			forward_miss(f, MISSES_CROWDED);
+			forward_count_misses(f, MISSES_CROWDED);
 		else
 			forward_turn(f);
 	}

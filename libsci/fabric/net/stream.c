@@ -226,7 +226,7 @@ void net_serve(struct net_link *l)
 	}
 }
 
-static void stream_news(struct sci_fabric *f, void (*fn)(void *owner), void *owner)
+static void stream_set_notify(struct sci_fabric *f, void (*fn)(void *owner), void *owner)
 {
 	struct net *net = net_of(f);
 
@@ -261,7 +261,7 @@ static int stream_below(struct sci_fabric *f, struct sci_fabric *below, unsigned
 
 const struct sci_stream_ops net_stream_ops = {
 	.below = stream_below,
-	.news = stream_news,
+	.news = stream_set_notify,
 	.poll = net_poll,
 	.rest = net_rest,
 	.put = stream_put,

@@ -162,7 +162,7 @@ static enum ring_state ring_drain(struct shm_conn *conn)
 }
 
 /* Remove an importer that has ended. Its earlier triggers stay. */
-static void ring_hung_up(void *obj)
+static void ring_handle_hang_up(void *obj)
 {
 	shm_conn_gone(obj, ring_drain(obj) == RING_BYE);
 }
@@ -186,7 +186,7 @@ int shm_bell_listen(struct sci_lintr *i, struct shm_conn *conn)
 	if (epoll_ctl(i->epfd, EPOLL_CTL_ADD, conn->fd, &ev))
 		return -errno;
 	conn->bell = i;
-	return sci_watch(svc, conn->fd, EPOLLRDHUP, ring_hung_up, conn);
+	return sci_watch(svc, conn->fd, EPOLLRDHUP, ring_handle_hang_up, conn);
 }
 
 void shm_bell_leave(struct shm_conn *conn)
@@ -201,7 +201,7 @@ void shm_bell_leave(struct shm_conn *conn)
 static struct shm_conn *ring_conn(struct sci_lintr *i, int fd)
 {
 	const struct sci_watch *w = &i->shm->svc.fds[fd];
-	struct shm_conn *conn = w->fn == ring_hung_up ? w->obj : NULL;
+	struct shm_conn *conn = w->fn == ring_handle_hang_up ? w->obj : NULL;
 
 	return conn && conn->bell == i ? conn : NULL;
 }

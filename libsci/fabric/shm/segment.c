@@ -172,8 +172,8 @@ static bool lseg_hello(struct shm_port *port, struct shm_conn *conn,
 	}
 }
 
-static void lseg_gone(struct shm_port *port, struct shm_conn *conn,
-		      bool orderly)
+static void lseg_handle_importer_end(struct shm_port *port, struct shm_conn *conn,
+				     bool orderly)
 {
 	struct sci_lseg *s = container_of(port, struct sci_lseg, port);
 
@@ -234,8 +234,8 @@ static bool group_open_hello(struct shm_port *port, struct shm_conn *conn,
 	return !ret || shm_lseg_refuse(conn, ret);
 }
 
-static void group_open_gone(struct shm_port *port, struct shm_conn *conn,
-			    bool orderly)
+static void group_handle_importer_end(struct shm_port *port, struct shm_conn *conn,
+				      bool orderly)
 {
 	struct sci_lseg *s = container_of(port, struct sci_lseg, group_open);
 
@@ -381,12 +381,12 @@ static struct sci_lseg *shm_lseg_new(struct sci_fabric *f, const struct sci_lseg
 	s->bell = p->bell;
 	shm_port_init(&s->port, shm);
 	s->port.hello = lseg_hello;
-	s->port.gone = lseg_gone;
+	s->port.gone = lseg_handle_importer_end;
 	shm_port_init(&s->group, shm);
 	s->group.hello = group_hello;
 	shm_port_init(&s->group_open, shm);
 	s->group_open.hello = group_open_hello;
-	s->group_open.gone = group_open_gone;
+	s->group_open.gone = group_handle_importer_end;
 	pthread_mutex_lock(&shm->svc.lock);
 	list_add_tail(&s->link, &shm->lsegs);
 	pthread_mutex_unlock(&shm->svc.lock);

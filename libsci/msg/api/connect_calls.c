@@ -109,7 +109,7 @@ static int dial_wait(struct sci_ep *ep, const struct sci_addr *addr,
 	return d.ret;
 }
 
-static bool addr_is_good(const struct sci_addr *addr)
+static bool addr_is_valid(const struct sci_addr *addr)
 {
 	return addr && addr->id && addr->id <= SCI_EP_ID_MAX;
 }
@@ -119,7 +119,7 @@ int sci_connect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
 {
 	int ret;
 
-	if (!ep || !addr_is_good(addr) || !peer)
+	if (!ep || !addr_is_valid(addr) || !peer)
 		return -EINVAL;
 	if (!ep_lock(ep))
 		return -ENOTCONN;
@@ -173,7 +173,7 @@ int sci_iconnect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
 {
 	int ret;
 
-	if (!ep || !addr_is_good(addr) || !req)
+	if (!ep || !addr_is_valid(addr) || !req)
 		return -EINVAL;
 	if (!ep_lock(ep))
 		return -ENOTCONN;
@@ -219,7 +219,7 @@ int sci_peer_open(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
 {
 	int ret;
 
-	if (!ep || !addr_is_good(addr) || !peer)
+	if (!ep || !addr_is_valid(addr) || !peer)
 		return -EINVAL;
 	if (!ep_lock(ep))
 		return -ENOTCONN;

@@ -23,7 +23,7 @@
 
 /* ---- the endpoint ---- */
 
-static void net_news(void *owner)
+static void net_handle_news(void *owner)
 {
 	struct sci_ep *ep = owner;
 
@@ -49,7 +49,7 @@ int net_join(struct sci_ep *ep, const struct sci_fabric_place *at, const char *s
 static void net_port_event(void *owner, const struct sci_event *ev)
 {
 	(void)ev;
-	net_news(owner);
+	net_handle_news(owner);
 }
 
 int net_port_make(struct sci_ep *ep, uint32_t id)
@@ -62,7 +62,7 @@ int net_port_make(struct sci_ep *ep, uint32_t id)
 
 	if (!ep->net)
 		return 0;
-	ep->net->ops->stream->news(ep->net, net_news, ep);
+	ep->net->ops->stream->news(ep->net, net_handle_news, ep);
 	ret = ep->net->ops->lintr.create(ep->net, &param, &ep->net_port);
 	if (ret)
 		return ret;
