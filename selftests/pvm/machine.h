@@ -7,6 +7,7 @@
 #ifndef SELFTESTS_PVM_MACHINE_H
 #define SELFTESTS_PVM_MACHINE_H
 
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #include "selftests/harness.h"
 
 #include <sci-pvm/pvm3.h>
+#include <sci/msg.h>
 
 #include "libsci/pvm/frame.h"
 
@@ -44,8 +46,8 @@ __attribute__((constructor)) static void machine_child(int argc, char **argv)
 	_exit(child_main(argc, argv));
 }
 
-/* Become the first task of a new machine. */
-static inline void machine_begin(void)
+/* Have the next call start a machine that ends with this test. */
+static inline void machine_prepare(void)
 {
 	char path[PATH_MAX + 16], pid[16];
 	char *slash;
@@ -64,6 +66,12 @@ static inline void machine_begin(void)
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	setenv("SCI_PVM_OWNER", pid, 1);
 	signal(SIGTERM, SIG_IGN);		/* pvm_halt() sends it to all tasks */
+}
+
+/* Become the first task of a new machine. */
+static inline void machine_begin(void)
+{
+	machine_prepare();
 	CHECK(pvm_mytid() > 0);
 	pvm_setopt(PvmAutoErr, 0);
 }
@@ -111,6 +119,26 @@ static inline pid_t machine_daemon(int tid)
 	CHECK_EQ(pvm_tasks(tid, &n, &info), 0);
 	CHECK_EQ(n, 1);
 	return test_process(info->ti_pid).parent;
+}
+
+/* The address of the master's endpoint, which the daemon of another host was started with. */
+static inline struct sci_addr master_address(int host_task)
+{
+	char path[64], line[4096];
+	struct sci_addr addr;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", machine_daemon(host_task));
+	fd = open(path, O_RDONLY);
+	n = read(fd, line, sizeof(line) - 1);
+	CHECK(n > 0);
+	close(fd);
+	line[n] = 0;
+	/* its last argument */
+	CHECK_EQ(sscanf((char *)memrchr(line, 0, (size_t)n - 1) + 1, "%u:%u", &addr.node,
+			&addr.id), 2);
+	return addr;
 }
 
 /* Spawn @n tasks of this program with one argument. */

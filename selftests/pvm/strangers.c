@@ -7,10 +7,7 @@
 
 #include <endian.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/wait.h>
-
-#include <sci/msg.h>
 
 #include "selftests/pvm/hostile.h"
 
@@ -250,26 +247,6 @@ TEST(frames_of_any_kind_do_not_harm_the_daemon)
 }
 
 /* ---- strangers ---- */
-
-/* The address of the master's endpoint, which the daemon of another host was started with. */
-static struct sci_addr master_address(int host_task)
-{
-	char path[64], line[4096];
-	struct sci_addr addr;
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", machine_daemon(host_task));
-	fd = open(path, O_RDONLY);
-	n = read(fd, line, sizeof(line) - 1);
-	CHECK(n > 0);
-	close(fd);
-	line[n] = 0;
-	/* its last argument */
-	CHECK_EQ(sscanf((char *)memrchr(line, 0, (size_t)n - 1) + 1, "%u:%u", &addr.node,
-			&addr.id), 2);
-	return addr;
-}
 
 /*
  * Begin a machine of two hosts, and connect @ep to its master. @tid: a task on the other host.
