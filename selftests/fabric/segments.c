@@ -754,13 +754,21 @@ TEST(maps_outside_the_segment)
 		  SCI_ERR_SIZE_ALIGNMENT);
 }
 
-/* Address space that nothing is mapped to. */
+/*
+ * Return address space that nothing is mapped to. It is far below all maps, so that the kernel
+ * does not choose it for an mmap() of another thread.
+ */
 static char *hole(size_t size)
 {
-	void *p = pages(size);
+	char *top = pages(size), *at = top;
 
-	CHECK_EQ(munmap(p, size), 0);
-	return p;
+	do
+		at -= 1ul << 30;
+	while (mmap(at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+		    0) != at);
+	CHECK_EQ(munmap(at, size), 0);
+	CHECK_EQ(munmap(top, size), 0);
+	return at;
 }
 
 TEST(maps_at_a_fixed_address)
