@@ -133,7 +133,7 @@ struct sci_peer {
 	struct list link;		/* ep->peers, ->down, ->ended, ->former */
 	struct list hot;		/* ep->hot: polled */
 	struct list busy;		/* ep->busy: has data to send */
-	struct list fresh;		/* ep->fresh: to be accepted */
+	struct list accept_link;	/* ep->accept_queue: to be accepted */
 	struct list dirty;		/* ep->dirty: has unconfirmed stores */
 	struct list closing;		/* ep->closing: sci_peer_close() */
 	uint64_t close_ms;		/* end of the linger time */
@@ -155,7 +155,7 @@ struct sci_peer {
 	bool stale;			/* caches are not coherent: peer_refresh() before loads */
 	bool may_read;			/* imports read as fast as they write */
 	bool imported;			/* the peer has imported its inbox here */
-	bool incoming;			/* on import, the peer goes to ep->fresh */
+	bool incoming;			/* on import, the peer goes to ep->accept_queue */
 	bool fence;			/* full barrier between a store and the load of *sleeps */
 	bool waiting_attach;
 	bool attach_failed;
@@ -167,7 +167,7 @@ struct sci_peer {
 	uint32_t bell_rung;		/* the last sleep for which this endpoint rang */
 	uint32_t expects;		/* answers that may arrive on ctl_rx */
 	uint32_t idle;			/* polls without a new line */
-	uint32_t stayed;		/* polls that left a message in the ring */
+	uint32_t defer_polls;		/* polls that left a message in the ring */
 	size_t wanted;			/* receives and probes that name this peer */
 	struct list calls;		/* struct msg_call */
 	int hello_ret;			/* result of the last HELLO */
@@ -176,11 +176,11 @@ struct sci_peer {
 	/* time at which sci_peer_map() gives up missing memory, in ms */
 	uint64_t map_doubt_ms;
 	unsigned int dialers;		/* references by struct msg_dial */
-	unsigned int unwatched;		/* detached requests */
+	unsigned int detached;		/* detached requests */
 	unsigned int transfers;		/* detached one-sided transfers */
 	int transfer_error;		/* first error of detached transfers since sci_flush() */
 	unsigned int answers;		/* outstanding replies to atomics and copies */
-	uint64_t gone_ms;		/* when the peer's inbox disappeared, in ms */
+	uint64_t suspect_ms;		/* when the peer's inbox disappeared, in ms */
 	struct sci_req *came, *went;	/* preallocated events, not queued yet */
 
 	/* sending */
@@ -192,13 +192,13 @@ struct sci_peer {
 	struct list ctlq;		/* struct msg_ctl that wait for room */
 	struct list sending;		/* sends after their RTS, and one-sided transfers */
 	uint64_t chained;		/* bytes sent as chains */
-	uint32_t heard;			/* data_rx.pos at the last message in blocks */
+	uint32_t last_block_pos;	/* data_rx.pos at the last message in blocks */
 
 	/* receiving */
 	struct msg_rx data_rx, ctl_rx;
-	struct msg_status told;		/* the last status that the peer got */
-	struct msg_status now;		/* the current status, for the next line 0 */
-	volatile struct msg_line *tell;	/* line 0 of the peer's inbox */
+	struct msg_status status_sent;	/* the last status that the peer got */
+	struct msg_status status_next;	/* the current status, for the next line 0 */
+	volatile struct msg_line *status_line;	/* line 0 of the peer's inbox */
 	struct msg_blocks_rx blocks_rx[MSG_RINGS];
 	bool has_imm;			/* the message that is being received has an immediate */
 	uint64_t imm;
@@ -225,8 +225,8 @@ struct sci_peer {
 
 /* ---- endpoints ---- */
 
-/* The retransmission thread: conn/keeper.c */
-struct msg_keeper {
+/* The retransmission thread: conn/retransmit.c */
+struct msg_retransmit {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
@@ -234,7 +234,7 @@ struct msg_keeper {
 	bool stop;
 	bool awake;			/* written with k->lock and ep->lock held */
 	uint32_t turns;			/* ep->turns at the last tick */
-	unsigned int calm;		/* ticks without a dirty peer */
+	unsigned int idle_ticks;	/* ticks without a dirty peer */
 };
 
 /*
@@ -268,7 +268,7 @@ struct sci_ep {
 	struct list busy;
 	struct list dirty;
 	unsigned int n_hot;
-	unsigned int n_gone;		/* peers that are closing or whose inbox has ended */
+	unsigned int n_suspect;		/* peers that are closing or whose inbox has ended */
 	size_t wanted;			/* receives and probes for any peer */
 	struct sci_match match;
 	uint32_t turns;			/* progress calls, modulo 2^32 */
@@ -301,7 +301,7 @@ struct sci_ep {
 	struct list down;		/* DOWN, to be released */
 	struct list ended;		/* released, not returned by sci_peer_gone() yet */
 	struct list former;		/* released and returned by sci_peer_gone() */
-	struct list fresh;
+	struct list accept_queue;
 	struct list closing;
 	struct list dials;
 	struct hash by_addr;		/* all peers */
@@ -309,7 +309,7 @@ struct sci_ep {
 	struct list refusals;		/* calls: HELLOs that refuse a connection */
 	unsigned int n_refusals;
 	struct msg_callers callers;
-	struct list orphans;		/* matched messages whose peer has been freed */
+	struct list peerless;		/* matched messages whose peer has been freed */
 	struct list completed;		/* the completion queue */
 	bool cooled;			/* some peers are parked: polled only after a bell */
 
@@ -331,7 +331,7 @@ struct sci_ep {
 	pthread_mutex_t sleep_lock;
 	pthread_cond_t sleep_cond;
 
-	struct msg_keeper keeper;
+	struct msg_retransmit retransmit;
 	struct msg_handler handlers[SCI_HANDLERS];
 };
 

@@ -52,7 +52,7 @@ int sfi_ep_peer(struct sfi_ep *ep, fi_addr_t n, struct sci_peer **peer)
 /* Close the connection to @p, which has no number. Context: the endpoint is locked. */
 static void peer_end(struct sfi_ep *ep, struct sci_peer *p)
 {
-	sfi_hand_post(ep);
+	sfi_held_post(ep);
 	sci_peer_close(p);
 }
 

@@ -287,8 +287,8 @@ struct sfi_recv {
 	bool tagged;
 };
 
-/* Held receives in the order in which they match messages: see hand.h. */
-struct sfi_hand {
+/* Held receives in the order in which they match messages: see held.h. */
+struct sfi_held {
 	unsigned int first, end;	/* positions, mod SFI_HELD_MAX; both 0 if empty */
 	struct sci_peer *peer;		/* source; NULL: any */
 	bool tagged;
@@ -316,7 +316,7 @@ struct sfi_ep {
 	unsigned int traits;		/* enum sci_traits */
 	bool enabled;
 	bool directed;			/* FI_DIRECTED_RECV */
-	bool may_sleep;			/* a thread may sleep for completions */
+	bool has_waiter;		/* a thread may sleep for completions */
 	int patience;			/* time limit for connecting, in ms */
 	size_t min_multi_recv;
 	struct sfi_lock lock;		/* protects the following members */
@@ -332,12 +332,12 @@ struct sfi_ep {
 	unsigned int n_slots, not_posted;
 	bool refuses;			/* refuses the requests of peers */
 	unsigned int rounds;		/* rounds of progress */
-	unsigned int vain;		/* latest rounds without a message for a held receive */
-	unsigned int looks;		/* polls for held receives since the last message */
+	unsigned int empty_polls;	/* latest rounds without a message for a held receive */
+	unsigned int polls;		/* polls for held receives since the last message */
 	bool late;			/* the last message took at least LATE polls */
 	struct sfi_serving *serving;
 	struct sfi_ep *next_of_av;
-	struct sfi_hand hand;
+	struct sfi_held held;
 };
 
 /* provider.c */
@@ -500,8 +500,8 @@ ssize_t sfi_inject(struct sfi_ep *ep, fi_addr_t dest, bool tagged, uint64_t tag,
 /* receive.c */
 ssize_t sfi_recv(struct sfi_ep *ep, const struct sfi_recv *r);
 ssize_t sfi_look(struct sfi_ep *ep, const struct sfi_recv *r);
-void sfi_hand_post(struct sfi_ep *ep);
-bool sfi_hand_cancel(struct sfi_ep *ep, const void *context);
+void sfi_held_post(struct sfi_ep *ep);
+bool sfi_held_cancel(struct sfi_ep *ep, const void *context);
 
 /* msg.c, tagged.c */
 extern struct fi_ops_msg sfi_msg_ops;

@@ -95,11 +95,11 @@ struct sfi_mr {
 	bool exported;			/* by domain->exporter */
 };
 
-/* ask.c */
+/* rma_initiator.c */
 ssize_t sfi_ask(struct sfi_ep *ep, const struct sfi_ask *a);
 size_t sfi_length(const struct iovec *iov, size_t n);
 
-/* serve.c */
+/* rma_target.c */
 int sfi_serve_begin(struct sfi_ep *ep);
 void sfi_serve_again(struct sfi_ep *ep);
 void sfi_refuse(struct sfi_ep *ep);

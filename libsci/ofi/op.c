@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /* Operations, and their completions. */
-#include "libsci/ofi/hand.h"
+#include "libsci/ofi/held.h"
 #include "libsci/ofi/onesided.h"
 
 #include <errno.h>
@@ -9,10 +9,10 @@
 
 #define SLAB	64u
 /*
- * LOOKS: polls for a held receive in one round of progress; each is a load and a few checks.
+ * FAST_POLLS: polls for a held receive in one round of progress; each is a load and a few checks.
  * LATE: after this many polls, the message counts as late.
  */
-#define LOOKS	60u
+#define FAST_POLLS	60u
 #define LATE	240u
 /* Rounds of failed polls before a round of full progress, which takes far longer. */
 #define OFTEN	4u
@@ -233,21 +233,21 @@ static void op_progress(struct sfi_ep *ep)
  * the last message arrived within LATE polls. Otherwise the program computes for a long time, and a
  * round polls once.
  */
-static __always_inline bool hand_poll(struct sfi_ep *ep)
+static __always_inline bool held_poll(struct sfi_ep *ep)
 {
-	unsigned int most = ep->late ? 1 : LOOKS, looks;
+	unsigned int most = ep->late ? 1 : FAST_POLLS, polls;
 
-	for (looks = 0; sfi_in_hand(ep) && looks < most; looks++) {
-		if (!sfi_hand_try(ep))
+	for (polls = 0; sfi_has_held(ep) && polls < most; polls++) {
+		if (!sfi_held_try(ep))
 			continue;
 		/* a message at the first poll does not predict the delay of the next message */
-		if (ep->looks + looks)
-			ep->late = ep->looks + looks >= LATE;
-		ep->looks = 0;
+		if (ep->polls + polls)
+			ep->late = ep->polls + polls >= LATE;
+		ep->polls = 0;
 		return true;
 	}
-	ep->looks += looks;
-	if (ep->looks >= LATE)
+	ep->polls += polls;
+	if (ep->polls >= LATE)
 		ep->late = true;
 	return false;
 }
@@ -266,8 +266,8 @@ static inline bool op_needs_progress(const struct sfi_ep *ep, bool came)
 		return false;
 	if (ep->ops || !ep->refuses)
 		return true;
-	return sfi_in_hand(ep) ? ep->vain % OFTEN == 0 :
-				 ep->vain > 1 || ep->may_sleep;
+	return sfi_has_held(ep) ? ep->empty_polls % OFTEN == 0 :
+				 ep->empty_polls > 1 || ep->has_waiter;
 }
 
 __hot void sfi_ep_progress(struct sfi_ep *ep)
@@ -276,8 +276,8 @@ __hot void sfi_ep_progress(struct sfi_ep *ep)
 
 	sfi_lock(&ep->lock);
 	ep->rounds++;
-	came = hand_poll(ep);
-	ep->vain = came ? 0 : ep->vain + 1;
+	came = held_poll(ep);
+	ep->empty_polls = came ? 0 : ep->empty_polls + 1;
 	if (op_needs_progress(ep, came))
 		op_progress(ep);
 	sfi_unlock(&ep->lock);
@@ -294,16 +294,16 @@ ssize_t sfi_cancel(fid_t fid, void *context)
 {
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
 	struct sfi_op *op, *found = NULL;
-	bool in_hand;
+	bool held;
 
 	sfi_lock(&ep->lock);
-	in_hand = sfi_hand_cancel(ep, context);
+	held = sfi_held_cancel(ep, context);
 	for (op = ep->receives; op; op = op->next)
 		if (op->context == context)
 			found = op;
 	/* the cancellation has no effect on a receive whose message is arriving */
-	if (!in_hand && found)
+	if (!held && found)
 		sci_cancel(found->req);
 	sfi_unlock(&ep->lock);
-	return found || in_hand ? 0 : -FI_ENOENT;
+	return found || held ? 0 : -FI_ENOENT;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Receives: held (hand.h) or posted. */
-#include "libsci/ofi/hand.h"
+/* Receives: held (held.h) or posted. */
+#include "libsci/ofi/held.h"
 #include "libsci/ofi/onesided.h"
 
 #include <errno.h>
@@ -51,17 +51,17 @@ static int op_post(struct sfi_ep *ep, const struct sfi_recv *r,
 /* ---- held receives ---- */
 
 /* Return held receive @i with the arguments that the program passed. */
-static struct sfi_recv hand_recv(const struct sfi_ep *ep, unsigned int i,
+static struct sfi_recv held_recv(const struct sfi_ep *ep, unsigned int i,
 				 struct iovec *iov)
 {
 	unsigned int at = i % SFI_HELD_MAX;
-	const struct sci_try_recv *t = &ep->hand.t[at];
+	const struct sci_try_recv *t = &ep->held.t[at];
 
 	*iov = (struct iovec){ .iov_base = t->buf, .iov_len = t->size };
 	return (struct sfi_recv){
 		.iov = iov, .n = 1, .tag = t->tag, .ignore = t->ignore,
-		.flags = ep->hand.flags[at], .context = ep->hand.context[at],
-		.tagged = ep->hand.tagged,
+		.flags = ep->held.flags[at], .context = ep->held.context[at],
+		.tagged = ep->held.tagged,
 	};
 }
 
@@ -77,24 +77,24 @@ static void recv_fail(struct sfi_ep *ep, const struct sfi_recv *r, int error)
 }
 
 /* Post all held receives, in order. Context: the endpoint is locked. */
-void sfi_hand_post(struct sfi_ep *ep)
+void sfi_held_post(struct sfi_ep *ep)
 {
-	while (sfi_in_hand(ep)) {
+	while (sfi_has_held(ep)) {
 		struct iovec iov;
-		struct sfi_recv r = hand_recv(ep, ep->hand.first, &iov);
+		struct sfi_recv r = held_recv(ep, ep->held.first, &iov);
 		int ret;
 
-		sfi_hand_remove(ep, 1);
-		ret = op_post(ep, &r, ep->hand.peer, 0);
+		sfi_held_remove(ep, 1);
+		ret = op_post(ep, &r, ep->held.peer, 0);
 		if (ret)
 			recv_fail(ep, &r, ret);
 	}
 }
 
 /* Cancel the held receive with @context. Return false if there is no such receive. */
-bool sfi_hand_cancel(struct sfi_ep *ep, const void *context)
+bool sfi_held_cancel(struct sfi_ep *ep, const void *context)
 {
-	struct sfi_hand *h = &ep->hand;
+	struct sfi_held *h = &ep->held;
 	struct sfi_recv r;
 	struct iovec iov;
 	unsigned int i;
@@ -104,7 +104,7 @@ bool sfi_hand_cancel(struct sfi_ep *ep, const void *context)
 			break;
 	if (i == h->end)
 		return false;
-	r = hand_recv(ep, i, &iov);
+	r = held_recv(ep, i, &iov);
 	for (; i != h->first; i--) {
 		unsigned int to = i % SFI_HELD_MAX, from = (i - 1) % SFI_HELD_MAX;
 
@@ -112,7 +112,7 @@ bool sfi_hand_cancel(struct sfi_ep *ep, const void *context)
 		h->flags[to] = h->flags[from];
 		h->context[to] = h->context[from];
 	}
-	sfi_hand_remove(ep, 1);
+	sfi_held_remove(ep, 1);
 	recv_fail(ep, &r, -ECANCELED);
 	return true;
 }
@@ -147,17 +147,17 @@ static int recv_call(struct sfi_ep *ep, const struct sfi_recv *r)
 		error = sfi_ep_known(ep, r->src, &peer);
 	if (!error && r->n == 1 && !(r->flags & FI_MULTI_RECV) &&
 	    sfi_may_be_held(ep, peer, r->tagged)) {
-		ret = ep->may_sleep ? recv_try_now(ep, r, peer) : -EAGAIN;
+		ret = ep->has_waiter ? recv_try_now(ep, r, peer) : -EAGAIN;
 		if (ret > 0)
 			return 0;
 		if (ret == -EAGAIN) {
-			sfi_hand_add(ep, peer, r->tagged, r->iov->iov_base,
+			sfi_held_add(ep, peer, r->tagged, r->iov->iov_base,
 				     r->iov->iov_len, r->tag, r->ignore, r->flags,
 				     r->context);
 			return 0;
 		}
 	}
-	sfi_hand_post(ep);
+	sfi_held_post(ep);
 	return op_post(ep, r, peer, error);
 }
 
@@ -265,7 +265,7 @@ ssize_t sfi_look(struct sfi_ep *ep, const struct sfi_recv *r)
 	if (!ep->enabled)
 		return -FI_EOPBADSTATE;
 	sfi_lock(&ep->lock);
-	sfi_hand_post(ep);
+	sfi_held_post(ep);
 	ret = r->flags & FI_PEEK ? recv_peek(ep, r) : recv_claim(ep, r);
 	sfi_unlock(&ep->lock);
 	return ret;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /* Messages with tags: fi_tagged(3). */
-#include "libsci/ofi/hand.h"
+#include "libsci/ofi/held.h"
 
 static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc,
 			    size_t n, fi_addr_t src, uint64_t tag, uint64_t ignore,

@@ -61,8 +61,8 @@ int sfi_eps_add(struct sfi_eps *e, const struct sfi_wait *w, struct sfi_ep *ep)
 	if (ret || w->epoll < 0)
 		return ret;
 	sfi_lock(&ep->lock);
-	ep->may_sleep = true;
-	sfi_hand_post(ep);
+	ep->has_waiter = true;
+	sfi_held_post(ep);
 	sfi_unlock(&ep->lock);
 	return 0;
 }
@@ -297,7 +297,7 @@ static int eps_arm(struct sfi_domain *d)
 		struct sfi_ep *ep = d->eps.ep[i];
 
 		sfi_lock(&ep->lock);
-		sfi_hand_post(ep);
+		sfi_held_post(ep);
 		ret = sci_ep_arm(ep->ep) ? -FI_EAGAIN : 0;
 		sfi_unlock(&ep->lock);
 	}

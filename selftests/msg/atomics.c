@@ -381,7 +381,7 @@ TEST(more_than_there_is_room_for)
 	struct peer *p = peer_spawn(8, owner, NULL);
 	struct pair l = pair_of(p, 8, true);
 	struct sci_key key = key_of(&l);
-	unsigned int n = 4 * SCI_UNWATCHED_MAX;
+	unsigned int n = 4 * SCI_DETACHED_MAX;
 	struct sci_req **reqs = calloc(n, sizeof(struct sci_req *));
 	uint64_t *before = calloc(n, 8);
 	uint64_t sum = 0;
@@ -560,7 +560,7 @@ TEST(flush_without_a_connection)
 	struct iovec iov = { buf, 8 };
 
 	CHECK_EQ(sci_peer_open(ep, &nobody, -1, &to), 0);
-	for (unsigned int i = 0; i < SCI_UNWATCHED_MAX; i++)
+	for (unsigned int i = 0; i < SCI_DETACHED_MAX; i++)
 		CHECK_EQ(i & 1 ? sci_iwritev(to, &key, 0, &iov, 1, NULL) :
 				 sci_irmw(to, &key, 0, &one, NULL, NULL), 0);
 	CHECK_EQ(sci_irmw(to, &key, 0, &one, NULL, NULL), -EAGAIN);

@@ -122,7 +122,7 @@ static void ask(struct client *c)
 	int ret;
 
 	/* more answers than wait for room would be lost */
-	while (c->sent - c->seen >= SCI_UNWATCHED_MAX)
+	while (c->sent - c->seen >= SCI_DETACHED_MAX)
 		sci_progress(c->l.ep);
 	msg_fill(buf, len, c->sent);
 	do {
@@ -346,13 +346,13 @@ TEST(a_peer_that_comes_later)
 	uint64_t n = 0;
 
 	CHECK_EQ(sci_peer_open(ep, &later, -1, &to), 0);
-	for (unsigned int i = 0; i < SCI_UNWATCHED_MAX; i++)
+	for (unsigned int i = 0; i < SCI_DETACHED_MAX; i++)
 		CHECK_EQ(sci_handler_send(to, ECHO, i, &n, 8), 0);
 	CHECK_EQ(sci_handler_send(to, ECHO, 0, &n, 8), -EAGAIN);
 	other = test_ep_open(99, 0);
 	CHECK_EQ(sci_handler_set(other, ECHO, count, &n), 0);
 	WAIT_UNTIL((sci_progress(ep), sci_progress(other),
-		    n == SCI_UNWATCHED_MAX), TEST_WAIT_MS);
+		    n == SCI_DETACHED_MAX), TEST_WAIT_MS);
 	CHECK_EQ(sci_ep_close(ep), 0);
 	CHECK_EQ(sci_ep_close(other), 0);
 }

@@ -382,7 +382,7 @@ static void check_ends_once(void (*fn)(struct attacker *a, struct lie *lie))
 	PROGRESS_UNTIL(ep, from->state == PEER_DOWN, TEST_WAIT_MS);
 	no_memory_for = 0;
 	CHECK_EQ(from->error, -ENOMEM);
-	CHECK_EQ(from->unwatched, 0);
+	CHECK_EQ(from->detached, 0);
 	for (unsigned int i = 0; i < ARRAY_LEN(more); i++)
 		CHECK_EQ(sci_irecv(ep, NULL, buf[0], 1, &more[i]), 0);
 	CHECK(more[0] != more[1]);
@@ -654,8 +654,8 @@ TEST(a_wrong_sum_is_counted_once)
 	CHECK_EQ(sci_ep_set(ep, SCI_PARAM_UNEXPECTED_MAX, 0), 0);
 	stage_set(lie, 1);
 	/* and longer than it takes to be kept if it could be */
-	PROGRESS_UNTIL(ep, from->stayed > STAY_LOOKS / 2, TEST_WAIT_MS);
-	for (unsigned int i = 0; i < 2 * STAY_LOOKS; i++)
+	PROGRESS_UNTIL(ep, from->defer_polls > DEFER_POLLS / 2, TEST_WAIT_MS);
+	for (unsigned int i = 0; i < 2 * DEFER_POLLS; i++)
 		test_progress(ep);
 	CHECK_EQ(sci_trecv(ep, from, 1, 0, 0, buf, sizeof(buf), NULL),
 		 -EBADMSG);

@@ -120,7 +120,7 @@ static void wait_in_doubt(bool by_poll)
 	CHECK_EQ(sci_ep_set(l.ep, SCI_PARAM_SPIN_US, 0), 0);
 	CHECK_EQ(sci_irecv(l.ep, l.to, &c, 1, &req), 0);
 	turns = l.ep->turns;
-	peer_doubt(l.to);
+	peer_suspect(l.to);
 	if (by_poll) {
 		while (!req->done)
 			sleep_once(l.ep);

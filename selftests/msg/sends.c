@@ -323,7 +323,7 @@ static void stands_still(struct peer *self, void *arg)
 
 	(void)arg;
 	peer_expect(self, "go");
-	for (uint32_t i = 0; i < SCI_UNWATCHED_MAX + 1; i++) {
+	for (uint32_t i = 0; i < SCI_DETACHED_MAX + 1; i++) {
 		uint32_t word = UINT32_MAX;
 
 		CHECK_EQ(sci_recv(ep, NULL, &word, sizeof(word), NULL), 0);
@@ -347,7 +347,7 @@ TEST(forgotten_sends_to_one_that_takes_none)
 	struct sci_peer *to;
 
 	CHECK_EQ(sci_peer_open(ep, &addr, -1, &to), 0);
-	for (word = 0; word < SCI_UNWATCHED_MAX; word++)
+	for (word = 0; word < SCI_DETACHED_MAX; word++)
 		CHECK_EQ(sci_isendm(to, &send, NULL), 0);
 	CHECK_EQ(sci_isendm(to, &send, NULL), -EAGAIN);
 	sci_progress(ep);

@@ -48,7 +48,7 @@ byte posted, status, taken;
 bool dead[2], settled;
 byte events[2];			/* p->events of the survivor */
 bool attention[2], wake_fd[2], hello;
-bool expired;			/* GONE_MS have passed */
+bool expired;			/* SUSPECT_MS have passed */
 bool down[2], failed;
 
 #define BIT(n)		(1 << (n))
@@ -259,7 +259,7 @@ active proctype receiver()
 				if
 				:: WHOLE(rx + 1)
 				:: wake_fd[R] -> wake_fd[R] = false
-				/* GONE_POLL_MS */
+				/* SUSPECT_POLL_MS */
 				:: gone && expired
 				fi
 			fi

@@ -2,7 +2,7 @@
 /* Copyright (C) 2026 The libsci authors */
 /*
  * Sleep and bells (libsci/msg: api/progress.c "DOC: progress", api/wait.c, conn/ring.c,
- * conn/check.c, conn/keeper.c).
+ * conn/check.c, conn/retransmit.c).
  *
  * Two endpoints send to each other, A (0) TO_B lines and B (1) TO_A lines, over
  * rings of SLOTS lines, credits told every BATCH lines. Each sleeps whenever

@@ -140,18 +140,18 @@ void sci_fault_deliver(void)
 
 /* ---- libsci/msg/conn/keeper.c ---- */
 
-int keeper_start(struct sci_ep *ep)
+int retransmit_start(struct sci_ep *ep)
 {
 	(void)ep;
 	return 0;
 }
 
-void keeper_stop(struct sci_ep *ep)
+void retransmit_stop(struct sci_ep *ep)
 {
 	(void)ep;
 }
 
-void keeper_wake(struct sci_ep *ep)
+void retransmit_wake(struct sci_ep *ep)
 {
 	(void)ep;
 }
@@ -260,7 +260,7 @@ static uint64_t wait_until(struct sci_ep *ep, uint64_t until,
 	if (due < INT_MAX && clock + (uint64_t)due * VT_MS < often)
 		often = clock + (uint64_t)(due ? due : 1) * VT_MS;
 
-	if (ep->retry || !list_empty(&ep->busy) || ep->n_gone)
+	if (ep->retry || !list_empty(&ep->busy) || ep->n_suspect)
 		often = clock + VT_MS < often ? clock + VT_MS : often;
 	return until < often ? until : often;
 }

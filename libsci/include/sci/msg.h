@@ -58,7 +58,7 @@ extern "C" {
  */
 #define SCI_CONTEXT_SERVICE	0xffffff00u
 #define SCI_IOV_MAX		1024u		/* pieces of a vector */
-#define SCI_UNWATCHED_MAX	2048u		/* pending sends without a request, per peer */
+#define SCI_DETACHED_MAX	2048u		/* pending sends without a request, per peer */
 
 struct sci_ep;				/* an endpoint */
 struct sci_peer;			/* a connection of an endpoint to another endpoint */
@@ -724,7 +724,7 @@ struct sci_send {
  * messages at most one more line. With SCI_SEND_COPY the library copies the bytes only if it
  * cannot send them at once. With SCI_SEND_AT_ONCE the call sets *@req to NULL if the send has
  * completed without an error; and if @req is NULL, the message never waits behind other messages.
- * Return: 0; -EAGAIN: make progress first, because @req is NULL and SCI_UNWATCHED_MAX such messages
+ * Return: 0; -EAGAIN: make progress first, because @req is NULL and SCI_DETACHED_MAX such messages
  * wait to be sent to this peer, or because with SCI_SEND_AT_ONCE the message would have to
  * wait; -ENOMEM: out of memory; or the error of a connection that has ended.
  */
@@ -886,7 +886,7 @@ int sci_handler_set(struct sci_ep *ep, unsigned int id, sci_handler_fn fn,
  *
  * The calls never wait: the library copies a message that it cannot send at once. The message
  * arrives in the order of all messages to this peer, also if the connection is closed meanwhile.
- * Return: 0; -EMSGSIZE: the message is too long; -EAGAIN: SCI_UNWATCHED_MAX messages wait for
+ * Return: 0; -EMSGSIZE: the message is too long; -EAGAIN: SCI_DETACHED_MAX messages wait for
  * room, so make progress first (a handler that sends one answer to each request gets this error
  * only if its peer sends so many requests and receives no answers); -ENOMEM: out of
  * memory; or the error of a connection that has ended.
@@ -998,7 +998,7 @@ int sci_buf_key(struct sci_ep *ep, const void *addr, size_t len,
  * that is sent after this completion arrives later than the write; another write may overtake the
  * first one. The processor moves the bytes: on an adapter the processor waits for each packet of a
  * read, so send a message instead of a long read. The library sends lost packets again.
- * Return: 0; -EAGAIN: @req is NULL and SCI_UNWATCHED_MAX such transfers are under way. Errors
+ * Return: 0; -EAGAIN: @req is NULL and SCI_DETACHED_MAX such transfers are under way. Errors
  * of this call or of the request are -ERANGE: the bytes are beyond the memory that @key names,
  * or that exists; -ENOENT: the memory does not exist, or no longer exists, which the library may
  * detect late; -ECONNRESET, -ENOTCONN, -ECANCELED: the connection has ended; -ENOMEM, -ENOSPC,

@@ -11,7 +11,7 @@ static int accept_test(void *arg)
 {
 	struct sci_ep *ep = arg;
 
-	return list_empty(&ep->fresh) ? -EAGAIN : 0;
+	return list_empty(&ep->accept_queue) ? -EAGAIN : 0;
 }
 
 int sci_accept(struct sci_ep *ep, int timeout, struct sci_peer **peer)
@@ -25,8 +25,8 @@ int sci_accept(struct sci_ep *ep, int timeout, struct sci_peer **peer)
 		return -ENOTCONN;
 	ret = msg_wait(ep, accept_test, ep, timeout);
 	if (!ret) {
-		p = container_of(ep->fresh.next, struct sci_peer, fresh);
-		list_del(&p->fresh);
+		p = container_of(ep->accept_queue.next, struct sci_peer, accept_link);
+		list_del(&p->accept_link);
 		p->known = true;
 		*peer = p;
 	}

@@ -31,11 +31,11 @@ static struct sci_ep *ep_new(const struct sci_ep_attr *attr)
 	list_init(&ep->down);
 	list_init(&ep->ended);
 	list_init(&ep->former);
-	list_init(&ep->fresh);
+	list_init(&ep->accept_queue);
 	list_init(&ep->closing);
 	list_init(&ep->dials);
 	list_init(&ep->bufs);
-	list_init(&ep->orphans);
+	list_init(&ep->peerless);
 	list_init(&ep->refusals);
 	callers_init(ep);
 	list_init(&ep->completed);
@@ -174,17 +174,17 @@ static int ep_open_at(struct sci_ep **out, const struct sci_ep_attr *attr)
 	if (ret)
 		goto err_free;
 	ret = params_init(ep);
-	ret = ret ? ret : keeper_start(ep);
+	ret = ret ? ret : retransmit_start(ep);
 	if (ret)
 		goto err_leave;
 	ret = attr->id ? id_take(ep, attr->id) : id_take_any(ep);
 	if (ret)
-		goto err_keeper;
+		goto err_retransmit;
 	*out = ep;
 	return 0;
 
-err_keeper:
-	keeper_stop(ep);
+err_retransmit:
+	retransmit_stop(ep);
 err_leave:
 	net_leave(ep);
 	sci_fabric_close(ep->fabric);
@@ -222,11 +222,11 @@ static void receives_drop(struct sci_ep *ep)
 		recv_withdraw(container_of(r, struct sci_req, match), -ECANCELED);
 }
 
-static void orphans_drop(struct sci_ep *ep)
+static void peerless_drop(struct sci_ep *ep)
 {
 	struct list *l;
 
-	while ((l = list_pop(&ep->orphans)))
+	while ((l = list_pop(&ep->peerless)))
 		msg_unexpected_free(container_of(l, struct sci_msg, link));
 }
 
@@ -252,9 +252,9 @@ int sci_ep_close(struct sci_ep *ep)
 	dials_cancel(ep);
 	peers_close(ep);
 	msg_unlock(&ep->lock);
-	keeper_stop(ep);
+	retransmit_stop(ep);
 	receives_drop(ep);
-	orphans_drop(ep);
+	peerless_drop(ep);
 	bufs_free(ep);
 	ep->ops->lintr.destroy(ep->port);
 	net_port_end(ep);

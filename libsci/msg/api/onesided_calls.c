@@ -63,7 +63,7 @@ static int transfer_start(struct sci_peer *p, const struct transfer *t, struct s
 
 	if (p->state == PEER_DOWN)
 		return p->error;
-	if (!out && p->unwatched >= SCI_UNWATCHED_MAX)
+	if (!out && p->detached >= SCI_DETACHED_MAX)
 		return -EAGAIN;
 	req = req_new(p->ep, t->kind);
 	if (!req)
@@ -79,8 +79,8 @@ static int transfer_start(struct sci_peer *p, const struct transfer *t, struct s
 	word_describe(req, t);
 	req->status.len = req->len;
 	req->state = MSG_MOVING;
-	req->unwatched = !out;
-	p->unwatched += !out;
+	req->detached = !out;
+	p->detached += !out;
 	p->transfers += !out;
 	list_add_tail(&req->link, &p->sending);
 	if (out)

@@ -9,7 +9,7 @@
 static bool peer_is_flushed(const struct sci_peer *p)
 {
 	return p->state == PEER_DOWN ||
-	       (list_empty(&p->dirty) && list_empty(&p->ctlq) && !p->unwatched);
+	       (list_empty(&p->dirty) && list_empty(&p->ctlq) && !p->detached);
 }
 
 static int peer_test_flushed(void *arg)
@@ -110,11 +110,11 @@ int sci_peer_close(struct sci_peer *peer)
 		/* no call may return this peer to the program any more */
 		peer->leaving = true;
 		peer->known = false;
-		list_del(&peer->fresh);
+		list_del(&peer->accept_link);
 		completions_forget(peer);
 		peer->close_ms = msg_now_ms() + LINGER_MS;
 		list_add_tail(&peer->closing, &ep->closing);
-		ep->n_gone++;
+		ep->n_suspect++;
 		wake_all(ep);
 	}
 	msg_unlock(&ep->lock);

@@ -33,7 +33,7 @@ static bool peer_is_announced(struct sci_peer *p)
 	if (p->announced)
 		peer_refresh(p, p->status, sizeof(*p->status));
 	if (p->announced &&
-	    sci_load_relaxed(&p->status->rung) == p->now.sleeps)
+	    sci_load_relaxed(&p->status->rung) == p->status_next.sleeps)
 		p->announced = false;
 	return p->announced;
 }
@@ -72,7 +72,7 @@ bool msg_announce_sleep(struct sci_ep *ep)
 		 * no thread polls during the sleep: at the next poll, copy a message out of the
 		 * ring
 		 */
-		p->stayed = STAY_LOOKS;
+		p->defer_polls = DEFER_POLLS;
 		any |= peer_announce(p);
 	}
 	/* where lines are lost, the last announcement may not have arrived yet */
@@ -171,7 +171,7 @@ static int ep_attend(struct sci_ep *ep)
 		done += calls_check(p);
 		if (atomic_load(&p->events))
 			done++;
-		else if (!p->gone_ms)
+		else if (!p->suspect_ms)
 			continue;
 		peer_event_check(p);
 	}
@@ -217,7 +217,7 @@ int msg_progress(struct sci_ep *ep)
 	if (!list_empty(&ep->dirty) && (!done || ep->turns % CHECK_TURNS == 0))
 		watch_writes(ep);
 	if (atomic_load_explicit(&ep->attention, memory_order_relaxed) ||
-	    ep->n_gone) {
+	    ep->n_suspect) {
 		atomic_store(&ep->attention, 0);
 		done += ep_attend(ep);
 	}

@@ -66,10 +66,10 @@ static __hot bool quick_eager(const struct quick *q, const struct line_eager *e)
 	quick_status(q, e->tag, e->len);
 	if (e->has_imm)
 		quick_status_imm(q, e->imm);
-	p->now.eager = e->end;
+	p->status_next.eager = e->end;
 	rx_advance(&p->data_rx);
-	if (ring_due(p, RING_EAGER, p->now.eager - p->told.eager)) {
-		p->now.data = p->data_rx.pos;
+	if (ring_due(p, RING_EAGER, p->status_next.eager - p->status_sent.eager)) {
+		p->status_next.data = p->data_rx.pos;
 		status_write(p);
 	}
 	return true;
@@ -204,7 +204,7 @@ static inline void line_prefetch_next(const struct sci_peer *p)
 
 	__builtin_prefetch((const void *)&rx->slots[next]);
 	if (b->size)
-		__builtin_prefetch(b->base + (p->now.eager & (b->size - 1)));
+		__builtin_prefetch(b->base + (p->status_next.eager & (b->size - 1)));
 }
 
 /*
@@ -220,7 +220,7 @@ static __always_inline bool quick_take(const struct quick *q)
 	if (!line_ops.get(&rx->slots[rx->slot], rx->id, &l) ||
 	    line_seq(&l) != (rx->pos & 3) || !quick_line(q, &l))
 		return false;
-	p->now.data = rx->pos;
+	p->status_next.data = rx->pos;
 	p->idle = 0;
 	p->announced = false;
 	p->known = true;

@@ -254,7 +254,7 @@ static int sendm_request(struct sci_peer *peer, const struct sci_send *send,
 	int ret;
 
 	/* a program that never calls progress would not notice the peer's end: limit its sends */
-	if (!out && peer->unwatched >= SCI_UNWATCHED_MAX)
+	if (!out && peer->detached >= SCI_DETACHED_MAX)
 		return -EAGAIN;
 	req = req_new(peer->ep, MSG_SEND);
 	if (!req)
@@ -264,18 +264,18 @@ static int sendm_request(struct sci_peer *peer, const struct sci_send *send,
 	req->sync = send->flags & SCI_SEND_SYNC;
 	req->has_imm = send->flags & SCI_SEND_IMM;
 	req->imm = send->imm;
-	req->lent = send->flags & SCI_SEND_COPY;
+	req->wants_copy = send->flags & SCI_SEND_COPY;
 	/* copy the bytes now: they are read or stored only after the answer of the receiver */
-	if (!ret && req->lent && (req->sync || req_is_long(req)))
+	if (!ret && req->wants_copy && (req->sync || req_is_long(req)))
 		ret = copy_rest(req);
-	req->unwatched = !out;
-	peer->unwatched += !out;
+	req->detached = !out;
+	peer->detached += !out;
 	ret = ret ? ret : send_start(req);
 	if (!ret && out)
 		*out = req;
 	if (!ret)
 		return 0;
-	peer->unwatched -= !out;
+	peer->detached -= !out;
 	req_free(req);
 	return ret;
 }

@@ -25,11 +25,11 @@
 
 #define ROUNDS		32u		/* progress calls between two readings of the clock */
 #define CROWDED_ROUNDS	2u		/* the same when other processes need the CPU */
-#define KEEN_US		100u		/* time that a wait polls without yielding */
+#define BUSY_SPIN_US	100u		/* time that a wait polls without yielding */
 #define TAKEN_US	3u		/* after a longer yield, another process has run */
 #define CROWDED		16u		/* undisturbed yields until the CPU counts as free */
-#define PATIENCE	20u		/* limit of a spin, in SCI_PARAM_SPIN_US */
-#define GONE_POLL_MS	100		/* longest sleep while a peer's inbox is missing */
+#define SPIN_FACTOR	20u		/* limit of a spin, in SCI_PARAM_SPIN_US */
+#define SUSPECT_POLL_MS	100		/* longest sleep while a peer's inbox is missing */
 #define LOST_POLL_MS	5		/* longest sleep while stores may be lost */
 
 /* ---- sleep: called with the endpoint's lock held, and returns with it ---- */
@@ -39,7 +39,7 @@ static int wait_next_due(struct sci_ep *ep)
 {
 	int due = dials_due(ep);
 
-	return ep->n_gone && due > GONE_POLL_MS ? GONE_POLL_MS : due;
+	return ep->n_suspect && due > SUSPECT_POLL_MS ? SUSPECT_POLL_MS : due;
 }
 
 /* Limit a sleep: retransmission and retries are not reported by a doorbell. */
@@ -149,7 +149,7 @@ static uint64_t cpu_yield(struct sci_ep *ep, uint64_t now, uint64_t waited)
 {
 	uint64_t away;
 
-	if (!ep->crowded && waited < KEEN_US) {
+	if (!ep->crowded && waited < BUSY_SPIN_US) {
 		msg_unlock(&ep->lock);
 		sci_cpu_relax();
 		msg_lock(&ep->lock);
@@ -201,7 +201,7 @@ int msg_wait_often(struct sci_ep *ep, int (*fn)(void *arg), void *arg,
 		if (now >= until)
 			return -ETIMEDOUT;
 		spin = ep->params[SCI_PARAM_SPIN_US];
-		if (now - begin < spin + away && now - begin < spin * PATIENCE)
+		if (now - begin < spin + away && now - begin < spin * SPIN_FACTOR)
 			away += cpu_yield(ep, now, now - begin);
 		else
 			sleep_some(ep, deadline_ms_left(until, now, often_ms));

@@ -13,7 +13,7 @@
  * counter has risen, it executes a barrier and writes every unconfirmed line again, one by one.
  * Writing a line twice is harmless: its slot holds the same line, or the receiver is already past
  * it. There is also a barrier before an endpoint sleeps and before a connection ends. If the
- * program makes no call for a while, the thread in keeper.c checks.
+ * program makes no call for a while, the thread in retransmit.c checks.
  *
  * A receiver that is about to sleep may see a delayed line too late, and the sender may see the
  * receiver's announcement too late. So until a line is confirmed, the sender keeps checking whether
@@ -31,7 +31,7 @@ void mark_dirty(struct sci_peer *p)
 	if (list_empty(&p->ep->dirty))
 		p->ep->errors = sci_link_errors(p->ep->link);
 	list_add_tail(&p->dirty, &p->ep->dirty);
-	keeper_wake(p->ep);
+	retransmit_wake(p->ep);
 }
 
 /* Execute a barrier. Return true if the error count is still *@errors; else update *@errors. */

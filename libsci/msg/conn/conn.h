@@ -74,7 +74,7 @@ struct msg_dial {
 /* Return whether this side streams: the peer has sent no line since the last blocks to it. */
 static inline bool peer_streams(const struct sci_peer *p)
 {
-	return p->heard == p->data_rx.pos;
+	return p->last_block_pos == p->data_rx.pos;
 }
 
 /* A control line that waits for room. */
@@ -160,7 +160,7 @@ void rings_free(struct sci_peer *p);
 /* Return this endpoint's read position in its ring for @p. */
 static inline const uint32_t *ring_read(const struct sci_peer *p, enum msg_ring which)
 {
-	return which == RING_EAGER ? &p->now.eager : &p->now.xfer;
+	return which == RING_EAGER ? &p->status_next.eager : &p->status_next.xfer;
 }
 
 /* check.c */
@@ -168,10 +168,10 @@ void mark_dirty(struct sci_peer *p);
 bool check_writes(struct sci_ep *ep);
 void watch_writes(struct sci_ep *ep);
 
-/* keeper.c */
-int keeper_start(struct sci_ep *ep);
-void keeper_stop(struct sci_ep *ep);
-void keeper_wake(struct sci_ep *ep);
+/* retransmit.c */
+int retransmit_start(struct sci_ep *ep);
+void retransmit_stop(struct sci_ep *ep);
+void retransmit_wake(struct sci_ep *ep);
 
 /* vector.c */
 
@@ -225,7 +225,7 @@ void peer_event_check(struct sci_peer *p);
 void peer_busy(struct sci_peer *p);
 void peer_heat(struct sci_peer *p);
 void peer_expect_ctl(struct sci_peer *p);
-void peer_doubt(struct sci_peer *p);
+void peer_suspect(struct sci_peer *p);
 bool peer_is_gone(const struct sci_peer *p);
 int peer_ask_inbox(struct sci_peer *p);
 int peer_take_inbox(struct sci_peer *p, struct msg_call *c);
@@ -407,7 +407,7 @@ static inline void tx_go(struct sci_peer *p, struct msg_tx *tx, uint32_t n)
 /* Return whether enough lines were read for a status line, which costs a packet or a cache miss. */
 static inline bool lines_due(const struct sci_peer *p)
 {
-	return p->now.data - p->told.data >= DATA_LINES / (p->lossy ? 2 : 4);
+	return p->status_next.data - p->status_sent.data >= DATA_LINES / (p->lossy ? 2 : 4);
 }
 
 static inline bool ring_due(const struct sci_peer *p, enum msg_ring which,

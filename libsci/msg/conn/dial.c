@@ -122,7 +122,7 @@ struct sci_peer *dial_end(struct msg_dial *d, int ret)
 		if (!d->open)
 			peer_keep(p);
 		p->incoming = false;
-		list_del(&p->fresh);
+		list_del(&p->accept_link);
 	} else if (p && p->dialers == 1 && p->state == PEER_CONNECTING) {
 		peer_down(p, ret);
 	}

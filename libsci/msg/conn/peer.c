@@ -19,7 +19,7 @@
 #include <stdlib.h>
 
 /* Time after which a peer that has removed only its own inbox is closed, in ms. */
-#define GONE_MS		500u
+#define SUSPECT_MS		500u
 
 /* ---- events: on the fabric's thread, which holds the fabric's locks ---- */
 
@@ -127,7 +127,7 @@ int peer_new(struct sci_ep *ep, struct sci_fabric *fabric,
 		goto err_created;
 	list_init(&p->hot);
 	list_init(&p->busy);
-	list_init(&p->fresh);
+	list_init(&p->accept_link);
 	list_init(&p->dirty);
 	list_init(&p->closing);
 	list_init(&p->sendq);
@@ -180,7 +180,7 @@ int peer_take_inbox(struct sci_peer *p, struct msg_call *c)
 	c->seg = NULL;
 	c->bell = NULL;
 	p->outbox_map = addr;
-	p->tell = &p->outbox_map->status;
+	p->status_line = &p->outbox_map->status;
 	tx_init(&p->ctl_tx, p->outbox_map->ctl, CTL_LINES, &p->status->ctl);
 	tx_init(&p->data_tx, p->outbox_map->data, DATA_LINES,
 		&p->status->data);
@@ -283,13 +283,13 @@ void peer_end(struct sci_peer *p, int error)
 	peer_down(p, error);
 }
 
-/* Handle the end of the peer's inbox: wait GONE_MS for the reason, then close the connection. */
-void peer_doubt(struct sci_peer *p)
+/* Handle the end of the peer's inbox: wait SUSPECT_MS for the reason, then close the connection. */
+void peer_suspect(struct sci_peer *p)
 {
-	if (p->gone_ms)
+	if (p->suspect_ms)
 		return;
-	p->gone_ms = msg_now_ms();
-	p->ep->n_gone++;
+	p->suspect_ms = msg_now_ms();
+	p->ep->n_suspect++;
 }
 
 /* Handle the events that the fabric's thread has recorded. */
@@ -300,7 +300,7 @@ void peer_event_check(struct sci_peer *p)
 	if (events & PEER_CAME) {
 		p->imported = true;
 		if (p->incoming)
-			list_add_tail(&p->fresh, &p->ep->fresh);
+			list_add_tail(&p->accept_link, &p->ep->accept_queue);
 		p->incoming = false;
 		p->ep->up->came(p);
 		msg_changed(p->ep);
@@ -312,12 +312,12 @@ void peer_event_check(struct sci_peer *p)
 	} else if (events & PEER_GONE && !p->imported) {
 		peer_end(p, events & PEER_CUT ? -ENOTCONN : -ECONNRESET);
 	} else if (events & PEER_GONE && p->state == PEER_UP) {
-		peer_doubt(p);
+		peer_suspect(p);
 	}
-	if (p->gone_ms && (p->state == PEER_DOWN ||
-			   msg_now_ms() - p->gone_ms > GONE_MS)) {
-		p->gone_ms = 0;
-		p->ep->n_gone--;
+	if (p->suspect_ms && (p->state == PEER_DOWN ||
+			      msg_now_ms() - p->suspect_ms > SUSPECT_MS)) {
+		p->suspect_ms = 0;
+		p->ep->n_suspect--;
 		peer_end(p, -ECONNRESET);
 	}
 }
@@ -332,9 +332,9 @@ static void peer_leave_fabric(struct sci_peer *p)
 		return;
 	/* the caller of peer_down() may have queued lines or sends afterwards */
 	peer_drop_queues(p);
-	if (p->gone_ms)
-		p->ep->n_gone--;
-	p->gone_ms = 0;
+	if (p->suspect_ms)
+		p->ep->n_suspect--;
+	p->suspect_ms = 0;
 	imports_leave(p);
 	if (p->bell)
 		ops->rintr.disconnect(p->bell);
@@ -355,7 +355,7 @@ static void peer_closing_end(struct sci_peer *p)
 	if (list_empty(&p->closing))
 		return;
 	list_del(&p->closing);
-	p->ep->n_gone--;
+	p->ep->n_suspect--;
 }
 
 /* The program has asked for @p again: stop closing it. */
@@ -375,7 +375,7 @@ void peer_free(struct sci_peer *p)
 	p->ep->up->dropped(p);
 	p->ep->up->freed(p);
 	hash_del(&p->ep->by_addr, &p->by_addr);
-	list_del(&p->fresh);
+	list_del(&p->accept_link);
 	list_del(&p->link);
 	peer_leave_fabric(p);
 	maps_drop(p);

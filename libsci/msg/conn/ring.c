@@ -102,24 +102,24 @@ void tx_put_careful(struct sci_peer *p, struct msg_tx *tx, uint32_t slot,
 __hot bool status_due(const struct sci_peer *p)
 {
 	return lines_due(p) ||
-	       p->now.ctl - p->told.ctl >= CTL_LINES / 3 ||
-	       ring_due(p, RING_EAGER, p->now.eager - p->told.eager) ||
-	       ring_due(p, RING_XFER, p->now.xfer - p->told.xfer);
+	       p->status_next.ctl - p->status_sent.ctl >= CTL_LINES / 3 ||
+	       ring_due(p, RING_EAGER, p->status_next.eager - p->status_sent.eager) ||
+	       ring_due(p, RING_XFER, p->status_next.xfer - p->status_sent.xfer);
 }
 
 void status_store(struct sci_peer *p)
 {
 	struct msg_line l;
 
-	memcpy(&l, &p->now, sizeof(l));
+	memcpy(&l, &p->status_next, sizeof(l));
 	/* all reads of the ring come before the store that returns its space */
 	sci_release_barrier();
 	if (p->stream) {
-		p->stream->put(p->outbox, p->tell, &l, sizeof(l));
+		p->stream->put(p->outbox, p->status_line, &l, sizeof(l));
 		p->stream->flush(p->outbox);
 		return;
 	}
-	sci_remote_line(p->tell, &l, p->ep->link);
+	sci_remote_line(p->status_line, &l, p->ep->link);
 }
 
 static void status_put(struct sci_peer *p)
@@ -129,7 +129,7 @@ static void status_put(struct sci_peer *p)
 		mark_dirty(p);
 	}
 	status_store(p);
-	p->told = p->now;
+	p->status_sent = p->status_next;
 }
 
 /*
@@ -138,12 +138,14 @@ static void status_put(struct sci_peer *p)
  */
 void status_announce(struct sci_peer *p)
 {
-	p->now.sleeps++;
-	if (p->now.data != p->told.data || p->now.ctl != p->told.ctl ||
-	    p->now.eager != p->told.eager || p->now.xfer != p->told.xfer) {
+	p->status_next.sleeps++;
+	if (p->status_next.data != p->status_sent.data ||
+	    p->status_next.ctl != p->status_sent.ctl ||
+	    p->status_next.eager != p->status_sent.eager ||
+	    p->status_next.xfer != p->status_sent.xfer) {
 		status_write(p);
 	} else {
-		p->now.rung = p->bell_rung;
+		p->status_next.rung = p->bell_rung;
 		status_put(p);
 	}
 }
@@ -173,20 +175,20 @@ __hot void status_write(struct sci_peer *p)
 	bool again;
 
 	do {
-		p->now.rung = peer_sleeps(p);
+		p->status_next.rung = peer_sleeps(p);
 		status_put(p);
 		if (p->fence)
 			sci_full_barrier();
-		again = peer_sleeps(p) != p->now.rung;
+		again = peer_sleeps(p) != p->status_next.rung;
 	} while (again && --tries);
-	if ((!again && p->now.rung == p->bell_rung) || p->stream)
+	if ((!again && p->status_next.rung == p->bell_rung) || p->stream)
 		return;
 	if (bell_ring(p)) {
 		/* the link is down: ring again when lost lines are repeated */
 		p->resend = p->lossy;
 		return;
 	}
-	p->bell_rung = p->now.rung;
+	p->bell_rung = p->status_next.rung;
 	p->ep->stats.bells++;
 }
 

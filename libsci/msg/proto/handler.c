@@ -57,7 +57,7 @@ static int handler_request(struct sci_peer *peer, uint32_t context, uint64_t tag
 	struct sci_req *req;
 	int ret;
 
-	if (peer->unwatched >= (ours ? 2 : 1) * SCI_UNWATCHED_MAX)
+	if (peer->detached >= (ours ? 2 : 1) * SCI_DETACHED_MAX)
 		return -EAGAIN;
 	req = req_new(peer->ep, MSG_SEND);
 	if (!req)
@@ -65,11 +65,11 @@ static int handler_request(struct sci_peer *peer, uint32_t context, uint64_t tag
 	ret = req_iov(req, iov, n);
 	send_describe(req, peer, true, context, tag);
 	ret = ret ? ret : copy_rest(req);
-	req->unwatched = true;
-	peer->unwatched++;
+	req->detached = true;
+	peer->detached++;
 	ret = ret ? ret : send_start(req);
 	if (ret) {
-		peer->unwatched--;
+		peer->detached--;
 		req_free(req);
 	}
 	return ret;

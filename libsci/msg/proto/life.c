@@ -110,7 +110,7 @@ static void life_dropped(struct sci_peer *p)
 	while ((l = list_pop(&p->matched))) {
 		struct sci_msg *msg = container_of(l, struct sci_msg, link);
 
-		list_add_tail(&msg->link, &p->ep->orphans);
+		list_add_tail(&msg->link, &p->ep->peerless);
 		msg->peer = NULL;
 	}
 	completions_forget(p);

@@ -25,7 +25,7 @@
 #include <errno.h>
 
 #define READ_STEP	(64u << 10)	/* bytes per check for lost packets */
-#define ASKED_MAX	(SCI_UNWATCHED_MAX / 2)	/* requests to the owner in flight */
+#define ASKED_MAX	(SCI_DETACHED_MAX / 2)	/* requests to the owner in flight */
 #define READ_TRIES	64u		/* attempts before a read returns -EAGAIN */
 
 static int transfer_write(struct sci_req *req, struct msg_import *im)

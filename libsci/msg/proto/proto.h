@@ -66,8 +66,8 @@ struct sci_req {
 	bool pooled;			/* req_free() returns it to the endpoint's pool */
 	bool in_blocks;			/* an eager send, partly written */
 	bool has_imm;
-	bool unwatched;			/* detached: the program has no pointer to it */
-	bool lent;			/* the program wants its buffer back */
+	bool detached;			/* detached: the program has no pointer to it */
+	bool wants_copy;		/* the program wants its buffer back */
 	bool queued;			/* its completion goes to ep->completed */
 	bool signals;			/* a write that the atomic in @word follows */
 	bool marked;			/* net: all bytes are sent, and @addr is the mark */
@@ -118,7 +118,7 @@ struct sci_msg {
 	size_t have;
 	size_t kept;			/* its share of ep->unexpected_bytes */
 	struct line_rts rts;
-	struct list link;		/* while matched: in p->matched or ep->orphans */
+	struct list link;		/* while matched: in p->matched or ep->peerless */
 	uint8_t *data;
 	uint8_t small[LINE_BYTES];
 };
@@ -152,7 +152,7 @@ static inline unsigned int handler_id(uint32_t context)
 }
 
 /* Number of polls before a message without a posted receive is copied out of the ring. */
-#define STAY_LOOKS	64u
+#define DEFER_POLLS	64u
 
 /* request.c */
 void slabs_free(struct sci_ep *ep);

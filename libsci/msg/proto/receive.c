@@ -10,9 +10,9 @@
  * message for that receive may be behind other messages. Receives of service contexts are always
  * posted and do not count.
  *
- * While no such receive is posted, a message stays in the ring for STAY_LOOKS polls. A receive that
- * is posted soon takes the message from the ring, with one copy. A sender that is faster than its
- * receiver finds the ring full, and does not fill the receiver's memory.
+ * While no such receive is posted, a message stays in the ring for DEFER_POLLS polls. A
+ * receive that is posted soon takes the message from the ring, with one copy. A sender that is
+ * faster than its receiver finds the ring full, and does not fill the receiver's memory.
  *
  * The receiver checks all contents of a line. It closes the connection of a peer that violates the
  * protocol (-EPROTO); this does not affect other peers.
@@ -65,9 +65,9 @@ static bool message_may_keep(struct sci_peer *p, size_t len)
 
 static bool message_may_stay(struct sci_peer *p)
 {
-	if (peer_is_wanted(p) || p->stayed >= STAY_LOOKS)
+	if (peer_is_wanted(p) || p->defer_polls >= DEFER_POLLS)
 		return false;
-	p->stayed++;
+	p->defer_polls++;
 	return true;
 }
 
@@ -293,7 +293,7 @@ static int eager_handle(struct sci_peer *p, const struct line_eager *e)
 	}
 	if (ret)
 		return ret;
-	p->now.eager = e->end;
+	p->status_next.eager = e->end;
 	status_of_blocks(p);
 	return 0;
 }
@@ -308,7 +308,7 @@ static int eager_handle_more(struct sci_peer *p, const struct line_more *m)
 	if (sum_is_bad(p, data, m->len, m->crc))
 		p->chain_error = -EBADMSG;
 	chain_piece(p, data, m->len);
-	p->now.eager = m->end;
+	p->status_next.eager = m->end;
 	status_of_blocks(p);
 	return 0;
 }
@@ -437,18 +437,18 @@ int receive_poll(struct sci_peer *p)
 
 	if (p->expects) {
 		n = ring_poll(p, &p->ctl_rx, ctl_line);
-		p->now.ctl = p->ctl_rx.pos;
+		p->status_next.ctl = p->ctl_rx.pos;
 	}
 	if (p->state != PEER_UP)
 		return n;
 	n += ring_poll(p, &p->data_rx, data_line);
-	p->now.data = p->data_rx.pos;
+	p->status_next.data = p->data_rx.pos;
 	if (!n) {
 		p->idle++;
 		return 0;
 	}
 	p->idle = 0;
-	p->stayed = 0;
+	p->defer_polls = 0;
 	p->announced = false;
 	/* on an adapter, the status line costs a packet: send queued data to the same peer first */
 	if (p->state == PEER_UP && status_due(p) &&

@@ -321,7 +321,7 @@ static int block_handle(struct sci_peer *p, const struct line_block *b)
 		req->crc_error = -EBADMSG;
 		p->ep->stats.crc_errors++;
 	}
-	p->now.xfer = b->end;
+	p->status_next.xfer = b->end;
 	status_of_blocks(p);
 	req->moved += b->len;
 	if (req->moved < req->want)
@@ -427,7 +427,7 @@ static int blocks_push(struct sci_req *req)
 		if (p->state == PEER_DOWN)
 			return 0;
 	}
-	p->heard = p->data_rx.pos;
+	p->last_block_pos = p->data_rx.pos;
 	if (req->sync) {
 		req->state = MSG_MOVED;
 		peer_expect_ctl(p);
@@ -449,7 +449,7 @@ static int zcopy_push(struct sci_req *req)
 		return -EAGAIN;
 	if (!im && import_is_gone(error)) {
 		req->state = MSG_HANDSHAKE;
-		peer_doubt(p);
+		peer_suspect(p);
 		return 0;
 	}
 	if (!im || req->offset > im->size ||

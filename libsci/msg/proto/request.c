@@ -91,11 +91,11 @@ int req_iov_many(struct sci_req *req, const struct iovec *iov, size_t n)
 }
 
 /* End a detached request. sci_flush() reports the error of a one-sided transfer. */
-static void req_drop_unwatched(struct sci_req *req)
+static void req_drop_detached(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
 
-	p->unwatched--;
+	p->detached--;
 	if (req->kind >= MSG_WRITE) {
 		p->transfers--;
 		if (!p->transfer_error)
@@ -121,8 +121,8 @@ void req_done(struct sci_req *req, int error)
 		return;
 	}
 	msg_changed(ep);
-	if (req->unwatched)
-		req_drop_unwatched(req);
+	if (req->detached)
+		req_drop_detached(req);
 }
 
 /* Complete a receive that is in no queue. */

@@ -160,7 +160,7 @@ int ring_attached(struct sci_peer *p, const struct line_attached *a)
 	if (!ret)
 		ret = ring_import(p, a);
 	if (!a->status && import_is_gone(ret)) {
-		peer_doubt(p);
+		peer_suspect(p);
 		p->ep->retry = true;
 		return -EAGAIN;
 	}

@@ -216,7 +216,7 @@ __hot int send_block(struct sci_peer *p, const struct msg_out *m,
 		eager_announce_first(p, m, (uint32_t)n, (uint32_t)end, crc);
 	if (moved + n == m->len) {
 		p->ep->stats.sent_eager++;
-		p->heard = p->data_rx.pos;
+		p->last_block_pos = p->data_rx.pos;
 	}
 	return 0;
 }
@@ -343,7 +343,7 @@ static int send_try(struct sci_req *req)
 		return req->in_blocks ? eager_send(req) : chain_send(req);
 	if (!req->sync && req->len <= line)
 		return short_send(req);
-	if (req->sync || req_is_long(req) || (!req->lent && message_is_exported(req)))
+	if (req->sync || req_is_long(req) || (!req->wants_copy && message_is_exported(req)))
 		return rts_send(req);
 	if (req->len > params[SCI_PARAM_LINES_MAX] && send_wants_ring(req)) {
 		ring_ask(p);
@@ -405,7 +405,7 @@ int copy_rest(struct sci_req *req)
 	size_t len = req->len, left = len - req->moved;
 	struct iovec iov = { .iov_len = left };
 
-	req->lent = false;
+	req->wants_copy = false;
 	if (!left)
 		return 0;
 	req->copy = malloc(left);
@@ -433,7 +433,7 @@ int send_start(struct sci_req *req)
 	list_init(&req->link);
 	if (list_empty(&p->sendq) && p->state == PEER_UP && !queued_request_send(req))
 		return 0;
-	if (req->lent)
+	if (req->wants_copy)
 		ret = copy_rest(req);
 	if (ret && !req->moved)
 		return ret;

@@ -16,12 +16,12 @@
 
 #include "libsci/base/thread.h"
 
-#define CALM_TICKS	20u		/* ticks without a dirty peer before the thread sleeps */
+#define IDLE_TICKS	20u		/* ticks without a dirty peer before the thread sleeps */
 
 /* Wake the thread: a peer is dirty. Called with the endpoint's lock held. */
-void keeper_wake(struct sci_ep *ep)
+void retransmit_wake(struct sci_ep *ep)
 {
-	struct msg_keeper *k = &ep->keeper;
+	struct msg_retransmit *k = &ep->retransmit;
 
 	if (!k->runs || k->awake)
 		return;
@@ -32,7 +32,7 @@ void keeper_wake(struct sci_ep *ep)
 }
 
 /* Sleep until a peer is dirty. Return false if the thread must end. */
-static bool keeper_wait_work(struct msg_keeper *k)
+static bool retransmit_wait_work(struct msg_retransmit *k)
 {
 	bool stop;
 
@@ -44,7 +44,7 @@ static bool keeper_wait_work(struct msg_keeper *k)
 	return !stop;
 }
 
-static bool keeper_wait_tick(struct msg_keeper *k, uint32_t ms)
+static bool retransmit_wait_tick(struct msg_retransmit *k, uint32_t ms)
 {
 	struct timespec until = sci_deadline(ms);
 	bool stop;
@@ -59,12 +59,12 @@ static bool keeper_wait_tick(struct msg_keeper *k, uint32_t ms)
 }
 
 /* Check for lost stores, or end the ticks without dirty peers. Context: the endpoint is locked. */
-static void keeper_tick(struct sci_ep *ep)
+static void retransmit_tick(struct sci_ep *ep)
 {
-	struct msg_keeper *k = &ep->keeper;
+	struct msg_retransmit *k = &ep->retransmit;
 
 	if (list_empty(&ep->dirty)) {
-		if (++k->calm < CALM_TICKS)
+		if (++k->idle_ticks < IDLE_TICKS)
 			return;
 		pthread_mutex_lock(&k->lock);
 		k->awake = false;
@@ -72,33 +72,33 @@ static void keeper_tick(struct sci_ep *ep)
 	} else if (ep->turns == k->turns) {
 		check_writes(ep);
 	}
-	k->calm = 0;
+	k->idle_ticks = 0;
 	k->turns = ep->turns;
 }
 
-static void *keeper_main(void *arg)
+static void *retransmit_main(void *arg)
 {
 	struct sci_ep *ep = arg;
-	struct msg_keeper *k = &ep->keeper;
+	struct msg_retransmit *k = &ep->retransmit;
 
-	while (keeper_wait_work(k)) {
+	while (retransmit_wait_work(k)) {
 		uint32_t ms;
 
 		msg_lock(&ep->lock);
 		ms = (uint32_t)ep->params[SCI_PARAM_CHECK_MS];
 		msg_unlock(&ep->lock);
-		if (!keeper_wait_tick(k, ms))
+		if (!retransmit_wait_tick(k, ms))
 			break;
 		msg_lock(&ep->lock);
-		keeper_tick(ep);
+		retransmit_tick(ep);
 		msg_unlock(&ep->lock);
 	}
 	return NULL;
 }
 
-int keeper_start(struct sci_ep *ep)
+int retransmit_start(struct sci_ep *ep)
 {
-	struct msg_keeper *k = &ep->keeper;
+	struct msg_retransmit *k = &ep->retransmit;
 	int ret;
 
 	if (!ep->lossy)
@@ -107,8 +107,8 @@ int keeper_start(struct sci_ep *ep)
 	ep->lock.none = false;
 	pthread_mutex_init(&k->lock, NULL);
 	sci_cond_init(&k->cond);
-	ret = sci_thread_start(&k->thread, keeper_main, ep,
-			       ep_thread_name(ep, "sci-keeper"));
+	ret = sci_thread_start(&k->thread, retransmit_main, ep,
+			       ep_thread_name(ep, "sci-resend"));
 	k->runs = !ret;
 	if (ret) {
 		pthread_mutex_destroy(&k->lock);
@@ -118,9 +118,9 @@ int keeper_start(struct sci_ep *ep)
 }
 
 /* Stop the thread. Called without the endpoint's lock. */
-void keeper_stop(struct sci_ep *ep)
+void retransmit_stop(struct sci_ep *ep)
 {
-	struct msg_keeper *k = &ep->keeper;
+	struct msg_retransmit *k = &ep->retransmit;
 
 	if (!k->runs)
 		return;

@@ -3,28 +3,28 @@
 /*
  * DOC: held receives
  *
- * If no receive is posted, an endpoint holds a new receive in its struct sfi_hand, and does not
+ * If no receive is posted, an endpoint holds a new receive in its struct sfi_held, and does not
  * post the receive to the message layer. An endpoint may hold several receives for messages of the
  * same peer and kind. Progress polls the ring for the held receives, in order, and copies the
  * messages from the ring to their buffers. This is faster than posting, matching and completing
  * each receive.
  *
- * sfi_hand_post() posts all held receives, in order, when they cannot stay held: the program posts
+ * sfi_held_post() posts all held receives, in order, when they cannot stay held: the program posts
  * a receive of another kind, the next message is for another receive, or a thread is going to
  * sleep.
  *
  * Context: the endpoint is locked.
  */
-#ifndef LIBSCI_OFI_HAND_H
-#define LIBSCI_OFI_HAND_H
+#ifndef LIBSCI_OFI_HELD_H
+#define LIBSCI_OFI_HELD_H
 
 #include <errno.h>
 
 #include "libsci/ofi/ofi.h"
 
-static inline bool sfi_in_hand(const struct sfi_ep *ep)
+static inline bool sfi_has_held(const struct sfi_ep *ep)
 {
-	return ep->hand.end != ep->hand.first;
+	return ep->held.end != ep->held.first;
 }
 
 static __always_inline int sfi_try(struct sfi_ep *ep, struct sci_peer *peer,
@@ -51,20 +51,20 @@ static __always_inline bool sfi_may_be_held(const struct sfi_ep *ep,
 					    const struct sci_peer *peer,
 					    bool tagged)
 {
-	const struct sfi_hand *h = &ep->hand;
+	const struct sfi_held *h = &ep->held;
 
 	return !ep->receives &&
 	       (h->end == h->first ||
-		(h->peer == peer && h->tagged == tagged && !ep->may_sleep &&
+		(h->peer == peer && h->tagged == tagged && !ep->has_waiter &&
 		 h->end - h->first < SFI_HELD_MAX));
 }
 
-static __always_inline void sfi_hand_add(struct sfi_ep *ep, struct sci_peer *peer,
+static __always_inline void sfi_held_add(struct sfi_ep *ep, struct sci_peer *peer,
 					 bool tagged, void *buf, size_t len,
 					 uint64_t tag, uint64_t ignore,
 					 uint64_t flags, void *context)
 {
-	struct sfi_hand *h = &ep->hand;
+	struct sfi_held *h = &ep->held;
 	unsigned int at = h->end++ % SFI_HELD_MAX;
 	struct sci_try_recv *t = &h->t[at];
 
@@ -93,9 +93,9 @@ static __always_inline bool sfi_recv_held(struct sfi_ep *ep, fi_addr_t src,
 	sfi_lock(&ep->lock);
 	if (!any && src < ep->n_peers)
 		peer = ep->peers[src];
-	if ((any || peer) && !ep->may_sleep &&
+	if ((any || peer) && !ep->has_waiter &&
 	    sfi_may_be_held(ep, peer, tagged)) {
-		sfi_hand_add(ep, peer, tagged, buf, len, tag, ignore, flags,
+		sfi_held_add(ep, peer, tagged, buf, len, tag, ignore, flags,
 			     context);
 		held = true;
 	}
@@ -104,15 +104,15 @@ static __always_inline bool sfi_recv_held(struct sfi_ep *ep, fi_addr_t src,
 }
 
 /* Remove the first @n held receives. A single held receive always has the same slot. */
-static inline void sfi_hand_remove(struct sfi_ep *ep, unsigned int n)
+static inline void sfi_held_remove(struct sfi_ep *ep, unsigned int n)
 {
-	ep->hand.first += n;
-	if (ep->hand.first == ep->hand.end)
-		ep->hand.first = ep->hand.end = 0;
+	ep->held.first += n;
+	if (ep->held.first == ep->held.end)
+		ep->held.first = ep->held.end = 0;
 }
 
 /* Return how many held receives one poll handles: contiguous ones, at most SFI_BATCH. */
-static inline unsigned int sfi_hand_row(const struct sfi_hand *h)
+static inline unsigned int sfi_held_row(const struct sfi_held *h)
 {
 	unsigned int n = h->end - h->first;
 	unsigned int row = SFI_HELD_MAX - h->first % SFI_HELD_MAX;
@@ -122,17 +122,17 @@ static inline unsigned int sfi_hand_row(const struct sfi_hand *h)
 }
 
 /* Poll for the messages of held receives. Return true if a message was received. */
-static __always_inline bool sfi_hand_try(struct sfi_ep *ep)
+static __always_inline bool sfi_held_try(struct sfi_ep *ep)
 {
-	struct sfi_hand *h = &ep->hand;
+	struct sfi_held *h = &ep->held;
 	unsigned int at = h->first % SFI_HELD_MAX;
 	int ret = sfi_try(ep, h->peer, h->tagged, &h->t[at],
-			  (int)sfi_hand_row(h));
+			  (int)sfi_held_row(h));
 
 	if (ret > 0)
-		sfi_hand_remove(ep, (unsigned int)ret);
+		sfi_held_remove(ep, (unsigned int)ret);
 	else if (ret != -EAGAIN)
-		sfi_hand_post(ep);
+		sfi_held_post(ep);
 	for (int i = 0; i < ret; i++, at++)
 		sfi_tell_received(ep, &h->t[at], h->tagged, h->flags[at],
 				  h->context[at]);
