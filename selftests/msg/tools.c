@@ -582,7 +582,8 @@ TEST(a_table_that_the_library_reads)
 	/* what the environment says is no default */
 	setenv("SCI_MSG_EAGER_MAX", "123", 1);
 	works("tune -R 1 -t 0.001");
-	CHECK(!strstr(ran.out, " 123"));
+	CHECK(!strstr(ran.out, "eager_max: 123 "));
+	CHECK(!strstr(ran.out, "eager_max 123\n"));
 	OUT_HAS("# for SCI_MSG_TABLE: FABRIC NAME VALUE\n");
 	unsetenv("SCI_MSG_EAGER_MAX");
 	unsetenv("SCI_MSG_TABLE");
