@@ -599,11 +599,12 @@ int sci_team_open(struct sci_team **team, const struct sci_team_attr *from)
 	w->crowded = world_is_crowded(w);
 	ret = ret ? ret : world_team(w, mapped, &t);
 	ret = ret ? ret : symmetric_open(t, size);
+	/* world_free_all() closes the endpoint before it leaves the job */
+	sci_boot_idle(w->boot, NULL, NULL);
 	if (ret) {
 		world_free_all(w);
 		return ret;
 	}
-	sci_boot_idle(w->boot, NULL, NULL);
 	w->opening = false;
 	*team = t;
 	return 0;

@@ -66,7 +66,7 @@ struct sci_req {
 	bool pooled;			/* req_free() returns it to the endpoint's pool */
 	bool in_blocks;			/* an eager send, partly written */
 	bool has_imm;
-	bool detached;			/* detached: the program has no pointer to it */
+	bool detached;			/* the program has no pointer to the request */
 	bool wants_copy;		/* the program wants its buffer back */
 	bool queued;			/* its completion goes to ep->completed */
 	bool signals;			/* a write that the atomic in @word follows */
