@@ -147,7 +147,7 @@ demo: $(O)/.setup-demo			## See it run: nodes, numbers, a picture
 	+@$(MAKE) --no-print-directory all
 	scripts/demo $(O)
 
-check: $(O)/.setup-check		## Check: what every commit must pass; about 15 minutes on two cores
+check: $(O)/.setup-check		## Check: what every commit must pass; 15 to 20 minutes on two cores
 	+scripts/check $(O)
 
 check-all: $(O)/.setup-check-all	## Check: everything there is to check; hours
