@@ -3,12 +3,12 @@
 /*
  * DOC: processes of a test run
  *
- *	runner			main(); knows nothing of the library
+ *	runner			main(); does not use the library
  *	  test			group leader; node 4
  *	    peer ...		same group; other nodes
  *
- * The runner is the reaper of all of them, so that it sees how each one ends
- * and can tell when the last is gone.
+ * The runner is the subreaper of all of them. It sees the status of each process, and knows when
+ * the last process has ended.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -46,7 +46,7 @@
 #define MESSAGE_MAX	4096
 #define LINE_MAX_	2048
 
-/* ---- what the processes of a test tell the runner ---- */
+/* ---- state that the processes of a test share with the runner ---- */
 
 struct process_state {
 	_Atomic(const struct test_site *) at;
@@ -74,7 +74,7 @@ void test_register(struct test *t)
 	tests_end = &t->next;
 }
 
-/* One write, so that lines of different processes don't mix. */
+/* A single write() keeps lines of different processes apart. */
 __attribute__((format(printf, 1, 2)))
 static void print_line(const char *fmt, ...)
 {
@@ -169,8 +169,6 @@ void test_check_err(const struct test_site *site, sci_error_t got,
 		  (unsigned int)got);
 }
 
-/* ---- time ---- */
-
 uint64_t test_now_ms(void)
 {
 	struct timespec ts;
@@ -238,7 +236,7 @@ void test_needs_one_machine(void)
 
 static char net_key[32];
 
-/* In a file that is gone when the runner is. */
+/* The key is a memfd of the runner: it disappears with the runner. */
 static void net_key_make(void)
 {
 	int fd = memfd_create("key", MFD_CLOEXEC);
@@ -248,7 +246,7 @@ static void net_key_make(void)
 	snprintf(net_key, sizeof(net_key), "/proc/%d/fd/%d", getpid(), fd);
 }
 
-/* Ports of tests that run at the same time differ, most often. */
+/* Tests that run at the same time use different ports with high probability. */
 static unsigned int net_port(unsigned int node)
 {
 	unsigned int hash = 0;
@@ -327,9 +325,9 @@ static void set_environment(void)
 
 struct peer {
 	unsigned int node;
-	pid_t pid;			/* 0: we are the peer */
+	pid_t pid;			/* 0: this process is the peer */
 	int fd;
-	int orders;			/* to a remote one's stub, or -1 */
+	int orders;			/* takes signals to the stub of a remote peer; or -1 */
 	bool reaped;
 	int status;
 };
@@ -378,7 +376,7 @@ void harness_peer(unsigned int node, pid_t parent, int fd, peer_fn *fn,
 	peer_main(p, parent, fn, arg);
 }
 
-/* Whether a peer of @node is on another machine. */
+/* Return whether a peer of @node is on another machine. */
 static bool is_remote(unsigned int node)
 {
 	if (!remote_machines() || atomic_load(&self->node) == node)
@@ -428,7 +426,7 @@ pid_t peer_pid(struct peer *p)
 	return p->pid;
 }
 
-/* Returns false if it does not end in time. */
+/* Return false if the process does not end in time. */
 static bool peer_reap(struct peer *p)
 {
 	pid_t pid = -1;
@@ -461,7 +459,7 @@ static void peer_gone(const struct test_site *site, struct peer *p,
 		      const char *what)
 {
 	if (!p->pid)
-		_exit(1);	/* the test failed; it said so itself */
+		_exit(1);	/* the failed test has printed the reason */
 	if (peer_reap(p) && atomic_load(&run->skipped))
 		exit(EXIT_SKIP);
 	if (!p->reaped)
@@ -539,7 +537,7 @@ void peer_get(struct peer *p, void *data, size_t len)
 	memcpy(data, got, len);
 }
 
-/* Of a remote one the stub sees to it. */
+/* Send a signal to a local peer, or through the stub to a remote peer. */
 static void peer_signal(struct peer *p, int sig)
 {
 	unsigned char order = (unsigned char)sig;
@@ -597,12 +595,12 @@ void peer_become(uid_t uid, gid_t gid)
 	CHECK_EQ(setgroups(0, NULL), 0);
 	CHECK_EQ(setresgid(gid, gid, gid), 0);
 	CHECK_EQ(setresuid(uid, uid, uid), 0);
-	/* new credentials reset both */
+	/* setresgid() and setresuid() reset both the dumpable flag and the death signal */
 	CHECK_EQ(prctl(PR_SET_DUMPABLE, 1), 0);
 	die_with(parent);
 }
 
-/* ---- what a process holds ---- */
+/* ---- resources of a process ---- */
 
 static unsigned int count_entries(const char *path)
 {
@@ -617,7 +615,7 @@ static unsigned int count_entries(const char *path)
 	return n;
 }
 
-/* Calls @match for each line and counts where it is true. */
+/* Count the lines for which @match returns true. */
 static unsigned int count_lines(const char *path,
 				bool (*match)(const char *line))
 {
@@ -640,7 +638,7 @@ static bool any_line(const char *line)
 	return true;
 }
 
-/* "FROM-TO rw-s OFFSET DEVICE INODE NAME"; the harness' own have no memfd. */
+/* "FROM-TO rw-s OFFSET DEVICE INODE NAME"; test_shared() maps /dev/zero. */
 static bool shared_map_line(const char *line)
 {
 	const char *perms = strchr(line, ' ');
@@ -690,10 +688,10 @@ static bool task_asleep(const char *tid)
 	snprintf(path, sizeof(path), "/proc/self/task/%s/stat", tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return true;	/* gone */
+		return true;	/* the thread has ended */
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
-	state = strrchr(text, ')');	/* its name may hold anything */
+	state = strrchr(text, ')');	/* the thread's name may contain brackets */
 	return n <= 0 || !state || state[2] != 'R';
 }
 
@@ -741,13 +739,12 @@ static struct holdings holdings_now(void)
 }
 
 /*
- * The C library keeps stacks and arenas of threads that are gone, and the
- * sanitizers map what they like: all maps are counted with a margin that a
- * leak in a loop exceeds.
+ * The C library keeps stacks and arenas of ended threads, and the sanitizers map memory
+ * of their own. A leak in a loop exceeds this margin for the number of maps.
  */
 #define MAPS_MARGIN	(TEST_ASAN || TEST_TSAN ? 4096 : 24)
 
-/* The thread sanitizer starts one of its own with the first of ours. */
+/* The thread sanitizer starts its own thread with the program's first one. */
 #define TASKS_MARGIN	(TEST_TSAN ? 1 : 0)
 
 static bool holds_no_more(const struct holdings *now)
@@ -878,7 +875,7 @@ static sci_callback_action_t recorder_add(struct recorder *r,
 	r->overlaps += r->inside;
 	r->inside = true;
 	pthread_mutex_unlock(&r->lock);
-	sched_yield();		/* a chance for another to overlap */
+	sched_yield();		/* gives another callback time to overlap */
 	pthread_mutex_lock(&r->lock);
 	if (r->count < RECORDER_MAX)
 		r->records[r->count++] = *record;
@@ -1004,7 +1001,7 @@ sci_local_segment_t test_segment_cb(sci_desc_t sd, unsigned int id,
 	return s;
 }
 
-/* Repeats @call while it answers @code. */
+/* Repeat @call while its error code is @code. */
 #define RETRY(call, code)						\
 	do {								\
 		uint64_t until_ = test_now_ms() + TEST_WAIT_MS;		\
@@ -1136,7 +1133,7 @@ bool test_filled(const volatile void *p, size_t size, unsigned int seed)
 }
 
 #if TEST_TSAN
-/* Hundreds of processes exit; a second for each is too long. */
+/* Hundreds of processes exit, and by default each sleeps for a second. */
 const char *__tsan_default_options(void);
 
 const char *__tsan_default_options(void)
@@ -1184,8 +1181,8 @@ static bool has_name(const struct names *list, const char *name)
 }
 
 /*
- * Files that came to /dev/shm.  Other programs use it too: a file whose name
- * does not speak of us is only mentioned.
+ * Look for new files in /dev/shm. Other programs use the folder, too: a file whose name
+ * does not contain "sci" or the cluster's name is no leftover.
  */
 static bool files_left(const struct names *old, bool tell)
 {
@@ -1206,8 +1203,8 @@ static bool files_left(const struct names *old, bool tell)
 }
 
 /*
- * What the kernel module has in use: segments, imports, and descriptors of
- * adapters.  Other programs may have some.
+ * Count the kernel modules' objects: segments, imports, and descriptors of adapters.
+ * Objects of other programs count, too.
  */
 unsigned int harness_objects(void)
 {
@@ -1288,7 +1285,7 @@ static void print_sites(void)
 	}
 }
 
-/* For a hang: what each thread of the test is waiting in. */
+/* After a time-out: print the system call in which each thread of the test waits. */
 static void print_threads(pid_t pid)
 {
 	char path[64];
@@ -1318,7 +1315,7 @@ static void print_threads(pid_t pid)
 	free_names(&tasks);
 }
 
-/* Read up to @size - 1 bytes of a file of process @pid. Return: whether there are any. */
+/* Read up to @size - 1 bytes of a file of process @pid. Return false if there are none. */
 static bool process_text(pid_t pid, const char *name, char *text, size_t size)
 {
 	char path[64];
@@ -1331,7 +1328,7 @@ static bool process_text(pid_t pid, const char *name, char *text, size_t size)
 	if (fd >= 0)
 		close(fd);
 	text[n > 0 ? n : 0] = 0;
-	/* arguments end with zeros */
+	/* a 0 ends each argument */
 	for (ssize_t i = 0; i + 1 < n; i++)
 		if (!text[i])
 			text[i] = ' ';
@@ -1345,7 +1342,7 @@ struct test_process test_process(pid_t pid)
 
 	if (!process_text(pid, "stat", text, sizeof(text)))
 		return p;
-	/* the name may have spaces and brackets */
+	/* the name may contain spaces and brackets */
 	name = strchr(text, '(');
 	end = strrchr(text, ')');
 	if (name && end && sscanf(end + 1, " %c %d %d", &p.state, &p.parent, &p.group) == 3)
@@ -1354,8 +1351,8 @@ struct test_process test_process(pid_t pid)
 }
 
 /*
- * Name the children of this process that still run. A process in another group than the
- * test's has had no SIGKILL from here.
+ * List the children of this process that still run. kill(-pid) has reached only the
+ * test's process group.
  */
 static void print_children(pid_t group)
 {
@@ -1398,7 +1395,7 @@ static bool no_child_left(bool *clean)
 	return waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD;
 }
 
-/* How long a test may take. */
+/* Return the time limit of a test, in milliseconds. */
 static int limit_ms(void)
 {
 	const char *limit = getenv("SCI_TEST_TIMEOUT");
@@ -1420,7 +1417,7 @@ unsigned int test_calls(unsigned int n)
 	return limit && limit < n ? (unsigned int)limit : n;
 }
 
-/* Returns whether the process ended in time. */
+/* Return whether the process ended in time. */
 static bool wait_end(pid_t pid, int *status)
 {
 	int ms = limit_ms();
@@ -1453,7 +1450,7 @@ static void test_main(const struct test *t, pid_t parent)
 	exit(0);
 }
 
-/* On real adapters: what the kernel complains of is about this test. */
+/* On real adapters: mark the kernel's log, so that its messages can be assigned to tests. */
 static void mark_log(const char *name)
 {
 	char line[256];
@@ -1523,7 +1520,7 @@ static enum verdict run_test(const struct test *t)
 	}
 	if (!clean || atomic_load(&run->failed))
 		return FAILED;
-	/* if a peer said so the test may have seen no more than its end */
+	/* after a peer's SKIP the test may have seen only the end of the peer */
 	if (atomic_load(&run->skipped))
 		return SKIPPED;
 	if (WEXITSTATUS(status) == EXIT_SKIP)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * DOC: tests of several processes
+ * DOC: the harness of tests with several processes
  *
  *	#include <sisci_api.h>
  *	#include "selftests/harness.h"
@@ -27,25 +27,25 @@
  *		peer_join(p);
  *	}
  *
- * A file of tests is one program; harness.c has main().  `program` runs all of
- * them, `program NAME...` (shell patterns) some, `program -l` lists them.
+ * A file of tests is one program; harness.c has main(). `program` runs all tests of the file,
+ * `program NAME...` runs the tests whose names match a shell pattern, `program -l` lists them.
  *
- * Each test runs in a process of its own, on node 4 (SCI_TEST_NODE) of a virtual
- * cluster of its own, for at most 60 seconds (SCI_TEST_TIMEOUT).  SCI_TEST_FABRIC
- * replaces the cluster: it becomes SCI_FABRIC as it is ("dev", with adapters for
- * nodes 4, 8 and so on).  With SCI_TEST_PEERS nodes are machines, see remote.h.
- * The first check that fails ends the test.  When a test has ended, all its
- * processes are killed, and nothing that belongs to its cluster may remain, nor
- * with "dev" more in sysfs than there was (but with SCI_TEST_NODE, which is for
- * several at once).  SCI_CALLS bounds floods, for a machine that is slow.
- * With SCI_TEST_NET=unix, tcp or tcp6 each node is a cluster of its own, and nodes reach
- * each other over the net fabric alone.
- * SCI_TEST_MARK becomes part of the names of clusters (scripts/check-leftovers).
+ * Each test runs in its own process, on node 4 of its own virtual cluster, for at most 60 seconds.
+ * The first check that fails ends the test. At the end of a test, the runner kills all processes
+ * of the test, and checks that nothing of the test's cluster remains.
  *
- * Spawn peers before the first call of the library: a forked process inherits
- * the descriptors of its parent, and the thread sanitizer forbids new threads
- * in the child of a process with several threads.  Let the peer wait with
- * peer_expect() until it is wanted.
+ * SCI_TEST_NODE: the node of the test's process.
+ * SCI_TEST_TIMEOUT: the time limit of a test, in seconds.
+ * SCI_TEST_FABRIC: the value of SCI_FABRIC, instead of a cluster per test. "dev" needs adapters for
+ *	nodes 4, 8 and so on. Without SCI_TEST_NODE, a test must leave no new objects in sysfs.
+ * SCI_TEST_PEERS: each node is a machine, see remote.h.
+ * SCI_TEST_NET=unix, tcp or tcp6: each node has its own cluster; the net fabric connects them.
+ * SCI_TEST_MARK: a part of the names of clusters (scripts/check-leftovers).
+ * SCI_CALLS: the upper limit for test_calls(), for slow machines.
+ *
+ * Spawn peers before the first call of the library: a forked process inherits the descriptors of
+ * its parent, and the thread sanitizer forbids new threads in the child of a process with several
+ * threads. A peer that is needed later waits in peer_expect().
  */
 #ifndef SELFTESTS_HARNESS_H
 #define SELFTESTS_HARNESS_H
@@ -83,14 +83,14 @@
 #define ARRAY_LEN(a)	(sizeof(a) / sizeof((a)[0]))
 
 /*
- * How long something that must happen may take; never reached when it works.
- * Where SCI_TEST_TIMEOUT gives tests more than 60 seconds, in proportion.
+ * The time limit, in milliseconds, for an event that must happen: 20 s, or a third of
+ * SCI_TEST_TIMEOUT if that is more than 60 s.
  */
 #define TEST_WAIT_MS	test_wait_ms()
 
 int test_wait_ms(void);
 
-/* So many, or SCI_CALLS if that is less: how often a test floods, if it does. */
+/* Return @n, or SCI_CALLS if that is less: a number of calls that suits slow machines, too. */
 unsigned int test_calls(unsigned int n);
 
 /* ---- tests and checks ---- */
@@ -114,7 +114,7 @@ void test_register(struct test *t);
 	}								\
 	static void test_##test_name(void)
 
-/* Where a process is: printed when it crashes or takes too long. */
+/* The place of a check. The runner prints a process's last one after a crash or a time-out. */
 struct test_site {
 	const char *file;
 	int line;
@@ -132,7 +132,7 @@ void test_skip(const char *fmt, ...);
 void test_check_err(const struct test_site *site, sci_error_t got,
 		    sci_error_t want);
 
-/* A line of the test's output that begins with "# ". */
+/* Print a line that begins with "# ". */
 __attribute__((format(printf, 1, 2)))
 void test_note(const char *fmt, ...);
 
@@ -141,7 +141,6 @@ void test_note(const char *fmt, ...);
 		__FILE__, __LINE__, site_text };			\
 	test_at(&site)
 
-/* Ends the test as skipped. */
 #define SKIP(...)	test_skip(__VA_ARGS__)
 
 #define FAIL(...)							\
@@ -157,7 +156,7 @@ void test_note(const char *fmt, ...);
 			test_fail(&site_, "expected %s", #cond);	\
 	} while (0)
 
-/* Integers of any kind; each argument is evaluated once. */
+/* Compare two integers of any types. Each argument is evaluated once. */
 #define CHECK_EQ(got, want)						\
 	do {								\
 		TEST_SITE(site_, #got " == " #want);			\
@@ -171,8 +170,8 @@ void test_note(const char *fmt, ...);
 	} while (0)
 
 /*
- * CHECK_ERR() - a call answers this code
- * @call: an expression that passes &err, a variable of this macro's
+ * CHECK_ERR() - check the error code of a call
+ * @call: an expression that passes &err. This macro declares err.
  */
 #define CHECK_ERR(call, want)						\
 	do {								\
@@ -184,7 +183,7 @@ void test_note(const char *fmt, ...);
 
 #define CHECK_OK(call)	CHECK_ERR(call, SCI_ERR_OK)
 
-/* The code that a call answers, for those that may answer several. */
+/* The error code of a call, where several codes are correct. */
 #define ERR_OF(call)							\
 	({								\
 		sci_error_t err = TEST_ERR_UNSET;			\
@@ -192,10 +191,10 @@ void test_note(const char *fmt, ...);
 		err;							\
 	})
 
-/* No call may leave this in place. */
+/* The value of err before a call. Every call must overwrite it. */
 #define TEST_ERR_UNSET	((sci_error_t)0x7eadbeef)
 
-/* Polls; false if @cond did not come true within @ms. */
+/* Poll @cond for at most @ms milliseconds. The value is true if @cond became true. */
 #define HAPPENS(cond, ms)						\
 	({								\
 		uint64_t until_ = test_now_ms() + (ms);			\
@@ -214,28 +213,28 @@ void test_note(const char *fmt, ...);
 	} while (0)
 
 uint64_t test_now_ms(void);
-void test_pause(void);			/* between two polls, well below 1 ms */
+void test_pause(void);			/* sleep between two polls, well below 1 ms */
 
-/* The name of the test's cluster; "" with SCI_TEST_FABRIC. */
+/* Return the name of the test's cluster; "" with SCI_TEST_FABRIC. */
 const char *test_cluster(void);
 
-/* Joins another cluster of this test's from now on, "" the first. */
+/* Open later fabrics in another cluster of this test. "" is the first cluster. */
 void test_use_cluster(const char *suffix);
 
-/* This process is of @node from now on, for fabrics that it opens. */
+/* Open later fabrics as @node. */
 void test_be_node(unsigned int node);
 
-/* Be @node, alone in its cluster, with a way to others over the net: see SCI_TEST_NET. */
+/* Open later fabrics as @node, in its own cluster; @kind is as in SCI_TEST_NET. */
 void test_use_net(const char *kind, unsigned int node);
 
-/* Whether the test runs on the shm fabric; skips it unless it does. */
+/* Return whether the test runs on the shm fabric; test_needs_shm() skips other tests. */
 bool test_on_shm(void);
 void test_needs_shm(void);
 
-/* Skips the test where nodes are machines, see remote.h. */
+/* Skip the test if each node is a machine, see remote.h. */
 void test_needs_one_machine(void);
 
-/* Memory shared with peers spawned later, zeroed; they are on this machine. */
+/* Map zeroed memory, shared with peers spawned later. Such peers are on this machine. */
 void *test_shared(size_t size);
 
 /* ---- peers: other processes of the test ---- */
@@ -243,17 +242,18 @@ void *test_shared(size_t size);
 struct peer;
 
 /*
- * peer_spawn() - fork a process of another node, or of the same
- * @fn: what it does, with its end of the connection; returning is exit(0)
+ * peer_spawn() - fork a process of a node
+ * @node: may also be the node of the caller
+ * @fn: the main function of the peer. @self is its end of the connection. Return is exit(0).
  *
- * The process dies with the one that spawned it.
+ * The process dies with its parent.
  */
 struct peer *peer_spawn(unsigned int node,
 			void (*fn)(struct peer *self, void *arg), void *arg);
 
 pid_t peer_pid(struct peer *p);
 
-/* Both directions, in parent and child; what doesn't come in time fails. */
+/* Talk to the other process, in parent and child. A missing message fails the test. */
 void peer_send(struct peer *p, const char *token);
 void peer_expect(struct peer *p, const char *token);
 void peer_put(struct peer *p, const void *data, size_t len);
@@ -268,36 +268,35 @@ void peer_get(struct peer *p, void *data, size_t len);
 
 #define PEER_GET(p, variable)	peer_get(p, &(variable), sizeof(variable))
 
-/* Sends a signal that ends it and waits for that end. */
+/* Send a signal that ends the process, and wait for its end. */
 void peer_kill(struct peer *p, int sig);
 
-/* SIGSTOP, in effect when this returns, and SIGCONT. */
+/* Send SIGSTOP and wait until it takes effect; send SIGCONT. */
 void peer_stop(struct peer *p);
 void peer_continue(struct peer *p);
 
-/* Waits until it exits, by itself and with 0. */
+/* Wait until the process exits by itself. Its status must be 0. */
 void peer_join(struct peer *p);
 
-/* In a peer: go on as another user and group; root only. */
+/* In a peer: change to another user and group. Only root can do that. */
 void peer_become(uid_t uid, gid_t gid);
 
-/* ---- what a process holds ---- */
+/* ---- resources of a process ---- */
 
-/* Between two of these, outside of Initialize and Terminate, nothing leaks. */
+/* Check that at the second call the process holds no more resources than at the first. */
 void leak_check_begin(void);
 void leak_check_end(void);
 
-/* Whether all other threads sleep: what was started waits by now. */
+/* Return whether all other threads sleep. */
 bool others_asleep(void);
 
 /*
- * fork() for a child that goes on to use the library.  The address sanitizer
- * does not release its allocator's locks in a child: under it this waits until
- * no other thread can be holding one.
+ * fork() for a child that uses the library. The address sanitizer does not release its allocator's
+ * locks in a child, so under it this function waits until no other thread can hold such a lock.
  */
 pid_t test_fork(void);
 
-/* A process as the kernel lists it. @state: '?': there is no such process */
+/* A process as the kernel lists it. @state is '?' if there is no such process. */
 struct test_process {
 	char state;
 	pid_t parent;
@@ -310,19 +309,19 @@ struct test_process test_process(pid_t pid);
 unsigned int count_tasks(void);
 unsigned int count_fds(void);
 unsigned int count_maps(void);
-unsigned int count_shared_maps(void);	/* those of memfds and the like */
-unsigned int count_sockets(void);	/* abstract, of the test's clusters */
+unsigned int count_shared_maps(void);	/* maps of memfds and other shared files */
+unsigned int count_sockets(void);	/* abstract sockets of the test's cluster */
 
 /* ---- callbacks ---- */
 
-/* One call of a callback; what its kind does not have is 0. */
+/* One call of a callback. Fields that its kind does not have are 0. */
 struct record {
 	const void *handle;
 	int reason;
 	unsigned int node;
 	unsigned int adapter;
 	sci_error_t status;
-	void *data;			/* a copy, with a 0 behind it */
+	void *data;			/* a copy, with a 0 after it */
 	unsigned int length;
 	pthread_t thread;
 	uint64_t when_ms;
@@ -330,13 +329,13 @@ struct record {
 
 #define RECORDER_MAX	4096
 
-/* Records the callbacks of one object; give one to each, as its argument. */
+/* Records the callbacks of one object. It is the argument of the callbacks. */
 struct recorder {
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	sci_callback_action_t action;	/* what the callbacks return */
 	bool inside;
-	unsigned int overlaps;		/* callbacks that ran at once */
+	unsigned int overlaps;		/* callbacks that began while another one ran */
 	unsigned int count;
 	struct record records[RECORDER_MAX];
 };
@@ -345,10 +344,10 @@ void recorder_init(struct recorder *r);
 void recorder_clear(struct recorder *r);
 unsigned int recorder_count(struct recorder *r);
 
-/* Waits until @n callbacks have been recorded; false: not within @ms. */
+/* Wait for @n callbacks, for at most @ms milliseconds. Return false if fewer came. */
 bool recorder_wait(struct recorder *r, unsigned int n, unsigned int ms);
 
-/* Record @i (from 0), for which the test waits. */
+/* Wait for record @i, counted from 0, and return it. */
 struct record recorder_get(struct recorder *r, unsigned int i);
 
 sci_callback_action_t record_local_segment(void *arg, sci_local_segment_t s,
@@ -370,40 +369,40 @@ sci_callback_action_t record_data_interrupt(void *arg,
 int record_block_transfer(void *arg, sci_block_transfer_t b,
 			  sci_error_t status);
 
-/* ---- steps that most tests begin with; each checks that it works ---- */
+/* ---- first steps of most tests; each step checks its success ---- */
 
-/* Initializes the library and opens a device. */
+/* Initialize the library and open a device. */
 sci_desc_t test_open(void);
 
-/* Creates a segment, prepares it and makes it available on adapter 0. */
+/* Create a segment, prepare it and make it available on adapter 0. */
 sci_local_segment_t test_segment(sci_desc_t sd, unsigned int id, size_t size,
 				 unsigned int flags);
 
-/* Whether these adapters have broadcast groups. */
+/* Return whether the adapters have broadcast groups. */
 bool test_has_broadcast(void);
 
-/* The same with a callback. */
+/* test_segment() with a callback. */
 sci_local_segment_t test_segment_cb(sci_desc_t sd, unsigned int id,
 				    size_t size, struct recorder *r);
 
-/* Connects, again and again while the segment does not exist. */
+/* Connect to a segment. Try again while the segment does not exist. */
 sci_remote_segment_t test_connect(sci_desc_t sd, unsigned int node,
 				  unsigned int id);
 
-/* The same with a callback. */
+/* test_connect() with a callback. */
 sci_remote_segment_t test_connect_cb(sci_desc_t sd, unsigned int node,
 				     unsigned int id, struct recorder *r);
 
-/* Maps the whole segment; @map may be NULL. */
+/* Map the whole segment. @map may be NULL. */
 void *test_map_local(sci_local_segment_t s, sci_map_t *map);
 volatile void *test_map_remote(sci_remote_segment_t s, sci_map_t *map);
 
-/* Creates an interrupt of this number, without a callback. */
+/* Create an interrupt with this number and without a callback. */
 sci_local_interrupt_t test_interrupt(sci_desc_t sd, unsigned int number);
 sci_local_data_interrupt_t test_data_interrupt(sci_desc_t sd,
 					       unsigned int number);
 
-/* Connects, again and again while the interrupt does not exist. */
+/* Connect to an interrupt. Try again while the interrupt does not exist. */
 sci_remote_interrupt_t test_connect_interrupt(sci_desc_t sd, unsigned int node,
 					      unsigned int number);
 sci_remote_data_interrupt_t
@@ -411,17 +410,16 @@ test_connect_data_interrupt(sci_desc_t sd, unsigned int node,
 			    unsigned int number);
 
 /*
- * A store that the library may take a map away under, as it may in programs:
- * it lands in the segment or in a page of our own.  The thread sanitizer, which
- * sees a race with mmap(), is not told.
+ * Store a byte while the library may revoke the map: the byte lands in the segment or in a private
+ * page. The thread sanitizer skips this function, because it would report a race with mmap().
  */
 void test_poke(volatile void *p, unsigned char value);
 
-/* A pattern that differs for each @seed, and whether @p holds it. */
+/* test_fill() writes a pattern that differs for each @seed. test_filled() compares. */
 void test_fill(volatile void *p, size_t size, unsigned int seed);
 bool test_filled(const volatile void *p, size_t size, unsigned int seed);
 
-/* The functions above that check something say where they were called from. */
+/* For the functions above: remember the caller's line for messages about failed checks. */
 #define TEST_FROM(call)	(test_from(__FILE__, __LINE__, #call), call)
 
 void test_from(const char *file, int line, const char *text);

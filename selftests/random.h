@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Numbers that look random, the same for the same seed. */
+/* Pseudo-random numbers and deaths. The same seed gives the same numbers. */
 #ifndef SELFTESTS_RANDOM_H
 #define SELFTESTS_RANDOM_H
 
@@ -11,7 +11,7 @@
 
 static uint64_t random_state = 1;
 
-/* SCI_TEST_SEED repeats a run; @n distinguishes processes or rounds. */
+/* SCI_TEST_SEED repeats the numbers of another run; @n distinguishes processes or rounds. */
 static inline void random_seed(unsigned int n)
 {
 	const char *seed = getenv("SCI_TEST_SEED");
@@ -25,7 +25,7 @@ static inline uint32_t random_below(uint32_t n)
 	return (uint32_t)((random_state >> 33) % n);
 }
 
-/* This process is killed by SIGKILL in @us microseconds, wherever it is then. */
+/* Send SIGKILL to this process in @us microseconds. */
 static inline void random_death(uint32_t us)
 {
 	struct sigevent kill = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL };

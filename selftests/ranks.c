@@ -21,7 +21,7 @@
 struct rank {
 	struct boot_stream stream;
 	pid_t pid;
-	int status;			/* as waitpid() has it */
+	int status;			/* as waitpid() returns it */
 };
 
 static struct job {
@@ -45,7 +45,7 @@ int ranks_aborted(void)
 	return job.aborted;
 }
 
-/* ---- the server's side ---- */
+/* ---- the server ---- */
 
 static void rank_end(struct rank *r)
 {
@@ -65,7 +65,7 @@ static void server_send(void *arg, const struct boot_frame *f, const void *paylo
 			boot_stream_send(&j->ranks[i].stream, f, payload);
 }
 
-/* False: the rank has hung up, or broken the protocol. */
+/* Return false if the rank has closed its connection or broken the protocol. */
 static bool rank_input(struct job *j, struct boot_server *server, unsigned int i)
 {
 	struct rank *r = &j->ranks[i];
@@ -117,10 +117,10 @@ static void rank_check(unsigned int rank, int status, bool may_die)
 		return;
 	if (WIFSIGNALED(status))
 		FAIL("rank %u was ended by signal %d", rank, WTERMSIG(status));
-	exit(WEXITSTATUS(status));	/* it has said why, or skips the test */
+	exit(WEXITSTATUS(status));	/* the rank has printed the reason, or skips the test */
 }
 
-/* Until all ranks have ended; @may_die: a rank that aborts ends the others. */
+/* Serve until all ranks have ended. An abort by one rank ends the other ranks. */
 static void ranks_serve(struct job *j, struct boot_server *server, bool may_die)
 {
 	struct pollfd p[RANKS_MAX];
@@ -143,7 +143,7 @@ static void ranks_serve(struct job *j, struct boot_server *server, bool may_die)
 		FAIL("a rank has aborted the job with status %d", j->aborted);
 }
 
-/* ---- the ranks' side ---- */
+/* ---- the ranks ---- */
 
 static void rank_main(struct peer *self, void *arg)
 {
@@ -152,7 +152,7 @@ static void rank_main(struct peer *self, void *arg)
 	struct stat st;
 
 	(void)self;
-	/* the ends of ranks that were forked before belong to the server */
+	/* the server's ends of this rank's connection and of earlier ones */
 	for (unsigned int i = 0; i < my_rank; i++)
 		close(job.ranks[i].stream.in);
 	close(job.ranks[my_rank].stream.in);

@@ -19,9 +19,9 @@
  *		ranks_run(4, 2, rank_main);
  *	}
  *
- * Ranks are forked from the test as peers (harness.h).  The test serves them through
- * the launcher's own code (libsci/team/boot_server.h) until all have ended.  Call it
- * before the first call of the library.
+ * Ranks are peers of the test (harness.h). The test serves them with the launcher's own code
+ * (libsci/team/boot_server.h) until all ranks have ended. Call ranks_run() before the first
+ * call of the library.
  */
 #ifndef SELFTESTS_RANKS_H
 #define SELFTESTS_RANKS_H
@@ -32,33 +32,32 @@
 
 /**
  * ranks_run() - run a function in several ranks of a job
- * @n: ranks, up to RANKS_MAX
- * @nodes: nodes of the test's cluster, 4, 8, 12 and so on; ranks that follow one another
- *	are on the same node
- * @fn: what each rank runs; returning is exit(0)
+ * @n: number of ranks, up to RANKS_MAX
+ * @nodes: number of nodes: 4, 8, 12 and so on. Consecutive ranks share a node.
+ * @fn: the main function of each rank. Return is exit(0).
  *
  * Fails the test if one of the ranks fails.
  */
 void ranks_run(unsigned int n, unsigned int nodes, void (*fn)(void));
 
 /*
- * The same with an argument.  @may_die: ranks that SIGKILL ends do not fail the test; the
- * others have to end by themselves.
+ * ranks_run() with an argument. With @may_die, SIGKILL may end ranks; the others must
+ * exit by themselves.
  */
 void ranks_run_arg(unsigned int n, unsigned int nodes, void (*fn)(void *arg), void *arg,
 		   bool may_die);
 
-/* In a rank: the number of ranks_run(), for tests that do not open anything. */
+/* In a rank: return its number, 0 to @n - 1, also before sci_boot_open(). */
 unsigned int ranks_rank(void);
 
-/* In a rank: SIGKILL ends it in @us microseconds, wherever it is then. */
+/* In a rank: send SIGKILL to this process in @us microseconds. */
 void ranks_die_in(unsigned int us);
 
-/* The exit status that a rank has asked for by an abort, 0: none has (@may_die only). */
+/* With @may_die: return the exit status that a rank has passed to its abort; 0: no abort. */
 int ranks_aborted(void);
 
 /*
- * Return what the ranks have left in the kernel: sockets of the test's cluster; with
+ * Count the ranks' resources in the kernel: sockets of the test's cluster, or with
  * SCI_TEST_FABRIC segments, imports and descriptors of all adapters.
  */
 unsigned int ranks_resources_left(void);

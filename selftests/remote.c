@@ -32,8 +32,8 @@ extern char __executable_start[], etext[];
 
 enum frame_kind {
 	FRAME_SPAWN,
-	FRAME_MESSAGE,		/* either way */
-	FRAME_HANG_UP,		/* either way */
+	FRAME_MESSAGE,		/* in both directions */
+	FRAME_HANG_UP,		/* in both directions */
 	FRAME_SIGNAL,
 	FRAME_SIGNALLED,
 	FRAME_OUTPUT,
@@ -50,8 +50,8 @@ struct spawn {
 	uint64_t base;
 	uint64_t fn;
 	uint64_t arg;
-	uint32_t arg_len;	/* of what follows; 0: it is not a pointer */
-	uint32_t env_len;	/* and after that */
+	uint32_t arg_len;	/* bytes of *arg, which follow; 0: arg itself is valid everywhere */
+	uint32_t env_len;	/* bytes of the environment, which follow *arg */
 	uint32_t node;
 };
 
@@ -111,7 +111,7 @@ static bool frame_get(int fd, struct frame *head, void *data)
 	       read_all(fd, data, head->len);
 }
 
-/* Of what the program is; 8 bytes at a time, it is done for each peer. */
+/* Hash the program's code. Each peer needs the hash, so a step takes 8 bytes. */
 static uint64_t program_hash(void)
 {
 	uintptr_t at = (uintptr_t)__executable_start, end = (uintptr_t)etext;
@@ -157,7 +157,7 @@ const char *remote_address(unsigned int node)
 	return NULL;
 }
 
-/* Starts this program there; -1 with errno if that fails. */
+/* Start this program on another machine. Return the connection, or -1 with errno. */
 static int machine_call(const char *address, const char *what)
 {
 	struct sockaddr_in to = {
@@ -194,8 +194,8 @@ bool remote_main(char **argv)
 /* ---- the stub ---- */
 
 /*
- * How much there is from @p on, at most @max, if it is memory that may change:
- * what may not is the same everywhere.
+ * Return the number of writable bytes from @p on, at most @max. Read-only memory is the
+ * same on all machines and needs no copy.
  */
 static size_t variable_bytes(const void *p, size_t max)
 {
@@ -286,7 +286,7 @@ static bool stub_frame(int net, int *fd, int orders)
 	return true;
 }
 
-/* One message of the test or the peer, or its end. */
+/* Send one message of the test or the peer, or the end of its connection. */
 static bool pass_message(int *fd, int net)
 {
 	char data[8192];
@@ -356,7 +356,7 @@ static void *copy(const void *data, size_t len)
 	return p;
 }
 
-/* Says what is wrong; it becomes output of the test. */
+/* Refuse to start a peer. The reason becomes output of the test. */
 static int refuse(int net, const char *why)
 {
 	static const struct end end = { .status = 1 << 8, .failed = 1 };
@@ -404,7 +404,7 @@ static const char *spawn(struct server *v, char *data)
 	return NULL;
 }
 
-/* In effect when this returns. */
+/* Send a signal to the peer and confirm that it has taken effect. */
 static bool order(struct server *v, char sig)
 {
 	siginfo_t info;
@@ -451,7 +451,7 @@ static bool pass_output(struct server *v)
 	return true;
 }
 
-/* Passes on what there is; false: the connection has ended. */
+/* Pass on pending data. Return false if the connection has ended. */
 static bool serve_once(struct server *v, int pidfd, bool *ended, char *data)
 {
 	struct pollfd pfd[4] = {
@@ -469,7 +469,7 @@ static bool serve_once(struct server *v, int pidfd, bool *ended, char *data)
 		return false;
 	if (pfd[0].revents && !server_frame(v, data))
 		return false;
-	/* what it said last has been passed on first */
+	/* the last messages and output go before the end */
 	*ended = pfd[3].revents && !pfd[1].revents && !pfd[2].revents;
 	return true;
 }
@@ -524,9 +524,9 @@ int remote_serve(const char *what)
 	return strcmp(what, "peer") ? serve_objects(v.net) : serve_peer(&v);
 }
 
-/* ---- what a test leaves behind ---- */
+/* ---- leftovers of a test ---- */
 
-static int objects_of[NODES_MAX];	/* connection + 1 */
+static int objects_of[NODES_MAX];	/* descriptor of the connection + 1; 0: none */
 
 unsigned int remote_objects(void)
 {

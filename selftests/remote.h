@@ -3,21 +3,19 @@
 /*
  * DOC: peers on other machines
  *
- * With SCI_TEST_PEERS="8=10.1.0.8,12=10.1.0.12" nodes are machines: each runs
- * selftests/cluster/agent, which starts what a connection asks it to start.  A
- * peer of another node is this same program over there, with the same address
- * space, in which the same function is called:
+ * With SCI_TEST_PEERS="8=10.1.0.8,12=10.1.0.12" each node is a machine that runs
+ * selftests/cluster/agent. For a peer on another node, the agent starts the same program with the
+ * same address space, and the program calls the peer's function:
  *
  *	test	  stub	~~~ TCP ~~~  agent  server   peer
  *	  peer_send() -> frame			 -> peer_expect()
  *
- * The stub is a child of the test as a local peer would be.  It carries messages
- * and signals to the server and what the peer prints back, and ends the way the
- * peer ended.  When the stub is gone the agent ends the server and the peer.
+ * The stub is a child of the test, as a local peer would be. It sends messages and signals to the
+ * server, prints the peer's output, and ends with the status of the peer. When the stub ends, the
+ * agent ends the server and the peer.
  *
- * What @arg of peer_spawn() points at goes along, at another address: pointers in
- * it are good for what does not change, functions and constants.  Variables are
- * those of a program that has just begun.
+ * The server copies the memory behind @arg of peer_spawn() to another address. Pointers in it are
+ * valid only if they point to functions and constants. Variables have their initial values.
  */
 #ifndef SELFTESTS_REMOTE_H
 #define SELFTESTS_REMOTE_H
@@ -28,36 +26,37 @@
 struct peer;
 typedef void peer_fn(struct peer *self, void *arg);
 
-/* Whether nodes are machines. */
+/* Return whether each node is a machine. */
 bool remote_machines(void);
 
-/* The address of a node's machine; NULL: it has none. */
+/* Return the address of a node's machine, or NULL if the node has no machine. */
 const char *remote_address(unsigned int node);
 
 /*
- * remote_main() - called first by main()
+ * remote_main() - the first call of main()
  *
- * Gives the program the address space that it has everywhere.  Returns whether it
- * has been started by an agent: then remote_serve() is main().
+ * Disables address randomization if nodes are machines. Returns true if an agent has started the
+ * program: then main() must call remote_serve() and return.
  */
 bool remote_main(char **argv);
 int remote_serve(const char *what);
 
 /*
- * remote_stub() - be the peer's representative
+ * remote_stub() - represent a peer on another machine
  * @fd: the peer's end of the connection to the test
- * @orders: signals for it, as one byte each, answered by the same byte
+ * @orders: signals for the peer, one byte each. The stub confirms SIGSTOP and SIGCONT by the
+ *	same byte.
  */
 __attribute__((noreturn))
 void remote_stub(unsigned int node, peer_fn *fn, void *arg, int fd, int orders);
 
-/* Objects of the kernel modules of all other machines. */
+/* Count the objects of the kernel modules of all other machines. */
 unsigned int remote_objects(void);
 
-/* A forked test does not hold the runner's connections. */
+/* In a forked test: close the runner's connections. */
 void remote_forget(void);
 
-/* Of harness.c: */
+/* Functions of harness.c: */
 
 __attribute__((noreturn))
 void harness_peer(unsigned int node, pid_t parent, int fd, peer_fn *fn,
@@ -66,7 +65,7 @@ unsigned int harness_objects(void);
 void harness_fail(void);
 bool harness_failed(void);
 void harness_skip(const char *reason);
-const char *harness_skipped(void);	/* "": not */
+const char *harness_skipped(void);	/* "" if the test is not skipped */
 void harness_begin(void);
 
 #endif
