@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Cached pages: copies, diffs, write notices; and what each costs in messages. */
+/* Cached pages: copies, diffs, write notices, and the number of messages for each. */
 
 #include "selftests/scivm/scivm.h"
 
@@ -8,7 +8,7 @@ static const struct sci_vm_attr cached = {
 	.size = sizeof(cached), .mode = SCI_VM_CACHE,
 };
 
-/* The counters of this member since @before. */
+/* Return the counts of this member since @before. */
 static struct sci_vm_stats spent(const struct member *m, const struct sci_vm_stats *before)
 {
 	struct sci_vm_stats now = stats_of(m), d = { .size = sizeof(d) };
@@ -17,7 +17,7 @@ static struct sci_vm_stats spent(const struct member *m, const struct sci_vm_sta
 
 	for (size_t i = offsetof(struct sci_vm_stats, faults) / 8; i < sizeof(d) / 8; i++)
 		to[i] = b[i] - a[i];
-	/* the others count, too, before anybody goes on */
+	/* no member sends messages before all members have read their counters */
 	meet(m);
 	return d;
 }
@@ -39,7 +39,7 @@ static void count_messages(void)
 		for (int i = 0; i < 10; i++)
 			CHECK_EQ(p[i * (int)PAGE], 0);
 	meet(&m);
-	d = spent(&m, &a);	/* a read fault: a request and a page */
+	d = spent(&m, &a);	/* a read fault costs a request and a page */
 	CHECK_EQ(d.messages, m.rank < 2 ? 10 : 0);
 	CHECK_EQ(d.faults, m.rank == 1 ? 10 : 0);
 	CHECK_EQ(d.fetches, m.rank == 1 ? 10 : 0);
@@ -49,7 +49,7 @@ static void count_messages(void)
 		for (int i = 0; i < 5; i++)
 			p[i * (int)PAGE + 9] = 1;
 	meet(&m);
-	d = spent(&m, &a);	/* a store to a copy: no message */
+	d = spent(&m, &a);	/* a store to a copy sends no message */
 	CHECK_EQ(d.messages, 0);
 	CHECK_EQ(d.twins, m.rank == 1 ? 5 : 0);
 	a = stats_of(&m);
@@ -57,7 +57,7 @@ static void count_messages(void)
 	if (m.rank == 1)
 		CHECK_EQ(sci_vm_release(m.vm, &t), 0);
 	meet(&m);
-	d = spent(&m, &a);	/* a release: a message a page, an answer of the home */
+	d = spent(&m, &a);	/* a release sends a message per page; the home answers once */
 	CHECK_EQ(d.messages, m.rank == 1 ? 5 : m.rank == 0 ? 1 : 0);
 	CHECK_EQ(d.diffs, m.rank == 1 ? 5 : 0);
 	CHECK_EQ(d.diff_bytes, m.rank == 1 ? 5 : 0);
@@ -76,7 +76,7 @@ static void count_messages(void)
 		CHECK_EQ(sci_vm_acquire(m.vm, &t), 0);
 	}
 	meet(&m);
-	d = spent(&m, &a);	/* an acquire: one member has news; the answer is one message */
+	d = spent(&m, &a);	/* an acquire asks the member with news, which answers once */
 	CHECK_EQ(d.messages, m.rank == 2 ? 2 + 1 : m.rank == 0 ? 2 : m.rank == 1);
 	CHECK_EQ(d.notices, m.rank == 2 ? 5 : 0);
 	CHECK_EQ(d.invalidations, m.rank == 2 ? 1 : 0);
@@ -87,7 +87,7 @@ static void count_messages(void)
 		CHECK_EQ(p[9], 1);
 	}
 	meet(&m);
-	d = spent(&m, &a);	/* nothing new: no message but the fetch */
+	d = spent(&m, &a);	/* no news, no message; the read fetches a page */
 	CHECK_EQ(d.messages, m.rank == 2 || m.rank == 0);
 	a = stats_of(&m);
 	meet(&m);
@@ -103,7 +103,7 @@ TEST(each_event_costs_so_many_messages)
 	ranks_run(4, 4, count_messages);
 }
 
-/* A diff of more than a message, and of every second byte. */
+/* A diff that needs several messages, of every second byte. */
 static void large_diffs(void)
 {
 	struct sci_vm_range r = kind(SCI_VM_HOME, 0);
@@ -132,7 +132,7 @@ TEST(a_diff_of_many_messages)
 	ranks_run(3, 3, large_diffs);
 }
 
-/* A lock passes the time on: A to B, B to C.  C sees what A has stored. */
+/* A lock passes the time on. Each member sees the stores of all earlier owners. */
 static void pass_on(void)
 {
 	struct sci_vm_range r = kind(SCI_VM_ROUND_ROBIN, 0);
@@ -205,8 +205,8 @@ TEST(a_part_is_released_and_acquired)
 }
 
 /*
- * A random program, which a serial one checks: words change owners at each step; all
- * compute from what the last owners have left.
+ * Run a random program on the members and serially, and compare the results. A word has another
+ * owner at each step. The owner computes it from words of the step before.
  */
 #define WORDS	(24u * PAGE / 4)
 #define STEPS	12u
@@ -217,13 +217,13 @@ static uint32_t next_random(uint32_t *seed)
 	return *seed = *seed * 1664525 + 1013904223;
 }
 
-/* The owner at @step of word @i. */
+/* Return the owner of word @i at @step. */
 static unsigned int owner_of(uint32_t i, unsigned int step, unsigned int n)
 {
 	return ((i * 2654435761u + step * 40503u) >> 8) % n;
 }
 
-/* One step of a member: changes of its own words, from any words of the step before. */
+/* One step of a member: change its own words, using any words of the step before. */
 static void random_step(uint32_t *to, const uint32_t *from, unsigned int step,
 			unsigned int rank, unsigned int n)
 {
@@ -276,7 +276,7 @@ TEST(a_random_program_of_eight_members)
 	ranks_run(8, 4, random_program);
 }
 
-/* Threads of one member change a page while another one releases it, again and again. */
+/* Threads of a member change pages while other threads of the member release and acquire. */
 #define THREADS	3u
 #define ROUNDS	200u
 
@@ -359,7 +359,7 @@ TEST(static_variables_are_adopted)
 	ranks_run(4, 4, adopt_variables);
 }
 
-/* One memory has ranges of both kinds. */
+/* A memory has mapped and cached ranges. */
 static void both_kinds(void)
 {
 	struct sci_vm_range r = kind(SCI_VM_ROUND_ROBIN, 0), s = r;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* A member dies: the others learn of it, by its node, and nobody hangs. */
+/* A member dies: the other members get its node and an error, and no call hangs. */
 
 #include "selftests/scivm/scivm.h"
 
@@ -47,7 +47,7 @@ static void survive(void *arg)
 	CHECK(strstr(text_of(fd), "node 12 (rank 2 of 4) has died"));
 	close(fd);
 	CHECK_EQ(dead, 1u << VICTIM);
-	/* a page that was there stays; another one of the same home is lost */
+	/* a page that is present stays; an absent page of the same home is lost */
 	CHECK_EQ(p[VICTIM * PAGE / 4], 7);
 	CHECK_EQ(p[(VICTIM + 4) * PAGE / 4], 0);
 	p[(VICTIM + 4) * PAGE / 4] = 3;
@@ -56,7 +56,7 @@ static void survive(void *arg)
 	CHECK_EQ(s.lost, 1);
 	CHECK_EQ(sci_vm_touch(m.vm, (void *)(uintptr_t)p, 12 * PAGE, SCI_VM_READ),
 		 -ECONNRESET);
-	/* pages of the living work on */
+	/* pages of living homes still work */
 	p[5 * PAGE / 4 + (uint32_t)m.rank] = 9;
 	ret = sci_vm_release(m.vm, NULL);
 	CHECK_EQ(ret, mode == SCI_VM_CACHE ? -ECONNRESET : 0);
@@ -80,7 +80,7 @@ static void run(uint32_t with, unsigned int nodes)
 TEST(a_home_of_mapped_pages_dies) { run(SCI_VM_MAP, 4); }
 TEST(a_home_of_cached_pages_dies) { run(SCI_VM_CACHE, 4); }
 
-/* The directory of a page dies before the page has a home: the page is lost, too. */
+/* The directory of a page dies before the page has a home: the page is lost. */
 static void directory_dies(void *arg)
 {
 	struct sci_vm_attr attr = { .size = sizeof(attr), .mode = mode };
@@ -117,7 +117,7 @@ static void lose_directory(uint32_t with)
 TEST(a_directory_of_mapped_pages_dies) { lose_directory(SCI_VM_MAP); }
 TEST(a_directory_of_cached_pages_dies) { lose_directory(SCI_VM_CACHE); }
 
-/* Anywhere: between faults, releases and acquires.  The others come to an end. */
+/* A member dies at any time between faults, releases and acquires. The other members end. */
 static void die_at_random(void *arg)
 {
 	struct sci_vm_attr attr = { .size = sizeof(attr), .mode = mode, .windows = 16 };

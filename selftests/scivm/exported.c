@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The shared library has each function of sci/vm.h: other tests have the static one. */
+/* The shared library exports each function of sci/vm.h. Other tests link the static library. */
 
 #include "selftests/harness.h"
 
@@ -38,7 +38,7 @@ TEST(all_functions_are_exported)
 
 	CHECK(n > 0);
 	folder[n] = '\0';
-	/* build/selftests/scivm/exported */
+	/* remove "/selftests/scivm/exported" */
 	for (unsigned int i = 0; i < 3; i++) {
 		char *slash = strrchr(folder, '/');
 

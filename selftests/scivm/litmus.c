@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Litmus tests: several members load and store a few words, and no outcome may be one that
- * the memory model forbids. Mapped ranges are tested with atomic instructions, ranges of both
- * modes with locks and barriers that acquire and release.
+ * Litmus tests: several members load and store a few words, and the memory model must allow each
+ * outcome. Mapped ranges are tested with atomic instructions, ranges of both modes with locks and
+ * barriers that acquire and release.
  *
  * SCI_TEST_ROUNDS: rounds of each test of a mapped range; a cached range has a tenth.
  */
@@ -17,10 +17,10 @@ static unsigned int rounds;
 
 struct litmus {
 	struct member m;
-	_Atomic uint32_t *start;	/* mapped: members begin a round together */
-	_Atomic uint32_t *lock;		/* mapped: a lock, ... */
-	struct sci_vm_time *time;	/* ... and what it passes on */
-	volatile uint32_t *x;		/* of the kind under test, each in a page of its own */
+	_Atomic uint32_t *start;	/* mapped; members begin a round together */
+	_Atomic uint32_t *lock;		/* mapped; a lock of ... */
+	struct sci_vm_time *time;	/* ... this time, which goes from owner to owner */
+	volatile uint32_t *x;		/* words under test, in different pages */
 	volatile uint32_t *y;
 	uint32_t round;
 };
@@ -44,7 +44,7 @@ static void litmus_open(struct litmus *l)
 	meet(&l->m);
 }
 
-/* All members are here before one goes on. */
+/* Wait until all members have reached this round. */
 static void begin(struct litmus *l)
 {
 	uint32_t n = (uint32_t)l->m.size * ++l->round;
@@ -88,7 +88,7 @@ static void locked_write(struct litmus *l, volatile uint32_t *at, uint32_t v)
 	unlock(l);
 }
 
-/* Message passing: a member that sees the flag sees the data, which has no lock. */
+/* Message passing: a member that sees the flag sees the data. Only the flag has a lock. */
 static void message_passing(void)
 {
 	struct litmus l;
@@ -109,7 +109,7 @@ static void message_passing(void)
 	member_close(&l.m);
 }
 
-/* Store buffering: one of the two members sees the store of the other. */
+/* Store buffering: at least one of two members sees the store of the other. */
 static void store_buffering(void)
 {
 	struct litmus l;
@@ -126,7 +126,7 @@ static void store_buffering(void)
 	member_close(&l.m);
 }
 
-/* Coherence: a word that grows under a lock grows for each member. */
+/* Coherence: no member sees a counter, which a lock protects, become smaller. */
 static void coherence(void)
 {
 	uint32_t last = 0;
@@ -148,7 +148,7 @@ static void coherence(void)
 	member_close(&l.m);
 }
 
-/* IRIW: two members that read two words agree on which was written first. */
+/* IRIW: two readers of two words agree on the order of the two stores. */
 static void independent_reads(void)
 {
 	uint32_t saw[2] = { 0, 0 }, all[8];
@@ -172,7 +172,7 @@ static void independent_reads(void)
 }
 
 /*
- * Barriers: all members store a word of one page, and one of them a page of its own. After
+ * Barriers: all members store to words of one page, and one member also to another page. After
  * the barrier each member sees all of these stores.
  */
 static void barriers(void)
@@ -216,7 +216,7 @@ TEST(cached_iriw) { run(SCI_VM_CACHE, 4, 4, independent_reads, 150); }
 TEST(mapped_barriers) { run(SCI_VM_MAP, 4, 4, barriers, 1000); }
 TEST(cached_barriers) { run(SCI_VM_CACHE, 4, 4, barriers, 100); }
 
-/* ---- the mapped mode with atomic instructions alone ---- */
+/* ---- mapped ranges, with atomic instructions alone ---- */
 
 static void atomics(void)
 {
@@ -229,7 +229,7 @@ static void atomics(void)
 	y = (_Atomic uint32_t *)(uintptr_t)l.y;
 	for (uint32_t i = 1; i <= rounds; i++) {
 		begin(&l);
-		/* store buffering of members 0 and 1; message passing from 2 to 3 */
+		/* members 0 and 1: store buffering; members 2 and 3: message passing */
 		if (l.m.rank == 0)
 			atomic_store(x, i);
 		else if (l.m.rank == 1)

@@ -40,7 +40,7 @@ static void homes(void)
 	CHECK_EQ(sci_vm_home(m.vm, f + 2 * PAGE), 3);
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(sci_vm_home(m.vm, f + (i + 4) * (int)PAGE), i);
-	/* placing again is fine where it changes nothing */
+	/* placing a page again at the same home succeeds */
 	CHECK_EQ(sci_vm_place(m.vm, f + PAGE, 2 * PAGE, 3), 0);
 	CHECK_EQ(sci_vm_place(m.vm, f + 4 * PAGE, 1, 1), -EBUSY);
 	CHECK_EQ(sci_vm_place(m.vm, p, PAGE, 1), -EINVAL);
@@ -56,7 +56,7 @@ TEST(pages_live_where_the_policy_says)
 	ranks_run(4, 4, homes);
 }
 
-/* Messages of a fault are exact: to the directory and back, to the home and back. */
+/* The messages of a fault are exact: to the directory and back, to the home and back. */
 static void count_messages(void)
 {
 	struct sci_vm_range rr = kind(SCI_VM_ROUND_ROBIN, 0);
@@ -95,7 +95,7 @@ static void count_messages(void)
 	meet(&m);
 	a = stats_of(&m);
 	meet(&m);
-	if (m.rank == 3)		/* directory: rank 2 */
+	if (m.rank == 3)		/* the directory is rank 2 */
 		f[2 * PAGE] = 1;
 	meet(&m);
 	if (m.rank == 1)
@@ -153,7 +153,7 @@ TEST(a_working_set_larger_than_the_windows)
 	ranks_run(3, 3, use_windows);
 }
 
-/* Threads fault at once while the hand drops pages under them. */
+/* Threads fault at the same time while the clock's hand drops pages. */
 struct stirrer {
 	struct member *m;
 	uint32_t *p;
@@ -206,7 +206,6 @@ TEST(threads_fault_while_pages_are_dropped)
 	ranks_run(4, 2, stir_threads);
 }
 
-/* Atomic instructions and futexes, across processes. */
 static long futex(_Atomic uint32_t *word, int op, uint32_t value)
 {
 	return syscall(SYS_futex, word, op, value, NULL, NULL, 0);
@@ -223,7 +222,7 @@ static void count_and_sleep(void)
 		atomic_fetch_add(&p[0], 1);
 	meet(&m);
 	CHECK_EQ(p[0], 10000 * m.size);
-	/* the word is passed round by futexes */
+	/* members take turns in storing the word, and wake the other members by futex */
 	for (uint32_t turn = 0; turn < 50 * (uint32_t)m.size; turn++) {
 		uint32_t now;
 
@@ -263,7 +262,7 @@ static void call_the_kernel(void)
 	}
 	CHECK_EQ(write(fd[1], q + PAGE, 2 * PAGE), 2 * PAGE);
 	CHECK_EQ(stats_of(&m).maps, 0);
-	/* addresses of others are left alone */
+	/* addresses outside of ranges are skipped */
 	CHECK_EQ(sci_vm_touch(m.vm, &m, sizeof(m), SCI_VM_WRITE), 0);
 	member_close(&m);
 }
@@ -273,7 +272,7 @@ TEST(system_calls_work_on_pages_that_were_touched)
 	ranks_run(4, 4, call_the_kernel);
 }
 
-/* Static variables become common; mapped at an address that is not the memory's. */
+/* Static variables become common, although their addresses are outside of the memory. */
 static _Alignas(PAGE) uint32_t variables[4 * PAGE / 4];
 static uint32_t other_variable = 5;
 
@@ -305,7 +304,7 @@ static void adopt_variables(void)
 	CHECK_EQ(sci_vm_adopt(m.vm, (void *)(uintptr_t)PAGE, PAGE, 0, &r), -EFAULT);
 	CHECK_EQ(sci_vm_free(m.vm, variables), -EINVAL);
 	member_close(&m);
-	/* private again, with what all have written */
+	/* the variables are private again, with the values that all members have stored */
 	CHECK_EQ(variables[0], 77);
 	variables[0] = (uint32_t)ranks_rank();
 	CHECK_EQ(variables[0], ranks_rank());
@@ -316,7 +315,7 @@ TEST(static_variables_are_adopted)
 	ranks_run(4, 4, adopt_variables);
 }
 
-/* Each member allocates, passes its range on and frees that of its neighbour. */
+/* Each member allocates a range, passes it on, and frees its neighbour's range. */
 static void allocate_everywhere(void)
 {
 	struct member m;
@@ -351,7 +350,7 @@ TEST(any_member_allocates_and_frees)
 	ranks_run(4, 2, allocate_everywhere);
 }
 
-/* Faults that are not of the memory are the program's. */
+/* A fault outside of ranges reaches the program's handler. */
 static char *stray_page;
 
 static void repair(int sig)
@@ -375,7 +374,7 @@ static void fault_elsewhere(void)
 	p = alloc_for_all(&m, PAGE, NULL);
 	meet(&m);
 	p[m.rank] = 1;
-	/* a child shares what is mapped, and has no more of it */
+	/* a child shares the pages that are mapped, and can map no others */
 	pid = fork();
 	if (!pid) {
 		p[8 + m.rank] = 2;
@@ -393,7 +392,7 @@ TEST(other_faults_are_the_programs)
 	ranks_run(2, 2, fault_elsewhere);
 }
 
-/* Programs of a later version pass longer structs. */
+/* A program of a later version passes longer structs. */
 static void structs_of_a_later_version(void)
 {
 	struct {
@@ -443,13 +442,13 @@ static void bad_arguments(void)
 	CHECK_EQ(sci_vm_open(&vm, m.team, &attr), -EINVAL);
 	attr = (struct sci_vm_attr){ .size = sizeof(attr), .length = 4096 };
 	CHECK_EQ(sci_vm_open(&vm, m.team, &attr), -EINVAL);
-	/* only some members ask for a thing, or for the same */
+	/* the members pass different attributes */
 	attr = (struct sci_vm_attr){ .size = sizeof(attr), .page = m.rank ? 4096 : 8192 };
 	CHECK_EQ(sci_vm_open(&vm, m.team, &attr), -EINVAL);
 	attr = (struct sci_vm_attr){ .size = m.rank ? sizeof(attr) : 1 };
 	CHECK_EQ(sci_vm_open(&vm, m.team, &attr), -EINVAL);
 	attr = (struct sci_vm_attr){ .size = sizeof(attr) };
-	/* a place that is taken */
+	/* the address range is in use */
 	attr.length = 32ul << 20;
 	p = mmap(NULL, 2 * attr.length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(p != MAP_FAILED);
@@ -529,7 +528,7 @@ TEST(the_threads_of_a_memory_have_names)
 	ranks_run(1, 1, threads_of_a_memory);
 }
 
-/* A program that was built with fewer counters, or with more, than the library has. */
+/* The program was built with fewer counters, or with more, than the library has. */
 static void stats_of_any_size(void)
 {
 	struct {

@@ -6,7 +6,7 @@
 
 static uint32_t mode;
 
-/* Every member writes its words of every page, and then reads all words, three times. */
+/* Each member stores its words of every page, then reads all words. Three rounds. */
 static void share_words(const struct member *m, const struct sci_vm_range *r)
 {
 	size_t n = 19 * PAGE / 8;
@@ -61,7 +61,7 @@ TEST(cached_by_eight_members_of_one_node) { run(SCI_VM_CACHE, 8, 1); }
 TEST(mapped_by_a_member_alone) { run(SCI_VM_MAP, 1, 1); }
 TEST(cached_by_a_member_alone) { run(SCI_VM_CACHE, 1, 1); }
 
-/* Ranges of different lengths come and go: addresses are used again, and never twice. */
+/* Ranges of random lengths come and go: they use addresses again, but never overlap. */
 static void reuse_addresses(void)
 {
 	struct sci_vm_attr attr = { .size = sizeof(attr), .length = 16ull << 20, .mode = mode };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Steps that tests of the SCI Virtual Memory begin with. */
+/* First steps of tests of the SCI Virtual Memory. */
 #ifndef SELFTESTS_SCIVM_H
 #define SELFTESTS_SCIVM_H
 
@@ -25,7 +25,7 @@ static inline struct sci_vm_range kind(uint32_t policy, uint32_t flags)
 	};
 }
 
-/* A member of a team with a memory: what most tests need. */
+/* A member of a team, and its memory. */
 struct member {
 	struct sci_team *team;
 	struct sci_vm *vm;
@@ -52,14 +52,14 @@ static inline void meet(const struct member *m)
 	CHECK_EQ(sci_team_barrier(m->team), 0);
 }
 
-/* A pointer of rank 0's, for all. */
+/* Send rank 0's pointer to all ranks, and return it. */
 static inline void *agree_on(const struct member *m, void *p)
 {
 	CHECK_EQ(sci_team_bcast(m->team, 0, &p, sizeof(p)), 0);
 	return p;
 }
 
-/* Rank 0 allocates. */
+/* Rank 0 allocates a range for all ranks. */
 static inline void *alloc_for_all(const struct member *m, size_t len,
 				  const struct sci_vm_range *range)
 {
@@ -78,7 +78,7 @@ static inline struct sci_vm_stats stats_of(const struct member *m)
 	return s;
 }
 
-/* All stores of before are seen by all: a barrier as a thread package has it. */
+/* Barrier: after it, each member sees all stores that came before it. */
 static inline void sync_all(const struct member *m)
 {
 	struct sci_vm_time mine, all[RANKS_MAX];
@@ -90,7 +90,7 @@ static inline void sync_all(const struct member *m)
 	CHECK_EQ(sci_vm_acquire(m->vm, &mine), 0);
 }
 
-/* Standard error goes to a file, whose descriptor is returned, until errors_end(). */
+/* Redirect standard error to a file until errors_end(). Return the descriptor of the file. */
 static inline int errors_begin(int *saved)
 {
 	int fd = memfd_create("errors", 0);
@@ -107,7 +107,7 @@ static inline void errors_end(int saved)
 	close(saved);
 }
 
-/* Read @fd from its start; the text is the caller's until the next call. */
+/* Read @fd from its start. The text is valid until the next call. */
 static inline const char *text_of(int fd)
 {
 	static char buf[20000];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* SCI_VM_TRACE and SCI_VM_REPORT say what has happened to pages. */
+/* SCI_VM_TRACE and SCI_VM_REPORT: the trace and the report name pages and their events. */
 
 #include "selftests/scivm/scivm.h"
 
@@ -56,7 +56,7 @@ static void write_traces(void)
 	CHECK_EQ(count_words(text, " invalidate "), m.rank ? 5 : 0);
 	text = text_of(err);
 	CHECK_EQ(count_words(text, "a_shared_variable"), m.rank != 0);
-	/* a header of two lines, and pages */
+	/* two lines of header, and a line per page */
 	CHECK_EQ(count_words(text, "\n"), m.rank ? m.rank == 1 ? 4 : 3 : 0);
 	unlink(path);
 }
