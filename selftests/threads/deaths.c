@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * A node dies while threads run on all nodes: the program ends as the node has ended, one
- * message names the node, and no process stays behind: program_run() waits for that.
+ * A node dies while threads run on all nodes: the program ends with the node's status, one message
+ * names the node, and no process remains. program_run() waits for the end of all processes.
  *
- * SCI_KILLS: how often nodes are killed anywhere (12).
+ * SCI_KILLS: the number of kills in nodes_are_killed_anywhere (default 12).
  */
 
 #include "selftests/threads/run.h"

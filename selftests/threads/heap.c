@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The heap: blocks do not overlap, and what is freed is used again. */
+/* The heap: blocks do not overlap, and freed memory is used again. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static bool holds(const unsigned char *p, size_t n, unsigned char value)
 	return true;
 }
 
-/* Random blocks, each filled with its number, until all are freed. */
+/* Allocate and free random blocks, each filled with its number. At the end, free all blocks. */
 static void blocks_use(unsigned int arena, unsigned int rounds)
 {
 	struct {
@@ -99,7 +99,7 @@ TEST(random_blocks)
 	heap_open();
 	blocks_use(0, 20000);
 	top = heap->top;
-	/* the same once more: needs hardly more room; a slab of each size stays */
+	/* the same again needs no more room, except for the slabs that each size keeps */
 	blocks_use(0, 20000);
 	CHECK(heap->top < top + 2 * HEAP_CLASSES);
 }
@@ -155,7 +155,7 @@ TEST(large_blocks_grow_in_their_place)
 	CHECK(heap_alloc(heap, 0, 29 * HEAP_UNIT, 16, false) == p + HEAP_UNIT);
 }
 
-/* The last unit of what becomes the shrunk block was the last one of a free run. */
+/* The last unit of the shrunk block was the last unit of a free run before. */
 TEST(a_shrunk_block_keeps_its_units)
 {
 	char *a, *b, *end, *block, *next;
@@ -207,8 +207,7 @@ TEST(threads_of_the_same_and_of_other_arenas)
 		pthread_join(t[i], NULL);
 }
 
-
-/* Frees what another process has allocated. */
+/* Free blocks that another process has allocated. */
 static void taker(struct peer *self, void *arg)
 {
 	(void)arg;
@@ -248,7 +247,7 @@ TEST(another_process_frees)
 
 /* ---- caches ---- */
 
-#define CLASS_64	3u		/* of blocks of 64 bytes */
+#define CLASS_64	3u		/* the size class of 64-byte blocks */
 
 static bool is_among(void *p, void *const *list, unsigned int n)
 {
@@ -261,7 +260,7 @@ static bool is_among(void *p, void *const *list, unsigned int n)
 TEST(a_cache_is_bounded_and_gives_its_blocks_back)
 {
 	struct heap_cache c = { .arena = 5 };
-	enum { N = 6 * HEAP_CACHE_BLOCKS };	/* whole fillings of the cache */
+	enum { N = 6 * HEAP_CACHE_BLOCKS };	/* a multiple of the cache's size */
 	void *p[N], *q;
 
 	heap_open();
@@ -277,7 +276,7 @@ TEST(a_cache_is_bounded_and_gives_its_blocks_back)
 	CHECK(c.n[CLASS_64] > 0);
 	heap_cache_flush(heap, &c);
 	CHECK_EQ(c.n[CLASS_64], 0);
-	/* the slab has all of them again: it gives out no other block, and none twice */
+	/* the slab has all blocks again: it returns each of them once, and no other block */
 	for (unsigned int i = 0; i < N; i++) {
 		q = heap_alloc(heap, 5, 64, 16, false);
 		CHECK(is_among(q, p, N));
@@ -369,7 +368,7 @@ TEST(threads_free_blocks_of_each_other)
 
 			CHECK(!p || heap_free(heap, p));
 		}
-		/* each arena keeps a slab of each size; nothing else is left */
+		/* each arena keeps a slab of each size; all other memory is free */
 		CHECK(heap->top < 4 * 4 * HEAP_CLASSES);
 		CHECK(!round || heap->top < top + HEAP_CLASSES);
 		top = heap->top;
@@ -380,7 +379,7 @@ TEST(threads_free_blocks_of_each_other)
 
 static size_t grown, grown_max;
 
-/* The rest of the heap, in its order. */
+/* Return the next part of the heap beyond its limit. */
 static void *grow(size_t len)
 {
 	char *p = heap->base + heap->limit * HEAP_UNIT + grown;
@@ -409,18 +408,18 @@ TEST(each_node_has_memory_of_its_own)
 	heap->grow = grow;
 	grown_max = 48 * HEAP_UNIT;
 	CHECK(heap_free(heap, p));
-	/* not the run of node 0 */
+	/* node 1 does not take the free run of node 0 */
 	p = heap_alloc(heap, arena[0], 8 * HEAP_UNIT, 16, true);
 	CHECK(is_grown(p) && grown == 16 * HEAP_UNIT);
 	CHECK(heap_free(heap, p));
-	/* nor that of another node */
+	/* node 2 does not take the free run of node 1 */
 	q = heap_alloc(heap, arena[1], 9 * HEAP_UNIT, 16, true);
 	CHECK(is_grown(q) && q != p && grown == 32 * HEAP_UNIT);
 	small = heap_alloc(heap, arena[1], 40, 16, true);
 	CHECK(is_grown(small) && grown == 32 * HEAP_UNIT);
 	CHECK(heap_alloc(heap, arena[0], 16 * HEAP_UNIT, 16, true) == p);
 	CHECK(!heap_resize(heap, p, 17 * HEAP_UNIT));
-	/* when no more is there, memory of no node will do */
+	/* a node that cannot grow takes memory below the limit */
 	p = heap_alloc(heap, arena[0], 17 * HEAP_UNIT, 16, true);
 	CHECK(p && !is_grown(p) && grown == 32 * HEAP_UNIT);
 	CHECK(heap_free(heap, p));

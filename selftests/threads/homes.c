@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* SCI_THREADS_MEMORY: the heap's pages live on the nodes that the policy names. */
+/* SCI_THREADS_MEMORY: the heap's pages are on the nodes that the policy names. */
 
 #include "selftests/threads/run.h"
 
 #define NODES	3
 
-/* Run the program by a policy. @mib: receives the MiB of the heap on each node. */
+/* Run the program "pages" with a policy. @mib: receives the MiB of the heap on each node. */
 static void pages_run(const char *policy, unsigned long mib[NODES])
 {
 	static struct result r;
@@ -26,7 +26,7 @@ static void pages_run(const char *policy, unsigned long mib[NODES])
 		CHECK(strstr(r.text, want));
 		snprintf(want, sizeof(want), "sci: node %d: ", 4 * (i + 1));
 		line = strstr(r.text, want);
-		/* the first line of a node is about threads */
+		/* the first line of a node is about its threads */
 		line = line ? strstr(line + 1, want) : NULL;
 		CHECK(line);
 		CHECK_EQ(sscanf(line + strlen(want), "%lu MiB of the heap", &mib[i]), 1);
@@ -60,7 +60,7 @@ TEST(pages_live_on_one_node)
 	CHECK(!mib[0] && !mib[2]);
 }
 
-/* Programs print the same with any policy. */
+/* Check that a program with a policy prints the same as natively. */
 static void same_by(const char *policy, const char *name, const char *arg)
 {
 	static struct result native, spread;

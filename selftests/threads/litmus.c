@@ -3,7 +3,7 @@
 /*
  * Threads on several nodes see loads and stores in an order that the memory model allows.
  *
- * SCI_TEST_ROUNDS: rounds of each test (8192).
+ * SCI_TEST_ROUNDS: rounds of each test (default 8192).
  */
 
 #include "selftests/threads/run.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Run programs with threads natively and on several nodes. */
+/* Run programs with threads natively or on several nodes. */
 #ifndef SELFTESTS_THREADS_RUN_H
 #define SELFTESTS_THREADS_RUN_H
 
@@ -25,7 +25,7 @@ struct result {
 	int status;
 };
 
-/* The folder of what has been built: two above this program. */
+/* Return the path of a file in the build folder, which is two folders above this program. */
 static inline const char *build_path(const char *name)
 {
 	static char path[2 * PATH_MAX];
@@ -37,8 +37,8 @@ static inline const char *build_path(const char *name)
 }
 
 /*
- * Run a program, and read both of its outputs until none of its processes has them any
- * more. @nodes 0: without the library. @argv: its arguments, NULL at the end, at most 6.
+ * Run a program and collect its standard output and error, until none of its processes has them
+ * open. @nodes: 0: without the library. @argv: at most 6 arguments, and NULL.
  */
 static inline void program_run(struct result *r, const char *name, int nodes,
 			       const char *const *argv)

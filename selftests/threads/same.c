@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Programs print and return the same on one node, natively, and on several. */
+/* A program prints and returns the same on several nodes as natively. */
 
 #include "selftests/threads/run.h"
 
-/* Where two texts differ, as a line of each. */
+/* Fail with the first lines that differ, if the texts differ. */
 static void text_compare(const char *want, const char *got)
 {
 	while (*want && *want == *got && strcspn(want, "\n") == strcspn(got, "\n") &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* `sci top`: processes of the shm fabric, and nodes of a program with threads. */
+/* `sci top` lists processes of the shm fabric, and nodes of a program with threads. */
 #include <sisci_api.h>
 
 #include "selftests/threads/run.h"
@@ -26,8 +26,8 @@ static const char *top_run(const char *args)
 }
 
 /*
- * Find the line of a process in a table. @cluster, @node: are set.
- * Return its number of threads; 0: the process has no line.
+ * Find the line of a process in a table, and set @cluster and @node. Return its number of
+ * threads; 0: the process has no line.
  */
 static unsigned int top_line(const char *text, pid_t pid, char cluster[64], unsigned int *node)
 {
@@ -94,13 +94,13 @@ static void top_run_as_nobody(struct peer *self, void *arg)
 		top_run("-n 1 -i 0.01");
 }
 
-/* A user without processes of the fabric gets a table without lines. */
+/* `sci top` succeeds for a user without processes of the fabric. */
 TEST(no_process)
 {
 	peer_join(peer_spawn(8, top_run_as_nobody, NULL));
 }
 
-/* Return which nodes have a line for the process or a child of it: bit 1 for node 4, and so on. */
+/* Return the nodes that have a line for @leader or a child of it, as bits: node / 4. */
 static unsigned int nodes_of(const char *text, pid_t leader)
 {
 	unsigned int found = 0, node;
@@ -118,7 +118,7 @@ static unsigned int nodes_of(const char *text, pid_t leader)
 		f = fopen(path, "re");
 		if (!f)
 			continue;
-		/* its name has no brackets */
+		/* the name of the program has no brackets */
 		if (fscanf(f, "%*d (%*[^)]) %*c %d", &parent) == 1 &&
 		    (pid == leader || parent == leader)) {
 			CHECK(!strcmp(cluster, "-"));
@@ -130,7 +130,7 @@ static unsigned int nodes_of(const char *text, pid_t leader)
 	return found;
 }
 
-/* Another user sees none of them. */
+/* Another user's table has none of the nodes. */
 static void looks_as_nobody(struct peer *self, void *arg)
 {
 	(void)self;
@@ -151,7 +151,7 @@ TEST(nodes_of_a_program_with_threads)
 	snprintf(sci, sizeof(sci), "%s", build_path("sci"));
 	pid = fork();
 	if (!pid) {
-		/* no node has this number: the threads go on until they are killed */
+		/* no node has number 100: the threads run until they are killed */
 		execl(sci, "sci", "run", "--threads", "-n", "3", program, "100", "kill", "0",
 		      (char *)NULL);
 		_exit(127);

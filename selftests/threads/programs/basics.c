@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Each function of <pthread.h>, <semaphore.h> and <threads.h> that threads of several nodes
- * may use, and its errors. Prints what it sees: the same on one node and on several.
+ * Calls each function of <pthread.h>, <semaphore.h> and <threads.h> that threads of several nodes
+ * may use, and provokes its errors. The output is the same on one node and on several.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -46,7 +46,7 @@ static long join(pthread_t t)
 	return ret ? -ret : (long)result;
 }
 
-/* Run @fn in THREADS threads; the sum of what they return. */
+/* Run @fn in THREADS threads. Return the sum of their results. */
 static long all(body fn)
 {
 	pthread_t t[THREADS];
@@ -188,7 +188,7 @@ static void exchange(void)
 		free(blocks[i]);
 }
 
-/* Before the first thread: the child has copies of the parent's blocks, and frees them. */
+/* Before the first thread: a child frees its copies of the parent's blocks. */
 static void forks(void)
 {
 	char *p[40];
@@ -423,7 +423,7 @@ static void mutexes(void)
 	join(t);
 }
 
-/* ---- conditions, barriers, read-write locks, semaphores, spin locks ---- */
+/* ---- condition variables, barriers, read-write locks, semaphores, spin locks ---- */
 
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static int turn;

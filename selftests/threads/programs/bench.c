@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Measure calls of threads, by two threads: that of main() and another one, which runs where
- * SCI_THREADS_PLACE says. Prints a name and nanoseconds a line, separated by a tab: the
- * median of REPEATS measurements. The two threads have a CPU each, if there are two.
+ * Measure calls of threads with two threads: that of main(), and one on the node that
+ * SCI_THREADS_PLACE selects. If there are two CPUs, each thread has its own. Each line of output
+ * is a name, a tab and nanoseconds: the median of REPEATS measurements.
  *
  *	create and join		one thread created and joined
- *	mutex, free		lock and unlock, and no other thread uses the mutex
- *	mutex, used by two	lock, add and unlock, by two threads at once, for each
+ *	mutex, free		lock and unlock; no other thread uses the mutex
+ *	mutex, used by two	lock, add and unlock, by two threads at once; per call
  *	barrier			of two threads
  *	condition, one way	half of a round trip: signal, and the other thread's wake-up
- *	spin lock, used by two	lock, add and unlock, by two threads at once, for each
- *	malloc and free		of 64 bytes, by main
+ *	spin lock, used by two	lock, add and unlock, by two threads at once; per call
+ *	malloc and free		of 64 bytes, by main()
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -53,7 +53,7 @@ static uint64_t now(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* ---- calls that a thread makes @n times; @me: 0 or 1 ---- */
+/* ---- benchmarks: a thread makes @n calls; @me: 0 or 1 ---- */
 
 static void *nothing(void *arg)
 {
@@ -123,7 +123,7 @@ static const struct bench {
 	const char *name;
 	void (*fn)(unsigned int n, unsigned int me);
 	unsigned int threads, n;
-	unsigned int calls;		/* that the time is divided by, for each of @n */
+	unsigned int calls;		/* calls per @n; the time is divided by it */
 } benches[] = {
 	{ "create and join", create_join, 1, 100, 1 },
 	{ "mutex, free", use_mutex, 1, 100000, 1 },

@@ -3,9 +3,9 @@
 /*
  * usage: compute sort|lu|nbody|hash|queue|fft|barnes [time]
  *
- * Programs of the textbook, for THREADS threads that share their data. Each prints a checksum
- * of its result. The result does not depend on the order in which threads run, to the bit.
- * With "time": also the nanoseconds, without those that the first threads take to start.
+ * Textbook programs with THREADS threads that share their data. Each prints a checksum of its
+ * result. No bit of the result depends on the order in which threads run. With "time", it also
+ * prints nanoseconds, which do not include the start of the first threads.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -51,7 +51,7 @@ static uint64_t sum(const void *p, size_t n)
 	return h;
 }
 
-/* ---- merge sort: halves are threads of their own ---- */
+/* ---- merge sort: a new thread sorts one of two halves ---- */
 
 #define SORT_N	300000
 
@@ -80,7 +80,7 @@ static void *sort_half(void *arg)
 	}
 	l = (struct half){ h->from, h->room, h->n / 2, h->depth - 1 };
 	r = (struct half){ h->from + l.n, h->room + l.n, h->n - l.n, h->depth - 1 };
-	pthread_create(&t, NULL, sort_half, &l);	/* on this thread's stack */
+	pthread_create(&t, NULL, sort_half, &l);	/* l is on this thread's stack */
 	sort_half(&r);
 	pthread_join(t, NULL);
 	while (i < l.n || j < r.n)
@@ -107,7 +107,7 @@ static void sort_run(void)
 	free(all.room);
 }
 
-/* ---- LU without pivots, rows in turn, barriers between columns ---- */
+/* ---- LU decomposition without pivots: rows in turn, a barrier after each column ---- */
 
 #define LU_N	220
 
@@ -182,7 +182,7 @@ static void nbody_run(void)
 	printf("nbody %016llx\n", (unsigned long long)sum(place, sizeof(place)));
 }
 
-/* ---- a hash table with a lock per bucket; threads free what others have allocated ---- */
+/* ---- a hash table with a lock per bucket; threads free entries of other threads ---- */
 
 #define BUCKETS	512
 #define INSERTS	8000
@@ -358,7 +358,7 @@ static void *fft_body(void *arg)
 	return NULL;
 }
 
-/* One output by the definition of the transform. */
+/* Check an output against the definition of the transform. */
 static bool fft_is_right(unsigned int k)
 {
 	struct number s = { 0, 0 };
@@ -388,14 +388,14 @@ static void fft_run(void)
 /*
  * ---- Barnes-Hut: a tree of cells, which all threads build at once with a lock per cell ----
  *
- * A cell has up to 8 children, each a star or a cell. The tree depends on where the stars
- * are, and not on their order. Masses are added in the order of the children.
+ * A cell has up to 8 children, each a star or a cell. The tree depends on the places of the stars,
+ * and not on the order of insertion. Masses are added in the order of the children.
  */
 
 #define STARS		1200
 #define STAR_STEPS	4
 #define SOFT		0.0025
-#define OPENING		0.5		/* a cell's width by its distance: take it as a whole */
+#define OPENING		0.5		/* below this ratio of width to distance a cell is one mass */
 
 struct star {
 	double at[3], speed[3], pull[3];
@@ -446,7 +446,7 @@ static struct child *child_of(struct cell *c, const struct star *s)
 	return &c->child[i];
 }
 
-/* A star has the place already: put a cell there, with that star in it. */
+/* The place already has a star: replace the star by a cell that contains it. */
 static struct cell *child_divide(const struct cell *c, struct child *child)
 {
 	double middle[3];
@@ -488,7 +488,7 @@ static void mass_add(struct cell *c, double mass, const double *at)
 		c->center[k] += mass * at[k];
 }
 
-/* Add up a cell; @deep: and the cells below it. */
+/* Add up the masses of a cell. With @deep, first add up the cells below it. */
 static void cell_add(struct cell *c, bool deep)
 {
 	for (int i = 0; i < 8; i++) {
@@ -535,7 +535,7 @@ static void star_pull(struct star *s, const struct cell *c)
 	}
 }
 
-/* The pull of all other stars, one by one, is nearly the same. */
+/* Check that the sum over all other stars, one by one, is nearly the same. */
 static void star_check(const struct star *s)
 {
 	double pull[3] = { 0, 0, 0 }, error = 0, size = 0;
@@ -551,7 +551,7 @@ static void star_check(const struct star *s)
 		printf("star %d is pulled wrongly\n", (int)(s - stars));
 }
 
-/* The first thread makes the root as large as the stars need. */
+/* The first thread creates the root cell, which has room for all stars. */
 static void tree_begin(int me)
 {
 	static const double origin[3];
@@ -580,7 +580,7 @@ static void tree_add(int me)
 	pthread_barrier_wait(&barrier);
 }
 
-/* Threads free cells of others; the first thread frees the root when all have done so. */
+/* Threads free cells of other threads, and at last the first thread frees the root. */
 static void tree_end(int me)
 {
 	for (int i = (me + 1) % THREADS; i < 8; i += THREADS) {

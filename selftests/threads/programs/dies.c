@@ -3,10 +3,9 @@
 /*
  * usage: dies NODE HOW SEED
  *
- * Threads on all nodes use locks, conditions, the heap and streams without an end, until
- * node NODE dies: by "kill", SIGKILL; by "locked", the same with the lock held; by "abort";
- * by "fault", a null pointer; by "exit", _exit(3) of the program; by "late", SIGKILL after
- * SEED microseconds, in the middle of anything.
+ * Threads on all nodes use locks, condition variables, the heap and streams until node NODE dies.
+ * HOW: "kill": SIGKILL; "locked": SIGKILL while the node holds a lock; "abort"; "fault": SIGSEGV;
+ * "exit": _exit(3) of the program; "late": SIGKILL after SEED microseconds, at any point.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -28,7 +27,7 @@ static unsigned int turn;
 static int victim, late;
 static const char *how;
 
-/* getpid() is the first node's on all nodes. */
+/* Kill this node. getpid() returns the first node's process on all nodes. */
 static void kill_node(void)
 {
 	syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);

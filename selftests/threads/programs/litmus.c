@@ -3,23 +3,22 @@
 /*
  * usage: litmus atomics|locks|barriers
  *
- * Litmus tests: four threads, each on a node of its own if there are four, load and store a
- * few words. The program counts the outcomes that the memory model forbids.
+ * Litmus tests: four threads, each on its own node if there are four nodes, load and store a few
+ * words. The program counts the outcomes that the memory model forbids.
  *
  *	mp	message passing: a thread that sees the flag sees the data
- *	sb	store buffering: of two threads that each store one word and load the other
- *		one, at least one sees the store of the other
+ *	sb	store buffering: two threads each store one word and load the other one; at
+ *		least one of them sees the store of the other
  *	iriw	independent reads of independent writes: two readers agree on the order of
  *		two stores
  *	co	coherence: two readers that each load a word twice agree on the order of two
  *		stores to it, and no thread sees an older value after a newer one
  *
- * Words are accessed by atomic instructions, or with a lock for each word. With barriers
- * stores and loads are plain and a barrier stands between them: all stores must be seen.
+ * Words are accessed by atomic instructions, or with a lock for each word. With "barriers", plain
+ * stores and plain loads are separated by a barrier: the loads must see all stores.
  *
- * A round is one instance of a test. The threads run a batch of rounds at their own pace,
- * and meet. Then each takes the next thread's role. SCI_TEST_ROUNDS: how many rounds each
- * test has (8192).
+ * A round is one instance of a test. The threads run a batch of rounds at their own pace, and meet.
+ * Then each takes the next thread's role. SCI_TEST_ROUNDS: rounds of each test (default 8192).
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -49,12 +48,12 @@ static struct round {
 static pthread_barrier_t barrier;
 static unsigned long batches, forbidden;
 
-/* How words are accessed: one after the other in each thread. */
+/* How a thread accesses words, one after the other. */
 struct kind {
 	const char *name;
 	void (*store)(struct word *w, uint32_t v);
 	uint32_t (*load)(struct word *w);
-	bool meet;		/* between stores and loads */
+	bool meet;		/* a barrier separates stores and loads */
 };
 
 static void atomic_store_word(struct word *w, uint32_t v)
@@ -114,7 +113,7 @@ static void mp_stores(struct round *r, unsigned int role)
 {
 	if (role)
 		return;
-	r->x.plain = 1;		/* the data have no lock and are not atomic */
+	r->x.plain = 1;		/* the data word has no lock and is not atomic */
 	kind->store(&r->y, 1);
 }
 
@@ -217,7 +216,7 @@ static void rounds_judge(void)
 		forbidden += test->forbids(&rounds[i]);
 }
 
-/* Threads drift apart and together, so that they meet in different words. */
+/* Vary the pace of the threads, so that they meet in different words. */
 static void dawdle(uint32_t *seed)
 {
 	*seed = *seed * 1664525 + 1013904223;

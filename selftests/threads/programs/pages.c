@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/*
- * Each of three threads allocates 16 MiB. The others, and system calls, use this memory.
- */
+/* Three threads allocate 16 MiB each. The other threads, and system calls, use this memory. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>

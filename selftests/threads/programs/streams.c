@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Descriptors, streams, and the end of the process, used by threads in turn. */
+/* Threads use descriptors, streams and the end of the process, in turn and at once. */
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
@@ -36,7 +36,7 @@ static void at_once(void *(*fn)(void *arg))
 		pthread_join(t[i], NULL);
 }
 
-/* Parts of one line by several threads, without a flush. */
+/* Several threads print parts of one line, without a flush. */
 static void *part(void *arg)
 {
 	printf("part %ld, ", (long)arg);
@@ -80,7 +80,7 @@ static void *many(void *arg)
 	return NULL;
 }
 
-/* No line is torn, none is lost. */
+/* Check that no line is torn or lost. */
 static void many_check(void)
 {
 	int next[THREADS] = { 0 }, n, i, lines = 0, bad = 0;
