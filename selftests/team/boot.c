@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Start-up: who the ranks are, what they exchange, whose death they learn of. */
+/* Start-up: numbers and nodes of ranks, gathers, values, and reports of deaths. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ static unsigned int rank_of(const struct sci_boot *boot)
 	return sci_boot_info(boot)->rank;
 }
 
-/* ---- alone ---- */
+/* ---- a single process ---- */
 
 TEST(a_process_without_a_launcher_is_a_job_of_one)
 {
@@ -85,7 +85,7 @@ TEST(a_process_joins_once_and_again_after_it_has_left)
 	sci_boot_close(join());
 }
 
-/* ---- who the ranks are ---- */
+/* ---- numbers and nodes of ranks ---- */
 
 struct seen {
 	uint64_t job;
@@ -185,7 +185,7 @@ static void values(void)
 	CHECK_EQ(sci_boot_publish(boot, name, "", 0), -EINVAL);
 	CHECK_EQ(sci_boot_publish(boot, "", "", 0), -EINVAL);
 	name[sizeof(name) - 2] = '\0';
-	/* each waits for the next one, and the last one for none */
+	/* each rank but the last waits for a value of the next one */
 	for (unsigned int k = 0; k < 50; k++) {
 		name[0] = (char)('a' + k % 26);
 		if (rank < 3) {
@@ -233,7 +233,7 @@ static void one_dies(void *arg)
 	CHECK_EQ(sci_boot_died(boot, &dead), -EAGAIN);
 	CHECK_EQ(sci_boot_barrier(boot), -ECONNRESET);
 	CHECK_EQ(sci_boot_get(boot, victim, "x", all, &len), -ECONNRESET);
-	/* the living still exchange values */
+	/* living ranks still exchange values */
 	CHECK_EQ(sci_boot_publish(boot, "alive", "y", 1), 0);
 	for (unsigned int i = 0; i < 4; i++)
 		if (i != victim)
@@ -258,7 +258,7 @@ static void notice(void *arg)
 	CHECK_EQ(sci_boot_barrier(boot), 0);
 	if (rank_of(boot) == 1)
 		raise(SIGKILL);
-	/* the barrier may have read the notice with its own answer */
+	/* the barrier may have read the report together with its own answer */
 	while ((ret = sci_boot_died(boot, &dead)) == -EAGAIN)
 		CHECK_EQ(poll(&p, 1, TEST_WAIT_MS), 1);
 	CHECK_EQ(ret, 0);
@@ -303,7 +303,7 @@ TEST(a_rank_that_ends_without_joining_is_not_waited_for)
 	ranks_run(3, 1, never_joins);
 }
 
-/* ---- programs one after the other, and children ---- */
+/* ---- several joins by a process, and children ---- */
 
 static void again(void)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Frames of all kinds, from ranks that keep to no protocol, to the launcher's server: it
- * answers or refuses, reads no byte that a frame does not have, and tells ranks nothing
- * that they did not ask for.
+ * Random frames to the launcher's server, from ranks that break the protocol. The server
+ * answers or refuses a frame, reads no byte beyond it, and sends ranks nothing that they did
+ * not ask for.
  */
 
 #include <errno.h>
@@ -27,7 +27,7 @@ static uint32_t draw(uint32_t below)
 	return (uint32_t)(state >> 33) % below;
 }
 
-/* What the server sends, compared with what the ranks have asked for. */
+/* Compare the server's frames with the questions of the ranks. */
 static void sent(void *arg, const struct boot_frame *f, const void *payload)
 {
 	uint8_t sum = 0;
@@ -58,12 +58,12 @@ static void sent(void *arg, const struct boot_frame *f, const void *payload)
 	}
 }
 
-/* A name, or what is no name. */
+/* Make a name, or an invalid name. */
 static size_t name_fill(char *p, size_t room)
 {
 	static const char *const names[] = { "a", "b", "", "a name of some length" };
 	const char *name = names[draw(ARRAY_LEN(names))];
-	size_t len = strlen(name) + draw(8) % 7 % 2;	/* at times with no 0 behind it */
+	size_t len = strlen(name) + draw(8) % 7 % 2;	/* sometimes without a final 0 */
 
 	if (!draw(10))
 		len = draw(200);
@@ -97,7 +97,7 @@ static void frame_make(struct boot_frame *f, char *payload)
 
 static void frame_send(const struct boot_frame *f, const char *bytes)
 {
-	char *payload = f->len ? malloc(f->len) : NULL;	/* no byte more */
+	char *payload = f->len ? malloc(f->len) : NULL;	/* ASan sees reads beyond the frame */
 	unsigned int r = f->rank;
 	int ret;
 
@@ -149,8 +149,8 @@ TEST(hostile_frames)
 	}
 }
 
-/* A name of no bytes, and a second question before the first is answered. */
-TEST(questions_that_are_none)
+/* A name without bytes, and a second question before the answer to the first. */
+TEST(bad_requests_for_values_are_refused)
 {
 	const struct boot_place places[2] = { { 0, 4 }, { 0, 4 } };
 	struct boot_frame f = { BOOT_HELLO, 0, BOOT_VERSION, 0 };

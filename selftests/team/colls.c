@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Collective calls, with random sizes, roots, types and operations, against what one
- * process computes alone.
+ * Collective calls with random sizes, roots, types and operations. One process computes the
+ * expected results.
  */
 
 #include <sci/team.h>
@@ -14,7 +14,7 @@
 #include "selftests/ranks.h"
 
 #define RANKS	16
-#define MOST	(300u << 10)		/* bytes of a member's part: several chunks */
+#define MOST	(300u << 10)		/* bytes per member: several chunks */
 
 struct setting {
 	unsigned int n;
@@ -25,7 +25,7 @@ struct setting {
 	const char *fault;		/* SCI_FAULT; NULL: none */
 };
 
-/* The same numbers on all members. */
+/* State of draw(), which returns the same numbers on all members. */
 static uint64_t state;
 
 static uint32_t draw(uint32_t below)
@@ -34,7 +34,7 @@ static uint32_t draw(uint32_t below)
 	return (uint32_t)(state >> 33) % below;
 }
 
-/* Often short, at times long, at times nothing. */
+/* Return a length: often short, sometimes long, sometimes 0. */
 static size_t draw_len(void)
 {
 	switch (draw(8)) {
@@ -49,7 +49,7 @@ static size_t draw_len(void)
 	}
 }
 
-/* Byte @i of what @rank gives in call @seed. */
+/* Return byte @i of the data that @rank passes to call @seed. */
 static uint8_t byte_of(uint32_t seed, int rank, size_t i)
 {
 	return (uint8_t)((i * 2654435761u + (size_t)rank * 97 + seed * 31) >> 7);
@@ -69,11 +69,11 @@ static void expect(const uint8_t *p, uint32_t seed, int rank, size_t from, size_
 			     byte_of(seed, rank, from + i));
 }
 
-/* Symmetric memory for buffers; NULL: none.  It is used from the start in each call. */
+/* Symmetric memory for buffers, or NULL. Each call uses it from its start. */
 static uint8_t *arena;
 static size_t arena_used, arena_len;
 
-/* Of the arena or not. */
+/* Allocate a buffer in the arena or by malloc(). */
 static void *room(size_t len)
 {
 	uint8_t *p = arena ? arena + arena_used : NULL;
@@ -93,7 +93,7 @@ static void give_back(void *p)
 		free(p);
 }
 
-/* Starts and ends a call in one of its two forms. */
+/* Make a blocking call, or start a call and wait for it. */
 #define DO(team, call, icall)						\
 	do {								\
 		struct sci_coll *coll_;					\
@@ -143,7 +143,7 @@ static void gathers(struct sci_team *t, uint32_t seed)
 	give_back(dst);
 }
 
-/* Lengths and offsets by rank, with gaps; returns the bytes they need. */
+/* Draw lengths and offsets, with gaps, for each rank. Return the bytes that they need. */
 static size_t draw_lens(int n, size_t *lens, size_t *offsets)
 {
 	size_t at = 0;
@@ -209,7 +209,7 @@ static void scatters(struct sci_team *t, uint32_t seed)
 	give_back(dst);
 }
 
-/* What @from gives to @to. */
+/* Return the bytes that @from sends to @to. */
 static size_t pair_len(uint32_t seed, int from, int to, bool v)
 {
 	if (!v)
@@ -251,7 +251,7 @@ static void alltoalls(struct sci_team *t, uint32_t seed)
 
 /* ---- reductions: the same function folds the parts one after the other ---- */
 
-/* An operation whose order shows: 2x2 matrices of bytes. */
+/* An operation that does not commute: the product of 2x2 matrices of bytes. */
 static void matrix(void *inout, const void *in, size_t n, void *arg)
 {
 	uint8_t *b = inout;
@@ -285,7 +285,7 @@ static struct sci_op draw_op(bool *exact)
 	return *op;
 }
 
-/* Floating-point numbers are small and whole: their sums are exact in any order. */
+/* Floating-point numbers are small integers: their sums are exact in any order. */
 static void fill_numbers(const struct sci_op *op, bool exact, uint8_t *p, uint32_t seed,
 			 int rank, size_t n)
 {
@@ -327,7 +327,7 @@ static void fill_numbers(const struct sci_op *op, bool exact, uint8_t *p, uint32
 		}
 }
 
-/* Ranks [0, @to) of @n elements, the last one first, as the calls promise. */
+/* Fold @n elements of ranks 0 to @to - 1, the last rank first, as the calls promise. */
 static uint8_t *serial(const struct sci_op *op, bool exact, uint32_t seed, int to, size_t n)
 {
 	uint8_t *acc = room(n * op->size), *in = room(n * op->size);
@@ -341,7 +341,7 @@ static uint8_t *serial(const struct sci_op *op, bool exact, uint32_t seed, int t
 	return acc;
 }
 
-/* A long double has bytes that no operation sets. */
+/* Compare results. Padding bytes of a long double are ignored: no operation sets them. */
 static void same(const struct sci_op *op, const uint8_t *got, const uint8_t *want, size_t n)
 {
 	size_t part = op->size % 16 ? op->size : 16;
@@ -532,7 +532,7 @@ TEST(sixteen_members_on_four_nodes)
 	settings(16, 4, "node", 30);
 }
 
-/* A tenth of the packets is lost, late or doubled. */
+/* Loss, reordering and duplication affect a tenth of the packets each. */
 #define LOSSY	"loss=0.1,reorder=0.1,dup=0.1,seed=25"
 
 TEST(three_far_members_lose_packets)
@@ -545,7 +545,7 @@ TEST(eight_members_on_four_nodes_lose_packets)
 	settings_faulty(8, 4, "node", 20, LOSSY);
 }
 
-/* ---- many calls at once, and in parts of a team ---- */
+/* ---- many calls at once, and teams from parts of a team ---- */
 
 static void many_at_once(void *arg)
 {
@@ -564,7 +564,7 @@ static void many_at_once(void *arg)
 		CHECK_EQ(sci_team_iallreduce(t, &in[i], &out[i], 1,
 					     sci_op(SCI_OP_SUM, SCI_TYPE_INT64), &colls[i]), 0);
 	}
-	/* a blocking call comes after all of them */
+	/* the blocking call completes after all earlier calls */
 	CHECK_EQ(sci_team_barrier(t), 0);
 	for (int i = CALLS - 1; i >= 0; i--) {
 		CHECK_EQ(sci_coll_wait(colls[i], 0), 0);
@@ -636,7 +636,7 @@ TEST(parts_of_a_team)
 
 /* ---- errors ---- */
 
-/* Member 1 passes another length, and only this member can see it. */
+/* Member 1 passes another length, and only member 1 can see that. */
 static void wrong_length(void *arg)
 {
 	char buf[8] = "";

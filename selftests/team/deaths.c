@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Members die at any point: the others learn of it, and go on without them. */
+/* Members die at any point: the other members get an error and continue without them. */
 
 #include <sci/team.h>
 
@@ -30,7 +30,7 @@ static struct sci_team *open_team(const struct setting *s)
 	return t;
 }
 
-/* A call of several kinds; a short and a long one. */
+/* Make a call; @i selects its kind, and a short or a long form. */
 static int call(struct sci_team *t, unsigned int i, void *buf, void *to)
 {
 	const struct sci_op *op = sci_op(SCI_OP_SUM, SCI_TYPE_INT32);
@@ -55,7 +55,7 @@ static int call(struct sci_team *t, unsigned int i, void *buf, void *to)
 	}
 }
 
-/* Calls until one fails, and shrinks until one does not any more. */
+/* Make calls until one fails, and shrink the team, until no call fails any more. */
 static void survive(void *arg)
 {
 	const struct setting *s = arg;
@@ -67,9 +67,9 @@ static void survive(void *arg)
 	void *p;
 
 	CHECK(buf && to);
-	/* all have opened it when the first one returns; it may die before the last does */
+	/* the result does not count: a member may die before all members have returned */
 	sci_team_barrier(t);
-	/* the victims differ from run to run: the last ones, or those from the middle on */
+	/* the seed selects the victims */
 	if ((me + s->seed) % s->n < s->victims)
 		ranks_die_in(2000 + (s->seed * 7919 + me * 104729) % 30000);
 	for (unsigned int i = 0; ok < 50 || sci_team_size(t) > (int)living; i++) {
@@ -91,7 +91,7 @@ static void survive(void *arg)
 		i = 0;
 	}
 	CHECK_EQ(sci_team_size(t), living);
-	/* symmetric memory can be had by the living, and works */
+	/* the living members can allocate symmetric memory */
 	CHECK_EQ(sci_team_alloc(t, 64, 0, &p), 0);
 	w = p;
 	*w = 0;
@@ -148,7 +148,7 @@ TEST(most_members_of_nodes_die)
 	kills(6, 2, "node", 4, 10);
 }
 
-/* A wait for a word that nobody changes any more. */
+/* A member dies while the others wait for a word that no member changes. */
 static void wait_in_vain(void *arg)
 {
 	struct sci_team *t = open_team(arg);
@@ -158,7 +158,7 @@ static void wait_in_vain(void *arg)
 	CHECK_EQ(sci_team_alloc(t, 8, 0, &p), 0);
 	w = p;
 	*w = 0;
-	/* it dies when all have come this far, perhaps before all know */
+	/* the result does not count: rank 1 may die before all members have returned */
 	sci_team_barrier(t);
 	if (sci_team_rank(t) == 1)
 		raise(SIGKILL);
@@ -177,7 +177,7 @@ TEST(a_wait_ends_when_a_member_dies)
 	ranks_run_arg(3, 1, wait_in_vain, &s, true);
 }
 
-/* One dies with the lock, another one while it waits for it. */
+/* A member dies with the lock, and another one while it waits for the lock. */
 static void die_locked(void *arg)
 {
 	struct sci_team *t = open_team(arg);
@@ -193,7 +193,7 @@ static void die_locked(void *arg)
 		CHECK_EQ(sci_team_lock(t, lock, -1), 0);
 	CHECK_EQ(sci_team_barrier(t), 0);
 	if (me == 1) {
-		/* when all others have asked for it */
+		/* wait until all others have asked for the lock */
 		uint64_t v = 0;
 
 		while ((uint16_t)(v >> 48) != 4)
@@ -205,14 +205,14 @@ static void die_locked(void *arg)
 	ret = sci_team_lock(t, lock, -1);
 	if (ret != -EOWNERDEAD)
 		CHECK_EQ(ret, 0);
-	/* the first one after it dies as well: the next is told again */
+	/* the next owner dies, too: the owner after it gets -EOWNERDEAD again */
 	if (me == 2)
 		raise(SIGKILL);
 	CHECK_EQ(sci_team_unlock(t, lock), 0);
 	CHECK_EQ(sci_team_close(t), 0);
 }
 
-/* A member that only tries the lock gets it from a dead owner, too. */
+/* A member that polls the lock gets it from a dead owner, too. */
 static void die_locked_try(void *arg)
 {
 	struct sci_team *t = open_team(arg);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * `sci run -n`: placement, input, output, signals, how it ends, and that nothing is left.
- * Ranks are shells, or this program with LAUNCH_RANK in its environment.  All
- * processes of a job have LAUNCH_MARK there.
+ * `sci run -n`: placement, input, output, signals, exit status, and no process remains. Ranks
+ * are shells, or this program with LAUNCH_RANK in its environment. LAUNCH_MARK is in the
+ * environment of all processes of a job.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -33,7 +33,7 @@
 static char program[PATH_MAX], sci[PATH_MAX], mark[64];
 
 #if TEST_ASAN
-/* libpmix keeps what it has allocated for its own start. */
+/* libpmix never frees memory of its initialization. */
 const char *__lsan_default_suppressions(void);
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void)
 {
@@ -73,7 +73,7 @@ static void rank_places(void)
 	exit(0);
 }
 
-/* Half a line, a barrier, and the rest. */
+/* Print half a line, meet at a barrier, and print the other half. */
 static void rank_halves(void)
 {
 	struct sci_boot *boot = join();
@@ -92,7 +92,7 @@ static void rank_halves(void)
 	exit(0);
 }
 
-/* Rank 1 dies; the others hear of it and go on. */
+/* Rank 1 dies; the other ranks get a report and continue. */
 static void rank_keep(void)
 {
 	struct sci_boot *boot = join();
@@ -109,7 +109,7 @@ static void rank_keep(void)
 	exit(0);
 }
 
-/* Values that come late, and joining again. */
+/* Ranks wait for values of other ranks, and join several times. */
 static void rank_values(void)
 {
 	for (unsigned int k = 0; k < 3; k++) {
@@ -160,7 +160,7 @@ static void rank_abort(void)
 	pause();
 }
 
-/* A child that waits, and one that has left the process group and its parent. */
+/* Start a child that waits, and a process that leaves the process group and its parent. */
 static void rank_tree(void)
 {
 	struct sci_boot *boot;
@@ -184,7 +184,7 @@ static void rank_tree(void)
 		pause();
 }
 
-/* A put to the next rank, and a gather of what each has got. */
+/* Put a word into the next rank, and gather the words of all ranks. */
 static void rank_team(void)
 {
 	struct sci_team *team;
@@ -207,7 +207,7 @@ static void rank_team(void)
 			exit(94);
 	printf("%d is %s rank 0\n", mine, sci_team_ptr(team, got, 0) ? "beside" : "beyond");
 	fflush(stdout);
-	/* endpoints beside the team's, as front-ends have */
+	/* endpoints in addition to the team's, as front-ends open them */
 	if (sci_ep_open(&ep[0], 0, 0) || sci_ep_open(&ep[1], 0, 0) ||
 	    sci_team_barrier(team) || sci_ep_close(ep[0]) || sci_ep_close(ep[1]))
 		exit(92);
@@ -215,8 +215,8 @@ static void rank_team(void)
 }
 
 /*
- * Open MPI without its headers: the names are those of its binary interface.  It is loaded,
- * not linked, so that the other tests do not need it.
+ * Call Open MPI without its headers, by the names of its binary interface. The library is
+ * loaded and not linked: the other tests do not need it.
  */
 static void rank_mpi(void)
 {
@@ -272,12 +272,12 @@ __attribute__((constructor)) static void as_rank(void)
 			ranks[i].fn();
 }
 
-/* ---- running the command ---- */
+/* ---- running `sci run` ---- */
 
 static char out[TEXT_MAX], err[TEXT_MAX];
 static int status;
 
-/* build/selftests/team/launch stands beside build/sci. */
+/* Set the paths of build/selftests/team/launch and build/sci. */
 static void paths(void)
 {
 	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
@@ -298,8 +298,8 @@ struct job {
 };
 
 /*
- * Words of `sci run`, or of another launcher if the first one is its name, and NULL.  "@NAME"
- * stands for this program, as a rank.
+ * Start a job. @words: arguments of `sci run`, and NULL. If the first word is MPIRUN, start
+ * that launcher instead. "@NAME" stands for this program as rank function NAME.
  */
 static struct job start(const char *const *words)
 {
@@ -338,7 +338,7 @@ static struct job start(const char *const *words)
 	return j;
 }
 
-/* Read until @text has come, or to the end. */
+/* Read until @text has arrived, or to the end. */
 static void read_until(int fd, char *buf, const char *text)
 {
 	size_t len = strlen(buf);
@@ -393,7 +393,7 @@ static unsigned int marked(void);
 #define START(...)	(out[0] = err[0] = '\0',			\
 			 start((const char *const[]){ __VA_ARGS__, NULL }))
 
-/* ---- processes with the mark ---- */
+/* ---- processes with LAUNCH_MARK ---- */
 
 static bool has_mark(const char *pid)
 {
@@ -413,7 +413,7 @@ static bool has_mark(const char *pid)
 	return memmem(env, (size_t)n, want, strlen(want) + 1) != NULL;
 }
 
-/* Zombies have no environment any more. */
+/* Count the marked processes. A zombie has no environment. */
 static unsigned int marked(void)
 {
 	DIR *d = opendir("/proc");
@@ -565,7 +565,7 @@ TEST(output_that_nobody_reads_does_not_stop_the_job)
 	CHECK_EQ(marked(), 0);
 }
 
-/* ---- how it ends ---- */
+/* ---- exit status ---- */
 
 TEST(the_first_that_fails_gives_the_status)
 {
@@ -626,7 +626,7 @@ TEST(signals_are_forwarded)
 		char line[128];
 		struct job j;
 
-		/* the loop starts no process: bash's trap may run in one before its exec, too */
+		/* no child in the loop: bash may run the trap in a child before its exec, too */
 		snprintf(line, sizeof(line), "exec 3<> <(:); trap 'echo got; exit 41' %s; "
 			 "echo ready; while :; do read -t 0.02 -u 3; done", s[i].name);
 		j = START("-n", "2", "--keep", "bash", "-c", line);
@@ -660,7 +660,7 @@ TEST(a_job_stops_and_goes_on)
 
 /* ---- machines ---- */
 
-/* A remote shell whose machines are this one, with a mark of which it is. */
+/* Create a remote shell for which each machine is this one. It exports MACHINE. */
 static void make_rsh(void)
 {
 	static char path[96];
@@ -727,7 +727,7 @@ TEST(ranks_in_clusters_that_a_gateway_connects)
 TEST(ranks_on_machines_that_sockets_connect)
 {
 	make_rsh();
-	/* names that resolve, and are both this machine; each has a cluster of its own */
+	/* both addresses are this machine's; each has its own cluster */
 	unsetenv("SCI_FABRIC");
 	RUN("-n", "4", "--hosts", "127.0.0.1,127.0.0.2", "--net", "tcp", "@team");
 	CHECK_EQ(status, 0);
@@ -786,7 +786,7 @@ TEST(mpirun_starts_ranks)
 	CHECK_EQ(status, 33);
 }
 
-/* Files of Open MPI and of the server are in this directory, and in none but it. */
+/* The only directory for files of Open MPI and of the PMIx server. */
 static char mpi_dir[] = "/tmp/launch-XXXXXX";
 
 static void mpi_begin(void)
@@ -798,7 +798,7 @@ static void mpi_begin(void)
 	setenv("OMPI_MCA_btl_vader_backing_directory", mpi_dir, 1);
 }
 
-/* rmdir() fails if a file is left. */
+/* Remove the directory. This fails if it contains a file. */
 static void mpi_end(void)
 {
 	CHECK_EQ(rmdir(mpi_dir), 0);
@@ -843,8 +843,8 @@ TEST(values_by_sci_run)
 /* ---- death at any time ---- */
 
 /*
- * A child of @pid, the one of number @n; 0: it has none.  @leaders: of those that lead a
- * process group: ranks, and not what ranks have left behind.
+ * Return child @n, modulo their number, of @pid; 0: it has no children. With @leaders only
+ * leaders of a process group count: ranks, but not processes that ranks have left behind.
  */
 static pid_t child_of(pid_t pid, unsigned int n, bool leaders)
 {
@@ -862,7 +862,7 @@ static pid_t child_of(pid_t pid, unsigned int n, bool leaders)
 	return k ? list[n % k] : 0;
 }
 
-/* The front, a guard, an agent or a rank, as far as they exist yet. */
+/* Return the front, a guard, an agent or a rank: the deepest of these that exists. */
 static pid_t victim_of(pid_t front, unsigned int depth, unsigned int seed)
 {
 	pid_t pid = front, next;
@@ -906,7 +906,7 @@ static void kill_many(const char *hosts)
 	}
 }
 
-/* The same with the server for MPI programs. */
+/* SIGKILL with the PMIx server for MPI programs. */
 TEST(SIGKILL_of_any_process_of_a_job_with_PMIx)
 {
 	unsigned int times = test_calls(20), seed = 7;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Programs that start processes by themselves, and make a team of them. */
+/* A program starts processes by itself and makes a team of them with sci_team_launcher_open(). */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,9 +20,9 @@
 
 #define N	3
 
-/* ---- a kernel without memory ---- */
+/* ---- poll() without memory ---- */
 
-static _Atomic bool poll_fails;		/* in other threads than the test's own */
+static _Atomic bool poll_fails;		/* affects all threads except the test's first one */
 static _Thread_local bool main_thread;
 
 int poll(struct pollfd *p, nfds_t n, int timeout)
@@ -39,7 +39,7 @@ int poll(struct pollfd *p, nfds_t n, int timeout)
 /* ---- processes ---- */
 
 static struct sci_team_launcher *launcher;
-static _Atomic int aborted;		/* rank and status of the process that aborts */
+static _Atomic int aborted;		/* 1000 * rank + status of an abort; negative: none */
 
 static void on_abort(void *arg, int rank, int status)
 {
@@ -117,7 +117,7 @@ TEST(a_launcher_serves_processes_though_the_kernel_has_no_memory_to_poll)
 	sci_team_launcher_close(launcher);
 }
 
-/* Processes may come and leave one after the other: here the test itself is the last one. */
+/* The launcher itself is the last process of the team. */
 TEST(the_launcher_is_a_member)
 {
 	struct sci_team_attr attr = { .size = sizeof(attr), .symmetric_size = 65536 };
@@ -136,7 +136,7 @@ TEST(the_launcher_is_a_member)
 	sci_team_launcher_close(launcher);
 }
 
-/* ---- ends ---- */
+/* ---- processes that end ---- */
 
 static void ends_early(struct peer *self, void *arg)
 {
@@ -168,7 +168,7 @@ TEST(a_process_ends_before_it_opens)
 	sci_team_launcher_close(launcher);
 }
 
-/* Process 1 finds the report of the death in its socket before the answer to its HELLO. */
+/* Process 1 reads the report of the death before the answer to its HELLO. */
 TEST(a_process_opens_after_another_one_has_died)
 {
 	launcher_start();
@@ -236,7 +236,7 @@ TEST(a_process_aborts)
 		peer_expect(p[i], "open");
 	peer_send(p[2], "abort");
 	peer_join(p[2]);
-	/* its frame was there before its end */
+	/* the abort frame has arrived before the end of the process */
 	sci_team_launcher_ended(launcher, 2, 1);
 	WAIT_UNTIL(atomic_load(&aborted) >= 0, TEST_WAIT_MS);
 	CHECK_EQ(atomic_load(&aborted), 2000);
@@ -245,18 +245,18 @@ TEST(a_process_aborts)
 	sci_team_launcher_close(launcher);
 }
 
-/* ---- the launcher is killed ---- */
+/* ---- death of the launcher ---- */
 
-static int told[2];			/* pipe: a byte of each process that saw what it should */
+static int told[2];			/* a pipe: each process writes a byte on success */
 
-/* Kill the launcher, which is the parent, and wait until it has gone. */
+/* Kill the launcher, which is the parent, and wait for its end. */
 static void launcher_kill(pid_t parent)
 {
 	kill(parent, SIGKILL);
 	WAIT_UNTIL(getppid() != parent, TEST_WAIT_MS);
 }
 
-/* Processes that have the team open go on without the launcher. */
+/* Processes that have opened the team continue without the launcher. */
 static void goes_on(int rank, pid_t parent)
 {
 	struct sci_team *team;
@@ -269,12 +269,12 @@ static void goes_on(int rank, pid_t parent)
 	CHECK_EQ(sci_team_close(team), 0);
 }
 
-/* A process that waits for others is told that they can come no more. */
+/* A process that waits for other processes gets an error: these cannot join any more. */
 static void waits_in_vain(int rank, pid_t parent)
 {
 	struct sci_team *team;
 
-	if (rank == N - 1) {		/* the last, so that the launcher has started all */
+	if (rank == N - 1) {		/* the launcher has started all processes */
 		CHECK_EQ(sci_team_launcher_child(launcher, rank), 0);
 		launcher_kill(parent);
 	} else {
@@ -308,7 +308,7 @@ static void launcher_dies(void (*member_main)(int, pid_t))
 	char byte;
 	int n = 0;
 
-	/* the lock of its allocator, which the launcher's new thread may hold during fork() */
+	/* the launcher's thread may hold the allocator's lock during fork() */
 	if (TEST_ASAN)
 		SKIP("a child of a process with threads may wait for the sanitizer for ever");
 	CHECK_EQ(pipe(told), 0);
@@ -333,7 +333,7 @@ TEST(who_waits_is_told_that_the_launcher_died)
 
 /* ---- another program ---- */
 
-/* This program, if a test has started it in this way. */
+/* The main function of this program when a test starts it as another program. */
 __attribute__((constructor)) static void program_main(void)
 {
 	struct sci_team *team;
@@ -413,7 +413,7 @@ TEST(attributes_of_other_versions)
 	CHECK_EQ(sci_team_close(team), 0);
 	longer.more = 1;
 	CHECK_EQ(sci_team_open(&team, &longer.attr), -E2BIG);
-	/* the first version had no member boot */
+	/* the first version of the struct had no member boot */
 	longer.attr.size = offsetof(struct sci_team_attr, boot);
 	longer.attr.boot = "junk";
 	CHECK_EQ(sci_team_open(&team, &longer.attr), 0);

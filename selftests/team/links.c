@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * The link is down for a while when ranks open a team.
- * Each test tries several moments. SCI_LINKDOWN: the first of them, in ms (0).
+ * The link is down for a while when ranks open a team. Each test tries several moments.
+ * SCI_LINKDOWN: the first moment, in ms (default 0).
  */
 
 #include <sci/team.h>

@@ -2,8 +2,7 @@
 // Copyright (C) 2026 The libsci authors
 /*
  * The memory of one process ends during a collective call: at its first allocation, at its
- * second one, and so on, until the call needs no more.  The call must return the same in all
- * members, and must not hang.
+ * second one, and so on, until the call succeeds. The call must return the same in all members.
  */
 
 #include <sci/team.h>
@@ -18,7 +17,7 @@
 
 /* ---- the allocator ---- */
 
-static _Atomic int allocations = -1;	/* that may succeed; negative: all */
+static _Atomic int allocations = -1;	/* number that may still succeed; negative: all */
 static _Atomic bool refused;		/* an allocation has failed */
 
 #if !TEST_ASAN && !TEST_TSAN
@@ -74,8 +73,8 @@ static void open_all(void)
 }
 
 /*
- * Repeat @call with more memory, until all members succeed and the last one has missed none.
- * @undo: what a success needs
+ * Repeat @call with more memory, until all members succeed and no allocation of the last member
+ * fails. @undo: releases the result of a successful call.
  */
 static void exhaust(int (*call)(void), void (*undo)(void))
 {
@@ -90,7 +89,7 @@ static void exhaust(int (*call)(void), void (*undo)(void))
 		mine.ret = call();
 		atomic_store(&allocations, -1);
 		if (mine.ret == -EAGAIN && rank == size - 1)
-			mine.ret = call();	/* the others wait for it */
+			mine.ret = call();	/* the other members wait for this one */
 		mine.refused = atomic_load(&refused);
 		CHECK_EQ(sci_team_allgather(all, &mine, sizeof(mine), them), 0);
 		for (int i = 0; i < size; i++)
@@ -122,7 +121,7 @@ static int split(void)
 	return sci_team_split(all, rank & 1, -rank, &made);
 }
 
-/* The member that has no memory gets no team. */
+/* The member without memory gets no team. */
 static int split_without(void)
 {
 	return sci_team_split(all, rank == size - 1 ? -1 : 0, 0, &made);
@@ -142,7 +141,7 @@ static int allocate(void)
 	return sci_team_alloc(all, 1000, 0, &block);
 }
 
-/* More than the heap has. */
+/* Allocate more than the heap has. */
 static int extend(void)
 {
 	return sci_team_alloc(all, 2 * HEAP, 0, &block);
@@ -155,7 +154,7 @@ static void give_back(void)
 
 /* ---- collective calls through messages ---- */
 
-#define LONG	(96u << 10)		/* bytes: more than the team keeps, and than one segment */
+#define LONG	(96u << 10)		/* more than the team's buffers and than one segment */
 
 static size_t part;			/* bytes of each member */
 static uint8_t *in, *out;		/* parts of all members */
@@ -211,7 +210,7 @@ static int alltoall(void)
 	return sci_team_alltoall(all, in, out, part);
 }
 
-/* The same call in its other form. */
+/* The non-blocking form of barrier(). */
 static int ibarrier(void)
 {
 	struct sci_coll *c;
@@ -229,10 +228,10 @@ static int iallreduce(void)
 	return ret ? ret : sci_coll_wait(c, -1);
 }
 
-/* The memory of a member has ended during a call. Shared by all processes. */
+/* The memory of a member has ended during a call. All processes share this flag. */
 static _Atomic bool *broken;
 
-/* Return whether the end of memory has broken the team: every member gets an error. */
+/* Return whether the end of memory has broken the team: then every member gets an error. */
 static bool team_is_broken(int ret)
 {
 	if (!ret)
@@ -244,8 +243,8 @@ static bool team_is_broken(int ret)
 }
 
 /*
- * The memory of a member ends in @call. If the member gets -ENOMEM, it calls again, and the
- * others, which wait for it, get the result of one call. Return false if the team is broken.
+ * The memory of a member ends in @call. If the member gets -ENOMEM, it calls again. The other
+ * members wait for it and get the result of one call. Return false if the team is broken.
  */
 static bool repeat(int (*call)(void))
 {
@@ -306,8 +305,8 @@ static void repeats(void)
 /* ---- shrinking ---- */
 
 /*
- * A member that has no memory to take part is left out, and the others get a team without it.
- * If the memory ends later, no member gets a team, and all can call again.
+ * A member without memory for the first steps is left out: the other members get a team without
+ * it. If its memory ends later, no member gets a team, and all can call again.
  */
 static void shrink_once(int n, bool *again)
 {
@@ -368,7 +367,7 @@ static void calls(void)
 	CHECK_EQ(sci_team_close(all), 0);
 }
 
-/* The same, if the members of different nodes exchange messages. */
+/* Members of different nodes exchange messages. */
 static void calls_far(void)
 {
 	setenv("SCI_TEAM_MEMORY", "node", 1);
@@ -383,14 +382,14 @@ static void shrinks_far(void)
 
 /* ---- opening ---- */
 
-/* In shared memory, as there is no team to exchange these. */
+/* Results of sci_team_open() in shared memory: there is no team that could exchange them. */
 static struct opening {
 	pthread_barrier_t all;
 	int ret[RANKS_MAX];
 	bool refused;
 } *opening;
 
-/* Return whether the process without memory has missed none. */
+/* Return whether no allocation of the process without memory has failed. */
 static bool open_once(int n)
 {
 	const struct sci_team_attr attr = { .size = sizeof(attr), .symmetric_size = HEAP };
@@ -416,7 +415,7 @@ static bool open_once(int n)
 	return enough;
 }
 
-/* A process that cannot join the job is not missed by the launcher: count what that needs. */
+/* Count the allocations of joining: the launcher cannot miss a process that has not joined. */
 static int allocations_to_join(void)
 {
 	struct sci_boot *boot;
@@ -459,7 +458,7 @@ static void open_without_memory(unsigned int n, unsigned int nodes)
 TEST(opening_fails_in_all_processes_of_2) { open_without_memory(2, 1); }
 TEST(opening_fails_in_all_processes_of_4_on_2) { open_without_memory(4, 2); }
 
-/* Rank 1 dies while rank 2 has no memory and waits for a value of it. */
+/* Rank 1 dies while rank 2 has no memory and waits for a value of rank 1. */
 static void learns(void *arg)
 {
 	struct sci_boot *boot;
@@ -497,8 +496,8 @@ static void memory_of_one(unsigned int n, unsigned int nodes, void (*fn)(void))
 }
 
 /*
- * A process that is seldom scheduled needs memory for messages that wait, too, and without that
- * the team breaks. Try again then.
+ * A process that is seldom scheduled also needs memory for messages that wait, and without that
+ * memory the team breaks. In this case, try again.
  */
 static void repeated_by(unsigned int n, unsigned int nodes)
 {

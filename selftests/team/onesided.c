@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Symmetric memory, put and get, atomics, waits for words, locks. */
+/* One-sided calls: symmetric memory, put and get, atomics, waits for words, locks. */
 
 #include <sci/team.h>
 
@@ -39,7 +39,7 @@ static void *allocate(size_t len)
 	return p;
 }
 
-/* With all memory near, near within nodes, and far. */
+/* Run @fn with shared memory between all members, within nodes, and between no members. */
 static void everywhere(void (*fn)(void *arg))
 {
 	ranks_run_arg(4, 2, fn, (void *)"all", false);
@@ -47,7 +47,7 @@ static void everywhere(void (*fn)(void *arg))
 	ranks_run_arg(3, 1, fn, (void *)"none", false);
 }
 
-/* ---- memory ---- */
+/* ---- symmetric memory ---- */
 
 static void check_offsets(void *p)
 {
@@ -78,7 +78,7 @@ static void memory(void *arg)
 		CHECK_EQ(sci_team_alloc(team, 50 * i + 1, 0, &p[i]), 0);
 		check_offsets(p[i]);
 	}
-	/* more than the heap has: another piece, with no ptr by the first one's shift */
+	/* the heap is full: the block is in another piece, at other distances between members */
 	CHECK_EQ(sci_team_alloc(team, 1u << 20, 4096, &big), 0);
 	memset(big, me + 1, 1u << 20);
 	CHECK_EQ(sci_team_barrier(team), 0);
@@ -93,7 +93,7 @@ static void memory(void *arg)
 			CHECK(near);
 	}
 	CHECK_EQ(sci_team_free(team, big), 0);
-	/* what members do not agree on, or ask for in vain, is refused on all */
+	/* a size on which members differ, and a size that no member has, fail on all members */
 	CHECK_EQ(sci_team_alloc(team, 64 + (size_t)me, 0, &big), -EINVAL);
 	CHECK_EQ(sci_team_alloc(team, (size_t)1 << 50, 0, &big) < 0, true);
 	CHECK(!sci_team_ptr(team, &big, me));
@@ -172,7 +172,7 @@ static void copies(void *arg)
 		grid[i] = (uint16_t)(i + 100u * (unsigned int)me);
 	memset(back, 0, sizeof(back));
 	mem += 200000;
-	/* every second element, into every third one */
+	/* every second element goes to every third one */
 	CHECK_EQ(sci_team_put_strided(team, mem, 6, grid, 4, 2, 20, next), 0);
 	CHECK_EQ(sci_team_quiet(team), 0);
 	CHECK_EQ(sci_team_get_strided(team, back + 19, -2, mem, 6, 2, 20, next), 0);
@@ -292,7 +292,7 @@ static void atomics(void *arg)
 	CHECK_EQ(sci_team_quiet(team), 0);
 	for (int i = 1; i < 100; i++)
 		CHECK(seen[i] > seen[i - 1] && seen[i] < 100u * (unsigned int)n);
-	/* the one that finds 0 has it */
+	/* the member that finds 0 stores its number */
 	old = 1;
 	CHECK_EQ(sci_team_atomic(team, &w[1], 8, SCI_ATOMIC_CAS, (uint64_t)me + 1, 0, &old, 1), 0);
 	old = old ? 0 : (uint64_t)me + 1;
@@ -356,7 +356,7 @@ static void locks(void *arg)
 	if (me == 1)
 		CHECK_EQ(sci_team_lock(team, lock, 0), 0);
 	CHECK_EQ(sci_team_barrier(team), 0);
-	/* two of them give up, and leave no ticket that anyone waits for in vain */
+	/* members that give up leave no ticket for which others would wait */
 	if (me != 1) {
 		CHECK_EQ(sci_team_lock(team, lock, 0), -EAGAIN);
 		CHECK_EQ(sci_team_lock(team, lock, 20), -ETIMEDOUT);
@@ -374,7 +374,7 @@ TEST(locks_exclude)
 	everywhere(locks);
 }
 
-/* ---- messages beside it ---- */
+/* ---- messages through the team's endpoint ---- */
 
 static void messages(void *arg)
 {

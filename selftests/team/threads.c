@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Several threads of each member make calls at once. */
+/* Several threads of each member make calls at the same time. */
 
 #include <sci/team.h>
 
@@ -27,7 +27,7 @@ static void *worker(void *arg)
 		int64_t in = round + me, out;
 		uint64_t v = (uint64_t)round * 8 + (uint64_t)i, got;
 
-		/* each thread has words of its own; the sum is common to all */
+		/* each thread has its own words; all threads add to the same count */
 		CHECK_EQ(sci_team_put(team, &box[i], &v, 8, to), 0);
 		CHECK_EQ(sci_team_quiet(team), 0);
 		CHECK_EQ(sci_team_get(team, &got, &box[i], 8, to), 0);
