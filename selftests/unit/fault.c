@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* SCI_FAULT: what is understood, and whether as often as it says. */
+/* SCI_FAULT: the syntax of its value, and the number and kind of the injected faults. */
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
@@ -80,7 +80,7 @@ TEST(words_it_does_not_know)
 
 		if (ret != -EINVAL)
 			FAIL("\"%s\" was answered with %d", bad[i], ret);
-		/* nothing of it is in force */
+		/* no part of the value takes effect */
 		CHECK(!atomic_load(&sci_fault_enabled));
 		CHECK(!sci_fault_link(1, &next));
 		CHECK(next == UINT64_MAX);
@@ -115,7 +115,7 @@ TEST(long_lists)
 		CHECK(down_at(10 * i));
 		CHECK(!down_at(10 * i + 1));
 	}
-	/* many more are refused or done, not half done */
+	/* the library accepts or refuses further ones as a whole */
 	for (int i = 16; i < 100; i++)
 		len += snprintf(spec + len, sizeof(spec) - len,
 				",linkdown=%d:1", 10 * i);
@@ -145,7 +145,7 @@ TEST(the_link_as_told)
 	CHECK(down_at(UINT64_MAX - 1));
 }
 
-/* Between @now and what it calls the next change nothing changes. */
+/* Check that the link's state changes only at the times that sci_fault_link() announces. */
 static void check_steps(const char *spec, uint64_t end)
 {
 	uint64_t now = 0, next;
@@ -174,7 +174,7 @@ TEST(the_next_change)
 	check_steps("linkdown=5:10,linkdown=5:10,linkdown=15:5", 100);
 }
 
-/* ---- how often ---- */
+/* ---- numbers of faults ---- */
 
 static unsigned char src[DRAWS * 64], dst[DRAWS * 64 + 128]
 	__attribute__((aligned(64)));
@@ -195,13 +195,13 @@ static unsigned int lost_of(size_t packets, size_t skew)
 
 		for (size_t k = from; k < to; k++)
 			sum += dst[k];
-		/* a packet arrives whole or not at all */
+		/* a packet arrives as a whole or not at all */
 		CHECK(sum == 0 || sum == to - from);
 		lost += to > from && sum == 0;
 	}
-	/* and each that does not is counted */
+	/* each lost packet is counted */
 	CHECK_EQ(atomic_load(&link.errors), lost);
-	/* nothing outside */
+	/* no byte outside of the block has changed */
 	for (size_t k = 0; k < skew; k++)
 		CHECK_EQ(dst[k], 0);
 	for (size_t k = packets * 64 + skew; k < sizeof(dst); k++)
@@ -209,7 +209,7 @@ static unsigned int lost_of(size_t packets, size_t skew)
 	return lost;
 }
 
-/* Within five standard deviations: fails once in millions of runs. */
+/* Check a share within five standard deviations: it fails by chance once in millions of runs. */
 static void check_share(unsigned int got, unsigned int n, double p)
 {
 	double want = n * p, slack = 5 * sqrt(n * p * (1 - p)) + 1;
@@ -252,7 +252,7 @@ TEST(a_seed_repeats_a_run)
 	CHECK_EQ(sci_fault_init("loss=0.2,seed=6"), 0);
 	lost_of(DRAWS, 0);
 	CHECK(memcmp(first, dst, sizeof(dst)));
-	/* 1 is the default */
+	/* the default seed is 1 */
 	CHECK_EQ(sci_fault_init("loss=0.2"), 0);
 	lost_of(DRAWS, 0);
 	memcpy(first, dst, sizeof(dst));
@@ -261,7 +261,7 @@ TEST(a_seed_repeats_a_run)
 	CHECK(!memcmp(first, dst, sizeof(dst)));
 }
 
-/* Any two of the seeds that it takes are two. */
+/* Two seeds that the library accepts give two sequences. */
 TEST(seeds_differ)
 {
 	static unsigned char first[sizeof(dst)];
@@ -270,7 +270,7 @@ TEST(seeds_differ)
 	lost_of(DRAWS, 0);
 	memcpy(first, dst, sizeof(dst));
 	if (sci_fault_init("loss=0.5,seed=4294967297"))
-		return;			/* out of range is an answer, too */
+		return;			/* the library may refuse a seed out of range */
 	lost_of(DRAWS, 0);
 	CHECK(memcmp(first, dst, sizeof(dst)));
 }
@@ -336,10 +336,10 @@ TEST(a_link_that_is_down_loses_everything)
 	CHECK(atomic_load(&link.errors) > 0);
 }
 
-/* ---- late and again ---- */
+/* ---- late and duplicated packets ---- */
 
 #define LINE	64
-/* Packets that are late arrive by it after the call that wrote them. */
+/* The link of late packets. It still exists when they arrive, after the call that wrote them. */
 static struct sci_link_status plain = { .map = SCI_PIO_MAP_CACHED };
 
 static void no_barrier(struct sci_fabric *f, struct sci_rseg *r)
@@ -363,7 +363,7 @@ static void write_line(void *to, unsigned char value, bool as_line)
 	CHECK_EQ(atomic_load(&plain.errors), 0);
 }
 
-/* What is in a line; part of a packet is never there. */
+/* Return the value of a line's bytes. All bytes must have it: no part of a packet arrives. */
 static unsigned char line_at(const unsigned char *p)
 {
 	for (int k = 1; k < LINE; k++)
@@ -371,7 +371,7 @@ static unsigned char line_at(const unsigned char *p)
 	return p[0];
 }
 
-/* Takes what arrived since, and counts it. */
+/* Count and clear the lines that have arrived since the last call. */
 static unsigned int arrivals(unsigned int *times, unsigned int n)
 {
 	unsigned int sum = 0;
@@ -386,10 +386,10 @@ static unsigned int arrivals(unsigned int *times, unsigned int n)
 }
 
 struct passed {
-	unsigned int late;		/* not there at once */
-	unsigned int overtaken;		/* ... but when a later one was */
-	unsigned int by_barrier;	/* ... nor before the barrier */
-	unsigned int again;		/* there twice */
+	unsigned int late;		/* not there when the write returns */
+	unsigned int overtaken;		/* ... and a later packet arrives first */
+	unsigned int by_barrier;	/* ... and not there before the barrier */
+	unsigned int again;		/* arrives twice */
 };
 
 #define PASSED	1000
@@ -420,7 +420,7 @@ static void run_packets(const char *spec, bool as_line, struct passed *out)
 		CHECK(times[i] == 1 || times[i] == 2);
 		out->again += times[i] == 2;
 	}
-	/* and that was all */
+	/* no packet arrives after that */
 	sci_remote_barrier(&no_fabric, NULL);
 	CHECK_EQ(arrivals(times, PASSED), 0);
 }
@@ -436,7 +436,7 @@ TEST(packets_that_are_overtaken)
 		CHECK_EQ(p.again, 0);
 		run_packets("reorder=0,dup=0", as_line, &p);
 		CHECK_EQ(p.late, 0);
-		/* each packet more leaves half: few for the barrier */
+		/* each further packet delivers half of the late ones: few remain */
 		run_packets("reorder=1", as_line, &p);
 		CHECK_EQ(p.late, PASSED);
 		CHECK(p.by_barrier > 0 && p.by_barrier < 40);
@@ -462,7 +462,7 @@ TEST(a_late_packet_waits_for_the_barrier)
 
 	CHECK_EQ(sci_fault_init("reorder=1"), 0);
 	memset(dst, 0, sizeof(dst));
-	/* a copy: the source may be used again at once */
+	/* the library keeps a copy: the source may change at once */
 	memset(line, 7, LINE);
 	sci_remote_write(dst, line, LINE, &plain);
 	memset(line, 8, LINE);
@@ -471,7 +471,7 @@ TEST(a_late_packet_waits_for_the_barrier)
 	CHECK_EQ(line_at(dst), 7);
 }
 
-/* An adapter keeps their order: what is stored last is what remains. */
+/* Stores to one line keep their order, as in an adapter: the last value remains. */
 TEST(stores_to_a_line_keep_their_order)
 {
 	CHECK_EQ(sci_fault_init("reorder=0.5,dup=0.5"), 0);
@@ -481,7 +481,7 @@ TEST(stores_to_a_line_keep_their_order)
 		memset(dst, 0, sizeof(dst));
 		for (unsigned char v = 1; v <= last; v++) {
 			write_line(dst, v, v & 1);
-			/* nothing but this one or the one before */
+			/* the line has this value or the one before */
 			CHECK(v - line_at(dst) <= 1);
 			write_line(dst + LINE, v, v & 1);
 		}
@@ -491,7 +491,7 @@ TEST(stores_to_a_line_keep_their_order)
 	}
 }
 
-/* A program that only looks at the error count gets them, too. */
+/* Late packets also arrive while a program only polls the error count. */
 TEST(late_packets_come_with_time)
 {
 	CHECK_EQ(sci_fault_init("reorder=1"), 0);
@@ -541,7 +541,7 @@ TEST(nothing_comes_to_what_is_forgotten)
 		sci_fault_forget(dst + LINE, 2 * LINE);
 		CHECK_EQ(line_at(dst + LINE), 1);
 		CHECK_EQ(line_at(dst + 2 * LINE), 1);
-		/* the last one is elsewhere, and still on its way */
+		/* the last packet goes to another line, and is still late */
 		CHECK_EQ(line_at(dst + 3 * LINE), 0);
 		memset(dst + LINE, 0, 2 * LINE);
 		sci_remote_barrier(&no_fabric, NULL);
@@ -613,7 +613,7 @@ TEST(threads_lose_as_much)
 	check_share(atomic_load(&shared_link.errors), THREADS * DRAWS, 0.1);
 }
 
-/* Whoever delivers it: after its own barrier a thread misses nothing. */
+/* After its own barrier a thread sees all of its packets, whichever thread delivers them. */
 static void *write_and_look(void *arg)
 {
 	unsigned char *to = arg, from[640];
@@ -655,7 +655,7 @@ TEST(a_line_leaves_at_once)
 	sci_remote_line(to, line, &link);
 	CHECK_EQ(flush, 0);
 	CHECK(!memcmp(to, line, sizeof(line)));
-	/* also one that faults may hold back */
+	/* also a line that may be late */
 	flush = 1;
 	CHECK_EQ(sci_fault_init("reorder=1"), 0);
 	sci_remote_line(to, line, &link);

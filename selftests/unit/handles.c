@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The table of objects: generations, reuse, many, and all at once. */
+/* The table of objects: generations, reuse, very many objects, and calls of several threads. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static void *published(enum sci_type type, uint64_t word)
 	return sci_handle(t);
 }
 
-/* The order of removal that object.h asks for; false: somebody was first. */
+/* Remove an object in the order that object.h requires. False: another thread removes it. */
 static bool remove_thing(const void *handle, enum sci_type type)
 {
 	struct thing *t = sci_get(handle, type);
@@ -145,7 +145,7 @@ TEST(a_slot_used_again_has_another_handle)
 
 	for (int i = 0; i < ROUNDS; i++) {
 		old[i] = published(SCI_TYPE_DESC, i);
-		/* the index is the low part: one slot does for all */
+		/* the index is in the low bits: all rounds use one slot */
 		if (i == 0)
 			index = (uintptr_t)old[0] & 0xfffff;
 		CHECK_EQ((uintptr_t)old[i] & 0xfffff, index);
@@ -178,7 +178,7 @@ TEST(zeroed_each_time)
 		}
 }
 
-/* What is peeked at is memory of its type for ever. */
+/* Memory of maps is only used for maps: sci_peek() may still read it. */
 TEST(memory_of_maps_stays_memory_of_maps)
 {
 	struct thing *first = new_thing(SCI_TYPE_MAP, NULL), *t;
@@ -220,7 +220,7 @@ TEST(a_device_with_objects_is_busy)
 	CHECK(remove_thing(th, SCI_TYPE_LSEG));
 	CHECK_EQ(sci_close_obj(d, false), SCI_ERR_OK);
 	CHECK_EQ(sci_close_obj(d, false), SCI_ERR_ILLEGAL_PARAMETER);
-	/* one that is closing takes no more */
+	/* an object that is closing gets no new users and objects */
 	CHECK(!sci_use(d));
 	CHECK_EQ(sci_new(SCI_TYPE_LSEG, sizeof(*t), &d->obj, &t),
 		 SCI_ERR_ILLEGAL_PARAMETER);
@@ -247,7 +247,7 @@ TEST(removed_by_force_it_waits_for_its_users)
 	sci_unuse(t);
 	CHECK_EQ(t->word, 42);
 	sci_unuse(t);
-	/* with its last user it has gone, and its device is free */
+	/* the last user has freed the object, so the device is not busy */
 	CHECK_EQ(sci_close_obj(d, false), SCI_ERR_OK);
 }
 
@@ -279,7 +279,7 @@ TEST(a_hundred_thousand)
 	free(h);
 }
 
-/* A table has an end; reaching it is no accident. */
+/* The table is full at 2^20 objects. A removed object makes room for another one. */
 TEST(more_than_there_are_handles)
 {
 	const unsigned int limit = 1u << 20;
@@ -305,7 +305,7 @@ TEST(more_than_there_are_handles)
 	free(h);
 }
 
-/* ---- all at once ---- */
+/* ---- several threads ---- */
 
 #define CELLS	16
 
@@ -347,7 +347,7 @@ static void *get_many(void *arg)
 			atomic_fetch_add(&a->missed, 1);
 			continue;
 		}
-		/* held, it is what its handle says */
+		/* while a thread holds the object, its handle and contents belong together */
 		CHECK_EQ(t->word, i + 1);
 		CHECK(sci_handle(t) == h);
 		CHECK_EQ(t->obj.type, a->type);
@@ -411,7 +411,7 @@ static void check_at_once(enum sci_type type)
 	for (int i = 0; i < CELLS; i++)
 		if (remove_thing((void *)atomic_load(&a.cell[i]), type))
 			atomic_fetch_add(&a.removed, 1);
-	/* each object was removed once */
+	/* each object was removed exactly once */
 	CHECK_EQ(atomic_load(&a.removed), atomic_load(&a.made));
 	CHECK_EQ(count_of(type), 0);
 }
@@ -426,7 +426,7 @@ TEST(get_and_remove_maps_at_once)
 	check_at_once(SCI_TYPE_MAP);
 }
 
-/* ---- removal waits for those inside ---- */
+/* ---- removal waits for users ---- */
 
 struct visit {
 	void *handle;
@@ -467,7 +467,7 @@ TEST(removal_waits_for_a_call)
 	CHECK(!pthread_create(&t[0], NULL, visitor, &v));
 	WAIT_UNTIL(atomic_load(&v.inside), TEST_WAIT_MS);
 	CHECK(!pthread_create(&t[1], NULL, remover, &v));
-	/* from then on nobody else gets in */
+	/* from then on no other thread gets the object */
 	WAIT_UNTIL(({ struct thing *g = sci_get(v.handle, SCI_TYPE_LSEG);
 		      if (g)
 			      sci_put(g);
@@ -504,7 +504,7 @@ TEST(nothing_is_found_in_a_child)
 
 	for (int i = 0; i < 100; i++)
 		h[i] = published(SCI_TYPE_LSEG + i % 2, i);
-	/* what the parent has is abandoned there, for leak checkers too */
+	/* the child leaks the parent's objects: leak checkers report them */
 	pid = fork();
 	if (!pid) {
 		check_child(h);

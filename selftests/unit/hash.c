@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The hash table against an array that is searched. */
+/* The hash table finds the same elements as a search through an array. */
 #include <stdlib.h>
 
 #include "libsci/base/hash.h"
 #include "selftests/harness.h"
 
 #define N	2000
-#define KEYS	300		/* fewer than elements: several have one */
+#define KEYS	300		/* fewer than elements: several elements have the same key */
 
 struct element {
 	struct hash_node node;
 	uint64_t key;
-	unsigned int age;	/* when it was added; 0: not in the table */
+	unsigned int age;	/* step at which it was added; 0: not in the table */
 };
 
 static struct element elements[N];
@@ -25,7 +25,7 @@ static uint32_t rng(uint32_t below)
 	return (uint32_t)((rng_state >> 33) % below);
 }
 
-/* The element with @key that was added last, by the array. */
+/* Search the array for the element with @key that was added last. */
 static struct hash_node *newest(uint64_t key)
 {
 	struct element *best = NULL;
@@ -73,7 +73,7 @@ TEST(elements_are_found_newest_first)
 			e->age = 0;
 			in--;
 		} else {
-			/* keys that differ in high bits only, too */
+			/* some keys differ in high bits only */
 			e->key = (uint64_t)rng(KEYS) << (step % 2 ? 0 : 44);
 			e->age = step;
 			CHECK_EQ(hash_add(&h, &e->node, e->key), 0);
@@ -94,7 +94,7 @@ TEST(keys_spread_over_the_slots)
 	struct hash h = { 0 };
 	size_t used = 0;
 
-	/* addresses of pages, and numbers in steps of 4, are what keys look like */
+	/* real keys are addresses of pages, and numbers in steps of 4 */
 	for (size_t i = 0; i < N; i++)
 		CHECK_EQ(hash_add(&h, &elements[i].node, i % 2 ? i << 12 : i << 34), 0);
 	for (size_t i = 0; i < h.n_slots; i++)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Lines that come in pieces, in any order: none is taken before all of it is
- * there, and then its payload is what was sent.
+ * Words of a line arrive in any order: the reader takes no incomplete line, and gets the
+ * payload that was sent.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -29,7 +29,7 @@ static uint64_t any(void)
 	return z ^ z >> 31;
 }
 
-/* Only @kind bytes are the message's; what is behind them is anything. */
+/* Fill the whole line. Only the first @kind bytes of the message matter. */
 static void fill_line(struct msg_line *l, enum fill fill)
 {
 	if (fill == RANDOM)
@@ -40,7 +40,7 @@ static void fill_line(struct msg_line *l, enum fill fill)
 }
 
 struct piece {
-	struct msg_line old;		/* what the slot held the lap before */
+	struct msg_line old;		/* contents of the slot from the lap before */
 	struct msg_line new;
 	struct msg_line payload;
 	uint64_t id;
@@ -70,11 +70,11 @@ static void check_taken(const struct piece *p, const struct msg_line *slot)
 	CHECK_EQ(line_kind(&out), p->kind);
 	CHECK_EQ(line_seq(&out), p->seq & 3);
 	CHECK(!memcmp(&out, &p->payload, LINE_PAYLOAD));
-	/* and nobody takes it for one of the lap before, or after */
+	/* a reader of the lap before, or of the next lap, does not take the line */
 	CHECK(!line_take(slot, p->id ^ LINE_ID, &out));
 }
 
-/* Slot states, not orders: any order goes through some of these. */
+/* Check all sets of words that may have arrived: each order passes through some of them. */
 static void check_subsets(const struct piece *p)
 {
 	for (unsigned int have = 0; have < 1u << LINE_WORDS; have++) {
@@ -115,7 +115,7 @@ TEST(no_part_of_a_first_line_is_taken)
 	}
 }
 
-/* The @n-th of all orders of eight words. */
+/* Return the @n-th permutation of eight words. */
 static void nth_order(unsigned int order[LINE_WORDS], unsigned int n)
 {
 	for (unsigned int i = 0; i < LINE_WORDS; i++)
@@ -147,7 +147,7 @@ TEST(words_in_every_order)
 	}
 }
 
-/* Pieces of one word and more, that come twice or thrice. */
+/* Pieces of one to four words, which arrive once or several times. */
 TEST(pieces_in_random_order)
 {
 	for (unsigned int n = 0; n < (SLOW ? 2000u : 20000u); n++) {
@@ -171,7 +171,7 @@ TEST(pieces_in_random_order)
 	}
 }
 
-/* ---- a writer and a reader at once ---- */
+/* ---- a writer and a reader at the same time ---- */
 
 #define SLOTS	5u
 #define LAPS	(SLOW ? 4000u : 40000u)
@@ -205,7 +205,7 @@ static void *write_words(void *arg)
 		payload_of(&l, n);
 		line_seal(&l, lap_id(n), n % LINE_TYPED, n);
 		nth_order(order, n % 40320);
-		/* release: what line_take() makes sure of is not more */
+		/* release pairs with line_take()'s acquire of the last word */
 		for (unsigned int i = 0; i < LINE_WORDS; i++)
 			sci_store_release(&r->slot[n % SLOTS].w[order[i]],
 					  l.w[order[i]]);
@@ -248,10 +248,10 @@ TEST(line_copy_is_memcpy)
 	}
 }
 
-/* ---- in one register, where the CPU has one ---- */
+/* ---- in one register, if the CPU has one of that size ---- */
 
 struct guarded {
-	uint8_t *page;			/* between two that must not be touched */
+	uint8_t *page;			/* between two inaccessible pages */
 	size_t size;
 };
 
@@ -268,7 +268,7 @@ static struct guarded guarded_page(void)
 	return (struct guarded){ p + size, size };
 }
 
-/* As long as some are that leave room for @len bytes; nothing after it. */
+/* A random head that leaves room for @len bytes. The bytes after its length are 0. */
 static struct line_head any_head(size_t len)
 {
 	static const unsigned int lens[] = { 13, 20, 21, 28, 37 };
@@ -281,7 +281,7 @@ static struct line_head any_head(size_t len)
 	return h;
 }
 
-/* Both ways of writing make the same line, both of reading take it. */
+/* Both writers make the same line, and both readers accept it. */
 static void check_both(const struct line_ops *words, const uint8_t *buf,
 		       size_t len, bool typed, uint64_t id)
 {
@@ -294,7 +294,7 @@ static void check_both(const struct line_ops *words, const uint8_t *buf,
 		head = any_head(len);
 	last = line_last(typed ? 5 : 0,
 			 typed ? LINE_TYPED : (unsigned int)len, seq);
-	/* what the lap before has left */
+	/* contents from the lap before */
 	memset(&a, id ? 0 : 0xff, sizeof(a));
 	b = a;
 	words->put(&a, &head, buf, len, id, last);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Which message goes to which receive, against a search through an array. */
+/* Matching of messages and receives gives the same results as a search through an array. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -10,9 +10,9 @@
 
 #define ANY	(~UINT64_C(0))
 #define MANY	100000
-#define LONG	64		/* of a queue: long enough to be hashed */
+#define LONG	64		/* length of a queue that is hashed */
 
-static char peers[256][64];	/* their addresses are the sources */
+static char peers[256][64];	/* their addresses are the sources of messages */
 
 static uint64_t rng_state = 1;
 
@@ -22,7 +22,7 @@ static uint32_t rng(uint32_t below)
 	return (uint32_t)((rng_state >> 33) % below);
 }
 
-static size_t counted;		/* by the receives that are posted */
+static size_t counted;		/* number of posted receives */
 
 static struct sci_match *new_match(void)
 {
@@ -44,7 +44,7 @@ static void delete_match(struct sci_match *m)
 	free(m);
 }
 
-/* Each is memory of its own, for the address sanitizer to watch. */
+/* Allocate each receive separately: the address sanitizer sees accesses beyond it. */
 static struct sci_match_recv *new_recv(void *source, uint64_t tag,
 				       uint64_t ignore, uint32_t context)
 {
@@ -106,7 +106,7 @@ static void drop(struct sci_match *m, struct sci_match_msg *msg)
 	free(msg);
 }
 
-/* A message arrives that this receive is to get. */
+/* A message arrives. The match must be the receive @want. */
 static void arrives_at(struct sci_match *m, struct sci_match_recv *want,
 		       void *source, uint64_t tag, uint32_t context)
 {
@@ -128,7 +128,7 @@ static struct sci_match_msg *find(struct sci_match *m, void *source,
 	return sci_match_find(m, &want);
 }
 
-/* Others, in both queues, that make these long; no test below uses them. */
+/* Add nodes that no test matches, so that both queues are long. */
 static void lengthen(struct sci_match *m)
 {
 	for (unsigned int i = 0; i < LONG; i++) {
@@ -151,7 +151,7 @@ static void close_match(struct sci_match *m)
 	delete_match(m);
 }
 
-/* A test of few nodes passes in short queues and in long ones. */
+/* Run a test of few nodes with short queues and with long ones. */
 #define TEST_SHORT_AND_LONG(name)					\
 	static void name(struct sci_match *m);				\
 	TEST(name)							\
@@ -165,7 +165,7 @@ static void close_match(struct sci_match *m)
 	}								\
 	static void name(struct sci_match *m)
 
-/* ---- who accepts what ---- */
+/* ---- matching rules ---- */
 
 TEST(nothing_queued)
 {
@@ -267,7 +267,7 @@ TEST_SHORT_AND_LONG(oldest_message_first)
 	msg[2] = unexpected(m, peers[0], 2, 0);
 	msg[3] = unexpected(m, peers[0], 1, 0);
 	CHECK(find(m, peers[0], 1, 0, 0) == msg[0]);
-	CHECK(find(m, peers[0], 1, 0, 0) == msg[0]);	/* it stayed */
+	CHECK(find(m, peers[0], 1, 0, 0) == msg[0]);	/* it remained */
 	CHECK(find(m, peers[0], 2, 0, 0) == msg[2]);
 	CHECK(find(m, peers[1], 0, ANY, 0) == msg[1]);
 	CHECK(find(m, NULL, 0, ANY, 0) == msg[0]);
@@ -283,7 +283,7 @@ TEST_SHORT_AND_LONG(oldest_message_first)
 	CHECK(!find(m, NULL, 0, ANY, 0));
 }
 
-/* Oldest, newest and one between, of one key, and wildcards. */
+/* Cancel the oldest, the newest and other nodes of one key, and wildcards. */
 TEST_SHORT_AND_LONG(cancelled)
 {
 	struct sci_match_recv *r[7];
@@ -313,7 +313,7 @@ TEST_SHORT_AND_LONG(cancelled)
 	CHECK(!find(m, peers[0], 1, 0, 0));
 }
 
-/* Tables are made, and made again, between receives of one key. */
+/* The table grows several times between receives of one key. */
 TEST(order_outlives_growth)
 {
 	struct sci_match_recv *wild, **r = calloc(MANY, sizeof(*r));
@@ -337,11 +337,11 @@ static unsigned long steps_of(const struct sci_match *m)
 	return m->recvs.steps + m->msgs.steps;
 }
 
-/* A key for each number below 2^16, in ways that programs number things. */
+/* Ways in which programs number tags, contexts and sources. */
 struct numbering {
 	const char *name;
 	unsigned int sources;
-	unsigned int shift;		/* of tags */
+	unsigned int shift;		/* left shift of tags */
 	bool by_context;
 };
 
@@ -368,7 +368,7 @@ static void key_of(const struct numbering *by, unsigned int i, void **source,
 	*context = by->by_context ? i : 5;
 }
 
-/* Steps for each of @n: queued, then taken in another order. */
+/* Return the steps per call if @n nodes are queued and then matched in another order. */
 static double exact_cost(const struct numbering *by, unsigned int n)
 {
 	struct sci_match *m = new_match();
@@ -385,7 +385,7 @@ static double exact_cost(const struct numbering *by, unsigned int n)
 		unexpected(m, source, tag, context);
 	}
 	for (unsigned int i = 0, k = 0; i < n; i++) {
-		k = (k + 40503) % n;	/* not a factor in common */
+		k = (k + 40503) % n;	/* no factor in common with n */
 		key_of(by, k, &source, &tag, &context);
 		r = sci_match_arrive(m, source, tag, context);
 		CHECK(r && r->source == source && r->tag == tag);
@@ -424,7 +424,7 @@ TEST(cost_with_many_queued)
 		FAIL("%.1f steps with %u queued", cost, MANY);
 }
 
-/* Few bins and many nodes of a key: neither this key nor others suffer. */
+/* Few bins with many nodes of one key make neither this key nor other keys slow. */
 TEST(long_run_of_one_key)
 {
 	struct sci_match *m = new_match();
@@ -459,7 +459,7 @@ TEST(long_run_of_one_key)
 	close_match(m);
 }
 
-/* Wildcards behind the exact receive that is found are not looked at. */
+/* Wildcards that are younger than the matching exact receive are not visited. */
 TEST(younger_wildcards_cost_nothing)
 {
 	struct sci_match *m = new_match();
@@ -477,7 +477,7 @@ TEST(younger_wildcards_cost_nothing)
 	close_match(m);
 }
 
-/* Bins are for what is queued, not for all that ever was. */
+/* The number of bins depends on the nodes in the queue, not on those that ever were there. */
 TEST(bins_for_those_queued)
 {
 	struct sci_match *m = new_match();
@@ -495,7 +495,7 @@ TEST(bins_for_those_queued)
 	close_match(m);
 }
 
-/* A burst leaves nothing behind that one at a time would pay for. */
+/* After a burst, a short queue is as fast as before. */
 TEST(short_again_after_a_burst)
 {
 	struct sci_match *m = new_match();
@@ -518,7 +518,7 @@ TEST(short_again_after_a_burst)
 	delete_match(m);
 }
 
-/* ---- all of a source, and all ---- */
+/* ---- oldest node of a source, and of all ---- */
 
 TEST_SHORT_AND_LONG(of_a_source_oldest_first)
 {
@@ -537,7 +537,7 @@ TEST_SHORT_AND_LONG(of_a_source_oldest_first)
 	CHECK(sci_match_recv_of(m, peers[0]) == r[1]);
 	cancel(m, r[1]);
 	CHECK(sci_match_recv_of(m, peers[0]) == r[3]);
-	cancel(m, r[0]);		/* one that was passed */
+	cancel(m, r[0]);		/* a receive that the search has passed */
 	CHECK(sci_match_recv_of(m, peers[0]) == r[3]);
 	cancel(m, r[3]);
 	CHECK(!sci_match_recv_of(m, peers[0]));
@@ -553,7 +553,7 @@ TEST_SHORT_AND_LONG(of_a_source_oldest_first)
 	cancel(m, r[2]);
 }
 
-/* Receives that are always there, of a context of their own and anybody's. */
+/* Wildcards of another context that are never matched do not make a queue long. */
 TEST(short_again_above_what_stays)
 {
 	struct sci_match *m = new_match();
@@ -607,7 +607,7 @@ TEST(a_source_among_many_is_passed_once)
 
 /* ---- without memory ---- */
 
-/* Takes what malloc() has left when the kernel gives it no more. */
+/* Take all memory that malloc() can return without asking the kernel. */
 static void *take_all(void)
 {
 	void **taken = NULL, **more;
@@ -657,13 +657,13 @@ TEST(without_memory)
 		sci_match_post(m, r[i]);
 	for (unsigned int i = 0; i < 400; i += 5)
 		sci_match_post(m, r[i]);
-	CHECK(m->recvs.hashed);		/* when there was some again */
+	CHECK(m->recvs.hashed);		/* after memory is available again */
 	for (unsigned int i = 0; i < 600; i++)
 		arrives_at(m, r[i], peers[0], i, 0);
 	delete_match(m);
 }
 
-/* No larger table: longer chains until there is memory. */
+/* If a larger table cannot be allocated, chains become longer until there is memory. */
 TEST(without_memory_to_grow)
 {
 	struct sci_match_recv *r[900];
@@ -696,16 +696,16 @@ TEST(without_memory_to_grow)
 	delete_match(m);
 }
 
-/* ---- against arrays ---- */
+/* ---- random operations, compared with arrays ---- */
 
 #define QUEUE_MAX	600
 
-/* What a run of random operations is like. */
+/* Parameters of a random run. */
 struct profile {
 	unsigned int sources, tags, contexts;
-	unsigned int wild;		/* receives in 100 */
-	unsigned int length;		/* about, of a queue */
-	bool protocol;			/* never a pair that would match */
+	unsigned int wild;		/* percentage of receives */
+	unsigned int length;		/* approximate length of a queue */
+	bool protocol;			/* never queue a pair that would match */
 };
 
 static const struct profile profiles[] = {
@@ -721,7 +721,7 @@ static const struct profile profiles[] = {
 	{ 4, 64, 1, 10, 100, true },
 };
 
-/* Arrays, oldest first. */
+/* The same queues as arrays, oldest node first. */
 struct oracle {
 	struct sci_match *m;
 	struct sci_match_recv *recv[QUEUE_MAX];
@@ -786,7 +786,7 @@ static struct sci_match_recv *random_recv(const struct profile *p)
 	return r;
 }
 
-/* A message arrives; it is queued if it finds none, or without a search. */
+/* A message arrives. It is queued if no receive matches, or without a search. */
 static void random_arrival(struct oracle *o, const struct profile *p,
 			   bool search)
 {
@@ -812,7 +812,7 @@ static void random_arrival(struct oracle *o, const struct profile *p,
 		o->msg[o->msgs++] = unexpected(o->m, source, tag, context);
 }
 
-/* A receive; it is posted if it finds none, or without a search. */
+/* Make a receive. It is posted if no message matches, or without a search. */
 static void random_receive(struct oracle *o, const struct profile *p,
 			   bool search)
 {
@@ -847,7 +847,7 @@ static void random_cancel(struct oracle *o)
 		drop(o->m, forget(o->msg, &o->msgs, rng((uint32_t)o->msgs)));
 }
 
-/* Looks for those of a source, and takes one of each or none. */
+/* Find the oldest nodes of a source. With @take, remove them. */
 static void random_source(struct oracle *o, const struct profile *p, bool take)
 {
 	char *source = peers[rng(p->sources)];
@@ -869,7 +869,7 @@ static void random_source(struct oracle *o, const struct profile *p, bool take)
 
 static void random_step(struct oracle *o, const struct profile *p)
 {
-	/* without a search, queues fill up to about the length wanted */
+	/* without a search, the queues fill up to about p->length */
 	bool fill = !p->protocol && rng(2);
 	unsigned int what = rng(100);
 
@@ -884,7 +884,7 @@ static void random_step(struct oracle *o, const struct profile *p)
 	else if (what < 98 || rng(40))
 		random_cancel(o);
 	else
-		while (o->recvs + o->msgs)	/* all, to be short again */
+		while (o->recvs + o->msgs)	/* empty both queues */
 			random_cancel(o);
 	CHECK_EQ(o->m->posted, o->recvs);
 	CHECK_EQ(o->m->unexpected, o->msgs);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Notifiers and the pool: order, who waits for whom, and the end. */
+/* Notifiers and the thread pool: order of events, independence of objects, and shutdown. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -11,9 +11,9 @@
 #include "libsci/sisci/notify.h"
 #include "selftests/harness.h"
 
-#define MANY	1000		/* below what is kept for one object */
+#define MANY	1000		/* below the number of events that an object keeps */
 
-/* Somebody who hears, and may be told to wait inside. */
+/* A listener. Its callback may block. */
 struct ear {
 	struct sci_notifier *n;
 	_Atomic unsigned int heard;
@@ -22,8 +22,8 @@ struct ear {
 	_Atomic bool block;
 	_Atomic unsigned int blocked;
 	_Atomic int last;
-	bool once;			/* no more after the first */
-	bool suicide;			/* frees its notifier inside */
+	bool once;			/* the callback cancels further calls after the first */
+	bool suicide;			/* the callback frees the notifier */
 };
 
 static void any_callback(void)
@@ -63,7 +63,7 @@ static void make_ear(struct ear *e, bool callback)
 	CHECK(e->n != NULL);
 }
 
-/* A joined thread stays in /proc for a moment; the sanitizer has its own. */
+/* A joined thread stays in /proc for a moment. The thread sanitizer has its own thread. */
 static void check_no_threads(void)
 {
 	WAIT_UNTIL(TEST_TSAN || count_tasks() == 1, TEST_WAIT_MS);
@@ -161,7 +161,7 @@ TEST(merging)
 	sci_notifier_free(e.n);
 }
 
-/* Events beyond what is kept push the oldest out, and nothing else. */
+/* Events beyond the limit displace the oldest ones, and no others. */
 TEST(more_events_than_are_kept)
 {
 	struct ear e = { 0 };
@@ -206,7 +206,7 @@ TEST(many_waiters)
 	make_ear(&c.e, false);
 	for (int i = 0; i < WAITERS; i++)
 		CHECK(!pthread_create(&t[i], NULL, wait_on, &c));
-	/* each event goes to one of them */
+	/* each event wakes one waiter */
 	for (unsigned int i = 1; i <= MANY; i++) {
 		tell(&c.e, 1, SCI_MERGE_NO);
 		if (i % 100 == 0)
@@ -253,7 +253,7 @@ TEST(callbacks_come_one_by_one_in_order)
 	check_no_threads();
 }
 
-/* Each event is delivered although the process has no memory for further threads. */
+/* Events are delivered even if the process has no memory for further threads. */
 TEST(callbacks_without_memory_for_threads)
 {
 	struct ear e = { 0 };
@@ -289,7 +289,7 @@ TEST(merged_events_are_all_delivered)
 	sci_pool_stop();
 }
 
-/* One that came while the callback ran is not lost in it. */
+/* An event that arrives during a callback causes another callback. */
 TEST(an_event_during_a_callback_makes_another)
 {
 	struct ear e = { 0 };
@@ -328,7 +328,7 @@ TEST(after_the_last_callback_there_is_none)
 	CHECK_EQ(atomic_load(&e.heard), 1);
 }
 
-/* ---- who holds whom up ---- */
+/* ---- callbacks that block ---- */
 
 static void check_blocked(unsigned int n)
 {
@@ -339,7 +339,7 @@ static void check_blocked(unsigned int n)
 		make_ear(&blocked[i], true);
 		atomic_store(&blocked[i].block, true);
 		tell(&blocked[i], 0, SCI_MERGE_NO);
-		/* more for it make no more threads wait */
+		/* a second event of the same object blocks no second thread */
 		tell(&blocked[i], 1, SCI_MERGE_NO);
 	}
 	for (unsigned int i = 0; i < n; i++)
@@ -376,7 +376,7 @@ TEST(two_hundred_that_block_hold_nobody_up)
 	check_blocked(200);
 }
 
-/* Of two with much to say, neither waits for the other's end. */
+/* Many objects with many events: all of them make progress. */
 TEST(a_busy_object_leaves_room_for_others)
 {
 	enum { EARS = 200 };
@@ -397,7 +397,7 @@ TEST(a_busy_object_leaves_room_for_others)
 	check_no_threads();
 }
 
-/* ---- the end ---- */
+/* ---- shutdown ---- */
 
 struct freeing {
 	struct ear e;
@@ -431,7 +431,7 @@ TEST(freeing_waits_for_the_callback)
 	atomic_store(&f.e.block, false);
 	pthread_join(t, NULL);
 	sci_pool_stop();
-	/* what was queued behind it is not delivered */
+	/* the queued event is not delivered */
 	CHECK_EQ(atomic_load(&f.e.heard), 1);
 }
 
@@ -510,7 +510,7 @@ TEST(many_who_tell)
 	sci_pool_stop();
 }
 
-/* ---- the pool ---- */
+/* ---- the thread pool ---- */
 
 struct errand {
 	struct sci_job job;
@@ -527,7 +527,7 @@ static void run_errand(struct sci_job *job)
 	if (!e->again)
 		return;
 	e->again--;
-	/* one that stops may refuse, but what it takes it does */
+	/* a stopping pool may refuse a job, but runs each job that it accepts */
 	if (!sci_pool_submit(job))
 		atomic_fetch_add(e->due, 1);
 }
@@ -553,7 +553,7 @@ TEST(jobs_are_done_before_the_pool_stops)
 	sci_pool_stop();
 }
 
-/* Jobs that make jobs while the pool is being stopped. */
+/* Jobs submit jobs while the pool stops. */
 TEST(jobs_that_come_while_the_pool_stops)
 {
 	static struct errand errands[8];

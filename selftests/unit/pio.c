@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Store engines: every engine of this CPU, and the default choice, into both
- * kinds of map. Blocks are compared byte by byte and sit between poisoned
- * bytes and inaccessible pages; what an engine stores into an adapter's window
- * is watched instruction by instruction with ptrace.
+ * Store engines: all engines of this CPU, and the default one, into both kinds of maps. Blocks
+ * are compared byte by byte, between poisoned bytes and inaccessible pages. With ptrace, the
+ * test sees the stores of each instruction to an adapter's window.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,7 +23,7 @@
 #define POISON		0xa5	/* never in a source */
 #define MAX_SMALL	700
 #define MARGIN		128
-#define STREAM_MAX	((size_t)64 << 20)	/* larger caches: not tested */
+#define STREAM_MAX	((size_t)64 << 20)	/* larger streaming limits are not tested */
 
 static unsigned int test_nr;
 static bool failed;
@@ -51,7 +50,7 @@ static void on_fault(int sig)
 	_exit(write(STDOUT_FILENO, message, sizeof(message) - 1) < 0 ? 2 : 1);
 }
 
-/* Memory shared with children, an inaccessible page before and after. */
+/* Memory shared with children, between two inaccessible pages. */
 struct region {
 	char *start, *end;
 };
@@ -98,7 +97,7 @@ static bool is_poison(const char *p, size_t len)
 			!memcmp(p, p + 1, len - 1));
 }
 
-/* Both directions have one signature here. */
+/* Give reads and writes the same signature. */
 static void do_write(char *dst, const char *src, size_t len,
 		     enum sci_pio_map map)
 {
@@ -114,7 +113,7 @@ static void do_read(char *dst, const char *src, size_t len,
 typedef void transfer_fn(char *, const char *, size_t, enum sci_pio_map);
 static transfer_fn *const transfers[] = { do_write, do_read };
 
-/* One block, MARGIN bytes around it poisoned before and after. */
+/* Transfer a block. MARGIN bytes around it must stay poison. */
 static bool block_ok(transfer_fn *transfer, enum sci_pio_map map, char *dst,
 		     const char *src, size_t len, size_t before, size_t after)
 {
@@ -131,7 +130,7 @@ static bool block_ok(transfer_fn *transfer, enum sci_pio_map map, char *dst,
 	return ok;
 }
 
-/* Every alignment of the side that is the map, several of the other. */
+/* Try every alignment in the map, and several alignments in the other memory. */
 static bool small_blocks(enum sci_pio_map map, struct region d, struct region s)
 {
 	static const unsigned int other[] = { 0, 1, 7, 33 };
@@ -151,7 +150,7 @@ static bool small_blocks(enum sci_pio_map map, struct region d, struct region s)
 	return true;
 }
 
-/* An inaccessible page begins where the block ends, or ends where it starts. */
+/* An inaccessible page begins at the end of the block, or ends at its start. */
 static bool guarded_blocks(enum sci_pio_map map, struct region d,
 			   struct region s)
 {
@@ -178,7 +177,7 @@ static bool guarded_blocks(enum sci_pio_map map, struct region d,
 	return true;
 }
 
-/* A block of @len that ends close to the end of both regions. */
+/* Transfer a block of @len that ends close to the end of both regions. */
 static bool big_block(transfer_fn *transfer, enum sci_pio_map map,
 		      struct region d, struct region s, size_t len,
 		      unsigned int dst_off, unsigned int src_off)
@@ -212,7 +211,7 @@ static bool big_blocks(enum sci_pio_map map, struct region d, struct region s)
 	return true;
 }
 
-/* Around the limit, whatever it is. */
+/* Blocks around the streaming limit of this CPU. */
 static bool stream_blocks(struct region d, struct region s)
 {
 	size_t limit = sci_pio_stream_min();
@@ -243,7 +242,7 @@ static bool lines(enum sci_pio_map map, struct region d, struct region s)
 	return !memcmp(d.end - 64, s.start, 64);
 }
 
-/* Two threads: @src goes to @dst in ways[way], then the other may look. */
+/* Two threads: one copies @src to @dst, then the other one compares. */
 struct handover {
 	char *dst, *src;
 	size_t len;
@@ -267,7 +266,7 @@ static void *watch(void *arg)
 
 	for (uint32_t i = 1; i <= h->rounds; i++) {
 		wait_for(&h->posted, i);
-		/* first what was stored last */
+		/* compare first the bytes that were stored last */
 		if (memcmp(h->dst + h->len - 64, h->src + h->len - 64, 64) ||
 		    memcmp(h->dst, h->src, h->len))
 			h->ok = false;
@@ -301,7 +300,7 @@ static bool hand_over(enum sci_pio_map map, char *dst, char *src, size_t len,
 	return h.ok;
 }
 
-/* A line carries its own flag: the last word. */
+/* The last word of a line is its flag. */
 static void *watch_lines(void *arg)
 {
 	struct handover *h = arg;
@@ -342,9 +341,8 @@ static bool hand_over_lines(char *dst)
 /*
  * DOC: watching stores
  *
- * A child writes blocks to a window, one instruction at a time. After each,
- * the parent notes which bytes are no longer poison and poisons them again, so
- * that a byte stored twice shows up twice.
+ * A child writes blocks to a window. After each instruction, the parent notes which bytes are no
+ * longer poison and poisons them again: a byte that is stored twice is seen twice.
  */
 static const struct {
 	unsigned int off, len;
@@ -354,7 +352,7 @@ static const struct {
 };
 
 #define NR_WATCHED	(sizeof(watched) / sizeof(watched[0]))
-#define WINDOW		384	/* bytes for each, a multiple of lines */
+#define WINDOW		384	/* bytes for each block, a multiple of lines */
 
 static void watched_child(struct region d, struct region s)
 {
@@ -367,7 +365,7 @@ static void watched_child(struct region d, struct region s)
 	_exit(0);
 }
 
-/* The next store that is due. */
+/* The next store that is expected. */
 struct plan {
 	size_t i, done, line_left;
 };
@@ -393,8 +391,9 @@ static bool plan_match(struct plan *plan, size_t at, size_t len)
 	return at == start && len == step;
 }
 
-/* What the last instruction stored; false if it is not what was due. Looks at
- * the block that is due, for speed; strays are found in the end.
+/*
+ * Compare the stores of the last instruction with the plan. Only the expected block is checked,
+ * for speed. Stores to other places are found at the end.
  */
 static bool look(struct region d, struct plan *plan)
 {
@@ -425,7 +424,7 @@ static void watch_stores(const char *who, struct region d, struct region s)
 	int status;
 	pid_t pid;
 
-	/* On one CPU the two take turns without interrupting each other. */
+	/* On one CPU, parent and child run in turns without interrupts. */
 	sched_getaffinity(0, sizeof(all), &all);
 	CPU_ZERO(&one);
 	CPU_SET(sched_getcpu(), &one);
@@ -461,7 +460,7 @@ static bool step_ok(uintptr_t addr, size_t len)
 		if (!n || (n & (n - 1)) || n > len || addr % n ||
 		    (n == 64) != line || (n > 8 && n != 64))
 			return false;
-		/* the widest that fits */
+		/* the step is the widest possible one */
 		if (n < 8 && !(addr % (2 * n)) && len >= 2 * n)
 			return false;
 	}
@@ -538,7 +537,7 @@ static void test_map(const char *who, enum sci_pio_map map, struct region d,
 	       per_map[4][map]);
 }
 
-/* The limit is lowered for the many short blocks that find a race. */
+/* A lower limit allows many short blocks, which find a race. */
 static void test_stream(const char *who, struct region d, struct region s,
 			struct region big_d, struct region big_s)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The pool's protocol: format, slots, chunks, mail; a node that ends at any store. */
+/* The protocol of a pool: format, slots, chunks, mail, and nodes that die at any store. */
 #include <setjmp.h>
 
 #include "selftests/unit/pool_model.h"
@@ -22,7 +22,7 @@ TEST(a_pool_is_formatted_and_opened)
 	CHECK_EQ(p.form.lease, MODEL_LEASE);
 	CHECK(p.form.chunks > 5);
 	CHECK(pool_chunk_offset(&p, p.form.chunks) <= SIZE);
-	/* no room is wasted */
+	/* another chunk would not fit */
 	CHECK(pool_chunk_offset(&p, p.form.chunks + 1) > SIZE - 2 * POOL_ALIGN);
 	CHECK_EQ(pool_open(&p, mem, SIZE / 2), -EBADMSG);
 	CHECK_EQ(pool_open(&p, mem, 0), -ENODATA);
@@ -45,7 +45,7 @@ TEST(a_header_with_any_bit_changed_is_not_opened)
 	free(mem);
 }
 
-/* Headers with a right checksum that describe tables outside of the pool. */
+/* Headers with a correct checksum describe tables outside of the pool. */
 TEST(a_header_that_lies_is_not_opened)
 {
 	struct pool_header *h = model_memory(SIZE), good;
@@ -71,7 +71,7 @@ TEST(a_header_that_lies_is_not_opened)
 		CHECK((uint8_t *)pool_ring(&p, p.form.slots - 1, p.form.slots - 1) +
 		      sizeof(struct pool_ring) <= (uint8_t *)h + p.form.data_at);
 	}
-	/* other times and ids are fine */
+	/* other times and ids are valid */
 	CHECK(opened > 0 && opened < i / 2);
 	free(h);
 }
@@ -123,7 +123,7 @@ TEST(a_node_id_is_taken_once)
 	free(mem);
 }
 
-/* Let @p look at the others for so long, in steps. */
+/* Let @p watch the other nodes for @time, in steps. */
 static void pass(struct pool *p, u64 *now, u64 time)
 {
 	u64 end = *now + time;
@@ -161,7 +161,7 @@ TEST(a_silent_node_is_expelled_after_its_lease)
 	free(mem);
 }
 
-/* A node that hung itself must not expel those that it did not look at. */
+/* A node that has been suspended itself must not expel nodes that it has not watched. */
 TEST(a_node_that_was_away_expels_nobody)
 {
 	void *mem = model_memory(SIZE);
@@ -210,7 +210,7 @@ TEST(memory_is_free_when_nobody_maps_it)
 	CHECK_EQ(pool_scrub(&a, now), 0);
 	CHECK_EQ(model_count_used(&a), 3);
 	pool_unmap(&b, got);
-	CHECK_EQ(pool_scrub(&b, now), 0);	/* the owner lives: it is its matter */
+	CHECK_EQ(pool_scrub(&b, now), 0);	/* the owner is alive and has to do it */
 	CHECK_EQ(pool_scrub(&a, now), 3);
 	CHECK_EQ(model_count_used(&a), 0);
 	CHECK_EQ(a.corrupt + b.corrupt, 0);
@@ -231,7 +231,7 @@ TEST(a_dead_nodes_memory_comes_back_after_the_quarantine)
 	model_open(&b, mem, SIZE);
 	pool_join(&a, 4, 0, "a", now);
 	pool_join(&b, 8, 0, "b", now);
-	/* b dies with memory of its own, and with a's mapped */
+	/* b dies while it owns memory and maps memory of a */
 	CHECK_EQ(pool_alloc(&a, MODEL_CHUNK, &first, now), 1);
 	base = pool_expose(&a, first, 1, 99);
 	CHECK_EQ(pool_map(&b, 4, base, &got, &chunks), 0);
@@ -358,7 +358,7 @@ TEST(torn_mail_is_thrown_away)
 	free(mem);
 }
 
-/* ---- a node that ends at a store ---- */
+/* ---- a node that dies at a store ---- */
 
 static jmp_buf crash;
 static unsigned int stores_left;
@@ -369,7 +369,7 @@ static void crash_hook(void)
 		longjmp(crash, 1);
 }
 
-/* Run @fn until its store number @n.  Return whether it came to its end before. */
+/* Run @fn up to its store number @n. Return true if it ends before. */
 static bool run_until(unsigned int n, void (*fn)(void))
 {
 	if (setjmp(crash)) {
@@ -416,7 +416,7 @@ TEST(a_formatter_that_ends_leaves_no_pool)
 	free(the_mem);
 }
 
-/* All that a node does: the point at which it ends is any of its stores. */
+/* All actions of a node, which dies at any of its stores. */
 static void whole_life(void)
 {
 	u64 base;
@@ -450,7 +450,7 @@ static void life_begin(void)
 	pool_expose(&the_other, the_held, 3, 7);
 }
 
-/* The other node gets everything back, and the dead one can return. */
+/* The other node gets all memory back, and the dead node can join again. */
 static void life_check_recovery(void)
 {
 	u32 first;
@@ -487,7 +487,7 @@ TEST(a_node_that_ends_at_any_store_leaves_nothing_behind)
 	free(the_mem);
 }
 
-/* The node that cleans up ends as well, at any store of that, and a third goes on. */
+/* The node that cleans up also dies, at any store, and a third node continues. */
 static void clean_up(void)
 {
 	u64 end = the_now + 2 * MODEL_LEASE + MODEL_QUAR;
@@ -521,7 +521,7 @@ TEST(a_node_that_ends_while_it_cleans_up_leaves_nothing_behind)
 	free(the_mem);
 }
 
-/* ---- a machine that stores nonsense ---- */
+/* ---- a machine that stores random words ---- */
 
 static void corrupt_word(uint8_t *mem, u64 bytes, uint64_t *state)
 {
@@ -537,7 +537,7 @@ static void corrupt_word(uint8_t *mem, u64 bytes, uint64_t *state)
 	case 2:
 		value |= value << 32;
 		break;
-	case 3:		/* near to what is there */
+	case 3:		/* change one bit */
 		at = model_random(state, bytes / 8) * 8;
 		memcpy(&value, mem + at, 8);
 		value ^= 1ull << model_random(state, 64);
@@ -551,8 +551,8 @@ static void corrupt_word(uint8_t *mem, u64 bytes, uint64_t *state)
 #define RUNS	16
 
 /*
- * Two nodes use the pool.  Whatever they find there, they stay within it, and memory
- * that a node has is not given to it a second time.
+ * Two nodes use the pool. Whatever they read there, they access no memory outside of it, and a
+ * node does not get memory that it already has.
  */
 TEST(nonsense_in_the_pool_does_no_harm_to_its_users)
 {
@@ -623,7 +623,7 @@ TEST(nonsense_in_the_pool_does_no_harm_to_its_users)
 			pool_beat(&b, now);
 			if (!pool_beat(&a, now))
 				break;
-			/* expelled, by a word that lies: all is given back */
+			/* expelled by a random word: the node gives up all memory */
 			for (i = 0; i < RUNS; i++)
 				if (length[i]) {
 					pool_free(&a, first[i], length[i], now);

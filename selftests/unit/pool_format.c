@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* `sci pool`: what it makes, shows and refuses. */
+/* `sci pool`: output, results and refusals of its commands. */
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
@@ -17,7 +17,7 @@
 static char path[PATH_MAX];
 static char output[8192];
 
-/* Run `sci pool ARGS PATH`.  Return its exit status; what it prints is in output. */
+/* Run `sci pool ARGS PATH`. Store its output in @output. Return its exit status. */
 static int sci_pool(const char *args)
 {
 	char self[PATH_MAX], command[2 * PATH_MAX + 128];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* A pool in memory of the test, and nodes that use it. */
+/* A pool in the test's memory, and nodes that use it. */
 #ifndef SELFTESTS_UNIT_POOL_MODEL_H
 #define SELFTESTS_UNIT_POOL_MODEL_H
 
@@ -24,7 +24,7 @@ static inline int model_format(void *mem, uint64_t size)
 			   MODEL_QUAR_MS, 77);
 }
 
-/* Zeroed, and followed by memory that nobody may touch under the sanitizers. */
+/* Zeroed memory. The sanitizers see accesses beyond its end. */
 static inline void *model_memory(uint64_t size)
 {
 	void *mem = aligned_alloc(4096, size);

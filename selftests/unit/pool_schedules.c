@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Three nodes use a pool at once; another one runs at each store, at random.  Nodes die
- * at any store, and hang at any store for longer than their lease.  Memory that a node
- * gets is nobody else's, and nobody else has it mapped.  When all are gone, all is free.
+ * Three nodes use a pool at the same time. At each store, a random node continues. Nodes die at a
+ * store, or hang at a store for longer than their lease. Memory that a node gets has no other
+ * owner and no mapper. When all nodes are gone, all memory is free.
  *
- * SCI_TEST_ROUNDS: number of schedules.
+ * SCI_TEST_ROUNDS: number of schedules (default 2000).
  */
 #include <stdio.h>
 #include <ucontext.h>
@@ -14,14 +14,14 @@
 
 #define SIZE	(160u << 10)
 #define NODES	MODEL_SLOTS
-#define HELD	6		/* allocations, and maps, of a node */
+#define HELD	6		/* most allocations, and most maps, per node */
 #define STACK	(64u << 10)
-#define SWITCHES 1500		/* of a schedule */
+#define SWITCHES 1500		/* per schedule */
 
 /**
- * struct allocation - what a node has
+ * struct allocation - memory of a node
  * @length: chunks; 0: none
- * @base: what it is exposed as; 0: it is not
+ * @base: its name after pool_expose(); 0: not exposed
  */
 struct allocation {
 	u32 first;
@@ -31,10 +31,10 @@ struct allocation {
 
 /**
  * struct model_node - a machine
- * @where: it was interrupted
- * @until: it hangs; 0: it does not
- * @dead: and does not come back as long as others have it in @p.seen
- * @maps: first chunks
+ * @where: context of its program
+ * @until: end of a hang; 0: none
+ * @dead: until it boots again
+ * @maps: first chunks and lengths
  */
 struct model_node {
 	struct pool p;
@@ -54,7 +54,7 @@ static u64 now;
 static uint64_t rng;
 static unsigned long deaths, hangs, switches, maps_made, allocations, expelled;
 
-/* The true owner and mappers of each chunk, whatever the pool says. */
+/* The true owner and number of maps of each chunk, independent of the pool. */
 static int owner[SIZE / MODEL_CHUNK];
 static unsigned int mappers[SIZE / MODEL_CHUNK];
 
@@ -71,7 +71,7 @@ static void yield_hook(void)
 		swapcontext(&n->where, &scheduler);
 }
 
-/* ---- what a node does ---- */
+/* ---- actions of a node ---- */
 
 static void own(struct model_node *n, u32 first, u32 length, bool it_is)
 {
@@ -117,7 +117,7 @@ static void node_free(struct model_node *n, struct allocation *a)
 	pool_free(&n->p, a->first, length, now);
 }
 
-/* The name is found as by a message. */
+/* Map another node's allocation, whose name a message would carry. */
 static void node_map(struct model_node *n, unsigned int i)
 {
 	struct model_node *other = &nodes[pick(NODES)];
@@ -128,7 +128,7 @@ static void node_map(struct model_node *n, unsigned int i)
 		return;
 	if (pool_map(&n->p, pool_slot_node(other->p.slot), base, &first, &length))
 		return;
-	/* an owner that has died has none; nobody else may have it */
+	/* chunks of a dead owner have none; otherwise all have the same owner */
 	for (c = first; c < first + length; c++)
 		CHECK(owner[c] == -1 || owner[c] == owner[first]);
 	map_counted(first, length, 1);
@@ -236,7 +236,7 @@ static void node_boot(struct model_node *n)
 	makecontext(&n->where, node_live, 0);
 }
 
-/* All that the machine had, its programs' maps as well, is gone. */
+/* The machine loses its allocations and maps. */
 static void node_die(struct model_node *n)
 {
 	unsigned int i;
@@ -273,7 +273,7 @@ static void schedule_step(void)
 		return;
 	}
 	if (!pick(300) && now - n->p.looked < MODEL_LEASE) {
-		/* the rest of the quarantine is for what it still does then */
+		/* the node still acts after the hang: leave a part of the quarantine for that */
 		n->until = now + pick(1000) * (MODEL_QUAR / 2000);
 		hangs++;
 		return;
@@ -284,7 +284,7 @@ static void schedule_step(void)
 	running = NULL;
 }
 
-/* The last one alive finds everything. */
+/* The last living node finds all memory free. */
 static void schedule_end(void)
 {
 	struct model_node *n = &nodes[0];

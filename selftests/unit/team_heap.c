@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The allocator of symmetric memory: blocks do not overlap, and depend on the calls alone. */
+/* The allocator of symmetric memory: blocks never overlap, and depend only on the calls. */
 
 #include "libsci/team/heap.h"
 
