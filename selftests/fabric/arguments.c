@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Every function of sisci_api.h with one wrong argument at a time: what it
- * answers, that it writes nothing but the code, and that nothing stays behind.
+ * Every function of sisci_api.h gets one wrong argument at a time. The call must return the
+ * right code, write no result, and leave nothing behind.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ enum kind {
 #define OUT_ROOM	1024
 #define SENTINEL	0xa5
 
-/* One of two codes. */
+/* Check that a call fails with one of two codes. */
 #define CHECK_EITHER(call, one, other)					\
 	do {								\
 		sci_error_t code_ = ERR_OF(call);			\
@@ -37,10 +37,10 @@ enum kind {
 			CHECK_EQ(code_, other);				\
 	} while (0)
 
-/* What a call is made with; all of it is right unless a test says otherwise. */
+/* Arguments of a call. All of them are right unless a test changes one. */
 struct args {
 	void *h[KINDS];
-	void *out[OUTS];		/* where results go */
+	void *out[OUTS];		/* results */
 	unsigned int adapter;
 	unsigned int node;
 	unsigned int flags;
@@ -51,19 +51,19 @@ struct args {
 struct function {
 	const char *name;
 	void (*call)(struct args *a);
-	unsigned int flags;		/* legal ones */
-	unsigned int handles;		/* of which kinds */
-	unsigned int may_be_null;	/* ... of these NULL is legal */
-	unsigned int outs;		/* how many results */
-	unsigned int may_skip;		/* bits of those that may be NULL */
+	unsigned int flags;		/* flags that the function accepts */
+	unsigned int handles;		/* kinds of handles that it takes */
+	unsigned int may_be_null;	/* ... kinds for which NULL is legal */
+	unsigned int outs;		/* number of results */
+	unsigned int may_skip;		/* results that may be NULL, as bits */
 	bool adapter;
 	bool node;
-	bool stub;			/* NOT_IMPLEMENTED when all is right */
+	bool stub;			/* NOT_IMPLEMENTED if all arguments are right */
 	bool has_ret;
-	uintptr_t failed;		/* what it returns then */
+	uintptr_t failed;		/* return value of a failed call */
 };
 
-/* Memory that calls read from and write to, and never do. */
+/* Memory for calls that would read and write it, but fail before. */
 static char memory[2 * SIZE];
 static char name_text[] = "node8";
 static char device_text[] = "device";
@@ -197,7 +197,7 @@ CALL(SCIGetNodeIdByAdapterName, name_text, a->out[0], a->out[1], a->flags)
 CALL(SCIGetNodeInfoByAdapterName, name_text, a->out[0], a->out[1], a->out[2],
      a->flags)
 
-/* queries: the structure is the caller's, the result behind it */
+/* queries: the structure is on the stack, the result in a->out[0] */
 static void call_query_vendor(struct args *a)
 {
 	sci_query_string_t q = { a->out[0], OUT_ROOM };
@@ -265,7 +265,7 @@ static void call_query_dma(struct args *a)
 	SCIQuery(SCI_Q_DMA, &q, a->flags, a->err);
 }
 
-/* what no fabric does */
+/* functions that no fabric implements */
 static const sci_address_t address = { 8, 0, 0 };
 
 CALL(SCIConnectSCISpace, H(DESC), a->adapter, a->out[0], address, SIZE,
@@ -300,11 +300,11 @@ CALL(SCIGetFabricDeviceId, H(DESC), device_text, a->out[0], a->flags)
 #define START_FLAGS	(ENGINES | SCI_FLAG_DMA_READ |			\
 			 SCI_FLAG_DMA_WAIT | SCI_FLAG_USE_CALLBACK |	\
 			 SCI_FLAG_BROADCAST)
-/* the calls that change a segment's state accept each other's flags */
+/* a call that changes a segment's state accepts the flags of the other ones */
 #define STATE_FLAGS	(SCI_FLAG_DMA_SOURCE_ONLY | SCI_FLAG_DMA_GLOBAL | \
 			 SCI_FLAG_BROADCAST | SCI_FLAG_NOTIFY |		\
 			 SCI_FLAG_FORCE_DISCONNECT | SCI_FLAG_FORCE_REMOVE)
-/* flags of the functions that do nothing are not in the header */
+/* the header has no flags for functions that are not implemented */
 #define STUB(...)	.stub = true, .flags = 0x3fffffff, __VA_ARGS__
 
 static const struct function functions[] = {
@@ -401,7 +401,7 @@ static const struct function functions[] = {
 	  .flags = SCI_FLAG_USE_CALLBACK | SCI_FLAG_FIXED_INTNO),
 	F(SCIRemoveDataInterrupt, HANDLES(BIT(LDINTR))),
 	F(SCIWaitForDataInterrupt, HANDLES(BIT(LDINTR)), .outs = 1),
-	/* "as SCIConnectInterrupt()" leaves its flag open */
+	/* the documents say "as SCIConnectInterrupt()", which leaves its flag open */
 	F(SCIConnectDataInterrupt, HANDLES(BIT(DESC)), .outs = 1,
 	  .adapter = true, .node = true, .flags = SCI_FLAG_COUNTING_INT),
 	F(SCIDisconnectDataInterrupt, HANDLES(BIT(RDINTR))),
@@ -453,7 +453,7 @@ static const struct function functions[] = {
 	for (const struct function *f = functions;			\
 	     f < functions + ARRAY_LEN(functions); f++)
 
-/* ---- one of each kind ---- */
+/* ---- a handle of each kind ---- */
 
 static void *first_of(const void *out)
 {
@@ -463,7 +463,7 @@ static void *first_of(const void *out)
 	return h;
 }
 
-/* Ids and numbers from @id on. */
+/* Create an object of each kind, with ids and numbers from @id on. */
 static void make_world(void *h[KINDS], unsigned int id)
 {
 	sci_block_transfer_t block;
@@ -535,7 +535,7 @@ static void check_results_untouched(const struct function *f, const char *what)
 			     what, i);
 }
 
-/* The call must fail with @want, also when nobody wants to know. */
+/* Check that the call fails with @want, and fails without a place for the code, too. */
 static void check_fails(const struct function *f, struct args *a,
 			sci_error_t want, const char *what)
 {
@@ -555,7 +555,7 @@ static void check_fails(const struct function *f, struct args *a,
 	check_results_untouched(f, what);
 }
 
-/* ---- not initialized ---- */
+/* ---- without SCIInitialize() ---- */
 
 static void check_values_without(void)
 {
@@ -640,7 +640,7 @@ TEST(in_a_child)
 	remove_world(h);
 }
 
-/* Handles of a library that was up before mean nothing to the next. */
+/* Handles from before SCITerminate() are invalid after the next SCIInitialize(). */
 TEST(handles_do_not_outlive_a_terminate)
 {
 	void *old[KINDS], *h[KINDS];
@@ -687,7 +687,7 @@ TEST(unknown_flags)
 			snprintf(what, sizeof(what), "flag %#x", 1u << bit);
 			a.flags = 1u << bit;
 			check_fails(f, &a, SCI_ERR_ILLEGAL_FLAG, what);
-			/* also beside those that it knows */
+			/* also together with the flags that the function accepts */
 			if (!f->stub) {
 				a.flags |= f->flags;
 				check_fails(f, &a, SCI_ERR_ILLEGAL_FLAG, what);
@@ -775,11 +775,11 @@ TEST(bad_handles)
 		leak_check_end();
 	}
 	check_values_without();
-	/* all of that has changed nothing */
+	/* the calls above have changed nothing */
 	remove_world(h);
 }
 
-/* Handles put together from those of two objects. */
+/* Bad handles are composed of bits from the handles of two objects. */
 TEST(bad_handles_of_two_halves)
 {
 	void *h[KINDS];
@@ -833,7 +833,7 @@ TEST(getters_with_bad_handles)
 	CHECK_EQ(SCIGetRemoteSegmentNodeId(h[RSEG]), 4);
 }
 
-/* Kinds of which there is none: NULL is refused, others may be. */
+/* No such object exists. NULL is an illegal parameter, other values may be unimplemented. */
 TEST(devices_and_channels_that_cannot_be)
 {
 	sci_smartio_device_t dev = (void *)(uintptr_t)0xdeadbeef;
@@ -983,7 +983,7 @@ TEST(node_ids)
 		}
 		leak_check_end();
 	}
-	/* the group's id is one of connects to broadcast segments only */
+	/* only connections to broadcast segments accept the node id of the group */
 	for_each_function(f) {
 		struct args a = right_args(f, h);
 
@@ -1045,7 +1045,7 @@ TEST(sizes_of_segments)
 	sci_desc_t sd = test_open();
 	sci_local_segment_t s = NULL;
 
-	test_segment(sd, 1, 1, 0);	/* what starts with the first */
+	test_segment(sd, 1, 1, 0);	/* starts the service thread, which stays */
 	leak_check_begin();
 	for (size_t k = 0; k < ARRAY_LEN(kinds); k++) {
 		CHECK_ERR(SCICreateSegment(sd, &s, 7, 0, NULL, NULL, kinds[k],
@@ -1334,18 +1334,18 @@ TEST(fixed_addresses)
 	check_fixed(h, gap, 0, addr, addr);
 	check_fixed(h, gap + 64, 64, addr, addr);
 	check_fixed(h, (void *)(uintptr_t)64, 64, addr, addr);
-	/* beyond what a process may use, and round the end */
+	/* above the process's addresses, and past the end of all addresses */
 	for (int i = 1; i < 4 && !TEST_TSAN; i++)
 		check_fixed(h, (void *)(0 - (uintptr_t)4096 * i), 0, addr,
 			    SCI_ERR_NOSPC);
 	leak_check_end();
 	CHECK_EQ(local, 1);
-	/* one page of the place is enough to be in the way */
+	/* one page in the way is enough */
 	CHECK_EQ(munmap(gap, SIZE / 2), 0);
 	check_fixed(h, gap, 0, addr, addr);
 	CHECK_EQ(mprotect(gap + SIZE / 2, 4096, PROT_READ), 0);
 	CHECK_EQ(gap[SIZE / 2], 0);
-	/* the address is not looked at without the flag */
+	/* without the flag, the address is ignored */
 	CHECK_OK(SCIMapLocalSegment(h[LSEG], (sci_map_t[]){ NULL }, 0, SIZE,
 				    (void *)UINTPTR_MAX, 0, &err));
 }
@@ -1404,14 +1404,14 @@ TEST(memory_to_register)
 	CHECK_OK(SCIRegisterSegmentMemory(mine + SIZE, SIZE, s, 0, &err));
 	CHECK_ERR(SCIRegisterSegmentMemory(mine + SIZE, SIZE, s, 0, &err),
 		  SCI_ERR_ILLEGAL_OPERATION);
-	/* now it is shared memory; elsewhere it is only pinned */
+	/* on shm it has become shared memory; on other fabrics it is only pinned */
 	if (test_on_shm())
 		check_register(empty_segment(sd, SIZE), mine + SIZE, SIZE,
 			       SCI_ERR_ILLEGAL_ADDRESS);
 	close(fd);
 }
 
-/* The end of such a range is a small number. */
+/* The end of the range wraps around to a small address. */
 TEST(memory_to_register_that_wraps)
 {
 	sci_desc_t sd = test_open();
@@ -1539,7 +1539,7 @@ TEST(names_that_are_none)
 	CHECK_EQ(adapters[0], 0xa5a5a5a5);
 }
 
-/* ---- NULL for the code, where the call works ---- */
+/* ---- NULL for the code of a successful call ---- */
 
 TEST(nobody_wants_to_know)
 {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/*
- * Fifteen behaviours that programs written for SISCI rely on, whatever the
- * fabric.  The number of each is that of the list in the project's notes.
- */
+/* Fifteen behaviours, on every fabric, on which programs written for SISCI rely. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +15,7 @@
 
 static const unsigned int timeouts[] = { 0, 1, 1000, SCI_INFINITE_TIMEOUT };
 
-/* ---- 1. connecting to what isn't there ---- */
+/* ---- 1. connecting to objects that do not exist ---- */
 
 static void check_no_segment(sci_desc_t sd, unsigned int node, unsigned int id,
 			     sci_error_t want)
@@ -57,13 +54,13 @@ static void idle_node(struct peer *self, void *arg)
 TEST(behaviour_01_connect_to_missing_returns_at_once)
 {
 	struct peer *p = peer_spawn(8, idle_node, NULL);
-	/* a node with a process, one without, our own by both names */
+	/* a node with a process, nodes without one, the local node by both names */
 	const unsigned int nodes[] = { 8, 12, 64, 4, SCI_LOCAL_HOST };
 	sci_desc_t sd = test_open();
 
 	peer_expect(p, "here");
 	for (size_t i = 0; i < ARRAY_LEN(nodes); i++) {
-		/* a machine that is not there is no node */
+		/* without a machine there is no such node */
 		if (remote_machines() && (nodes[i] == 12 || nodes[i] == 64))
 			continue;
 		check_no_segment(sd, nodes[i], 7, SCI_ERR_NO_SUCH_SEGMENT);
@@ -202,9 +199,9 @@ TEST(behaviour_01_plain_and_data_interrupts_are_two_spaces)
 	test_data_interrupt(sd, 1);
 }
 
-/* ---- 2. nothing stays behind ---- */
+/* ---- 2. nothing remains ---- */
 
-/* One of everything, in use. */
+/* Create an object of each kind and use it. */
 static void use_everything(sci_desc_t sd)
 {
 	static char hello[] = "hello";
@@ -299,7 +296,7 @@ static void check_gone_by(void (*end)(struct peer *p))
 	mem = test_map_remote(test_connect_cb(sd, 8, 20, &import), NULL);
 	end(p);
 
-	/* the other side learns of it and touches the memory unharmed */
+	/* the peer gets events, and its accesses to the memory do no harm */
 	CHECK_EQ(recorder_get(&rec, 0).reason, SCI_CB_CONNECT);
 	CHECK_EQ(recorder_get(&rec, 1).reason, SCI_CB_LOST);
 	CHECK_EQ(recorder_get(&import, 0).reason, SCI_CB_LOST);
@@ -307,7 +304,7 @@ static void check_gone_by(void (*end)(struct peer *p))
 	check_no_segment(sd, 8, 20, SCI_ERR_NO_SUCH_SEGMENT);
 	check_no_interrupt(sd, 8, 22, SCI_ERR_NO_SUCH_INTNO);
 
-	/* its ids and numbers are free */
+	/* another process can take the ids and numbers */
 	peer_send(next, "go");
 	peer_expect(next, "ready");
 }
@@ -405,7 +402,7 @@ TEST(behaviour_02_terminate_twice_and_before_initialize)
 	CHECK_OK(SCIClose(sd, 0, &err));
 }
 
-/* ---- 3. peers hear of it ---- */
+/* ---- 3. peers get events ---- */
 
 static void importer(struct peer *self, void *arg)
 {
@@ -471,7 +468,7 @@ TEST(behaviour_03_the_owner_hears_of_a_death)
 	CHECK_EQ(recorder_get(&rec, 1).node, 8);
 }
 
-/* What an owner does to a segment that somebody is connected to. */
+/* What the owner does to a segment that has an importer. */
 enum ending { REMOVE, NOTIFY, FORCE, DIE, TERMINATE };
 
 static void owner(struct peer *self, void *arg)
@@ -548,7 +545,7 @@ TEST(behaviour_03_the_owner_terminates)
 	check_ending(TERMINATE, SCI_CB_DISCONNECT);
 }
 
-/* ---- 4. removing what is in use ---- */
+/* ---- 4. removal of segments in use ---- */
 
 TEST(behaviour_04_remove_is_busy_while_mapped)
 {
@@ -580,7 +577,7 @@ TEST(behaviour_04_remove_is_busy_while_connected)
 	CHECK_ERR(SCIRemoveSegment(s, 0, &err), SCI_ERR_BUSY);
 	peer_send(p, "disconnect");
 	peer_expect(p, "disconnected");
-	/* the peer's disconnect has returned: it counts */
+	/* a disconnect has taken effect when the call returns */
 	CHECK_OK(SCIRemoveSegment(s, 0, &err));
 }
 
@@ -606,7 +603,7 @@ TEST(behaviour_04_remove_after_the_peer_died)
 	peer_send(p, "connect");
 	peer_expect(p, "connected");
 	peer_kill(p, SIGKILL);
-	/* programs spin on BUSY */
+	/* programs repeat the call while it returns BUSY */
 	WAIT_UNTIL(ERR_OF(SCIRemoveSegment(s, 0, &err)) != SCI_ERR_BUSY, 5000);
 	CHECK_ERR(SCIRemoveSegment(s, 0, &err), SCI_ERR_ILLEGAL_PARAMETER);
 }
@@ -646,14 +643,14 @@ TEST(behaviour_04_force_remove)
 	CHECK_OK(SCIRemoveSegment(s, SCI_FLAG_FORCE_REMOVE, &err));
 	peer_expect(p, "left");
 	peer_join(p);
-	/* our map stays until it is unmapped; the id is free already */
+	/* a local map stays until it is unmapped; the id is free at once */
 	test_fill(mem, SIZE, 1);
 	CHECK(test_filled(mem, SIZE, 1));
 	test_segment(sd, 10, SIZE, 0);
 	CHECK_OK(SCIUnmapSegment(map, 0, &err));
 }
 
-/* Cooperative: who is told leaves, then the segment can be removed. */
+/* The peer disconnects when it gets the event. Then the segment can be removed. */
 static void check_unavailable(unsigned int flags)
 {
 	struct peer *p = peer_spawn(8, stubborn, NULL);
@@ -677,7 +674,7 @@ TEST(behaviour_04_force_disconnect_tells_peers_first)
 	check_unavailable(SCI_FLAG_FORCE_DISCONNECT);
 }
 
-/* Uncooperative: the peer is told, and stays. */
+/* The peer gets the event, but stays connected. */
 static void unmoved(struct peer *self, void *arg)
 {
 	static struct recorder rec;
@@ -697,7 +694,7 @@ static void unmoved(struct peer *self, void *arg)
 	peer_expect(self, "removed");
 	CHECK_ERR(SCIConnectSegment(sd, &again, 4, 10, 0, NULL, NULL, 0, 0,
 				    &err), SCI_ERR_NO_SUCH_SEGMENT);
-	/* wherever they go: the map is there */
+	/* the map still exists, wherever the stores go */
 	for (unsigned int i = 0; i < SIZE; i++)
 		mem[i] = (char)i;
 	(void)mem[SIZE / 2];
@@ -718,7 +715,7 @@ static void check_remove_after(unsigned int flags)
 	peer_expect(p, "connected");
 	CHECK_OK(SCISetSegmentUnavailable(s, 0, flags, &err));
 	peer_expect(p, "told");
-	/* what is in use here is another matter */
+	/* a local map still makes the segment busy */
 	CHECK_ERR(SCIRemoveSegment(s, 0, &err), SCI_ERR_BUSY);
 	CHECK_OK(SCIUnmapSegment(map, 0, &err));
 	CHECK_OK(SCIRemoveSegment(s, 0, &err));
@@ -753,7 +750,7 @@ TEST(behaviour_04_a_segment_made_available_again_waits_for_its_peers)
 	CHECK_OK(SCIRemoveSegment(s, 0, &err));
 }
 
-/* ---- 5. liberties ---- */
+/* ---- 5. orders of calls that are permitted ---- */
 
 TEST(behaviour_05_unmap_with_a_sequence)
 {
@@ -952,7 +949,7 @@ TEST(behaviour_07_auto_id_is_at_or_above_the_wish)
 	CHECK_EQ(SCIGetLocalSegmentId(s), 50);
 }
 
-/* ---- 8. one store reaches all ---- */
+/* ---- 8. a store reaches all members of a group ---- */
 
 static void member(struct peer *self, void *arg)
 {
@@ -1047,7 +1044,7 @@ TEST(behaviour_09_a_2x_queue_starts_again_after_done)
 		test_fill(d.local, SIZE, i);
 		start_and_wait(&d, engines[i]);
 		CHECK(test_filled(d.remote, SIZE, i));
-		/* and the other way */
+		/* and in the other direction */
 		test_fill(d.remote, SIZE, i + 100);
 		start_and_wait(&d, engines[i] | SCI_FLAG_DMA_READ);
 		CHECK(test_filled(d.local, SIZE, i + 100));
@@ -1138,7 +1135,7 @@ TEST(behaviour_10_not_retriable_where_the_connection_is_lost)
 	CHECK_EQ(SCIStartSequence(seq, 0, NULL), SCI_SEQ_OK);
 	CHECK_EQ(SCICheckSequence(seq, 0, NULL), SCI_SEQ_OK);
 	peer_kill(p, SIGKILL);
-	/* some may seem lost before the connection is known to be */
+	/* the last check before the loss is detected may find transfer errors */
 	WAIT_UNTIL(SCICheckSequence(seq, 0, NULL) == SCI_SEQ_NOT_RETRIABLE,
 		   5000);
 	CHECK_EQ(SCIStartSequence(seq, 0, NULL), SCI_SEQ_NOT_RETRIABLE);
@@ -1157,7 +1154,7 @@ TEST(behaviour_10_pending_becomes_ok)
 	seq = sequence_to(sd, 4, 10);
 	WAIT_UNTIL(SCIStartSequence(seq, 0, NULL) == SCI_SEQ_PENDING,
 		   TEST_WAIT_MS);
-	/* a code of its own, not an error */
+	/* PENDING is a status and not an error code */
 	do {
 		CHECK_OK(st = SCIStartSequence(seq, 0, &err));
 		test_pause();
@@ -1187,7 +1184,7 @@ TEST(behaviour_11_probe_of_a_node_that_does_not_answer)
 	CHECK_ERR(answers = SCIProbeNode(sd, 0, 7, 0, &err),
 		  SCI_ERR_ILLEGAL_NODEID);
 	CHECK_EQ(answers, 0);
-	/* elsewhere the kernel answers for a node without processes */
+	/* on other fabrics the kernel answers for a node without processes */
 	if (!test_on_shm())
 		return;
 	CHECK_ERR(answers = SCIProbeNode(sd, 0, 12, 0, &err),
@@ -1199,11 +1196,11 @@ TEST(behaviour_11_probe_of_a_node_that_does_not_answer)
 	CHECK_EQ(answers, 0);
 }
 
-/* ---- 12. a store is all it takes ---- */
+/* ---- 12. a store needs no further call ---- */
 
 #define ROUNDS	2000
 
-/* Answers each number in its own segment with the same in the other's. */
+/* Answer each number in the own segment by the same number in the other one. */
 static void pong(struct peer *self, void *arg)
 {
 	sci_desc_t sd = test_open();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Groups: one store, several nodes. */
+/* Broadcast groups: a store reaches several nodes. */
 #include <signal.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static volatile unsigned char *map_group(sci_remote_segment_t r, sci_map_t *map)
 	return p;
 }
 
-/* Joins, and confirms what it is told to have. */
+/* Join the group, and confirm each pattern that arrives. */
 static void member(struct peer *self, void *arg)
 {
 	unsigned int flags = arg ? *(unsigned int *)arg : 0;
@@ -69,7 +69,7 @@ static void sees(struct peer *p, unsigned int seed)
 		peer_expect(p, "left");
 }
 
-/* An initiator that is no member connects, writes, disconnects per step. */
+/* At each step, a process that is no member connects, writes and disconnects. */
 TEST(members_join_one_after_another)
 {
 	struct peer *p[3];
@@ -110,7 +110,7 @@ TEST(who_joins_later_has_it_too)
 	CHECK_EQ(connect_group(sd, GROUP, &r), SCI_ERR_OK);
 	test_fill(map_group(r, &map), SIZE, 1);
 	sees(p[0], 1);
-	/* the connection is the old one */
+	/* the connection stays the same */
 	join(p[1]);
 	test_fill(map_group(r, &map), SIZE, 2);
 	sees(p[0], 2);
@@ -134,7 +134,7 @@ TEST(a_member_may_write_to_its_own_group)
 	CHECK(test_filled(mem, SIZE, 1));
 }
 
-/* What a demonstration of reflective memory does, step by step. */
+/* The steps of a demonstration program for reflective memory. */
 static void reflective(struct peer *self, void *arg)
 {
 	sci_desc_t sd = test_open();
@@ -231,7 +231,7 @@ TEST(a_member_leaves_and_the_others_stay)
 	peer_kill(p[1], SIGKILL);
 	test_fill(map_group(r, &map), SIZE, 3);
 	sees(p[2], 3);
-	/* and a new connection finds who is left */
+	/* a new connection finds the remaining member */
 	CHECK_EQ(connect_group(sd, GROUP, &r), SCI_ERR_OK);
 	test_fill(map_group(r, &map), SIZE, 4);
 	sees(p[2], 4);
@@ -253,7 +253,7 @@ TEST(the_last_member_leaves)
 	sees(p[0], 1);
 	peer_kill(p[0], SIGKILL);
 	CHECK_EQ(connect_group(sd, GROUP, &r), SCI_ERR_NO_SUCH_SEGMENT);
-	/* a new group of the same id begins */
+	/* a new group with the same id begins */
 	join(p[1]);
 	CHECK_EQ(connect_group(sd, GROUP, &r), SCI_ERR_OK);
 	test_fill(map_group(r, &map), SIZE, 2);
@@ -267,7 +267,7 @@ TEST(no_group_to_connect_to)
 	sci_local_segment_t s;
 
 	CHECK_EQ(connect_group(sd, GROUP, &r), SCI_ERR_NO_SUCH_SEGMENT);
-	/* an ordinary segment is no group, an unavailable one neither */
+	/* an ordinary segment is no group, and neither is an unavailable one */
 	test_segment(sd, GROUP, SIZE, 0);
 	CHECK_EQ(connect_group(sd, GROUP, &r), SCI_ERR_NO_SUCH_SEGMENT);
 	CHECK_OK(SCICreateSegment(sd, &s, GROUP + 1, SIZE, NULL, NULL,
@@ -299,7 +299,7 @@ TEST(members_are_of_one_size)
 		  SCI_ERR_SEGMENTID_USED);
 	CHECK_OK(SCICreateSegment(sd, &s, GROUP, SIZE, NULL, NULL,
 				  SCI_FLAG_BROADCAST, &err));
-	/* once per node */
+	/* a node has at most one member */
 	CHECK_ERR(SCICreateSegment(sd, &s, GROUP, SIZE, NULL, NULL,
 				   SCI_FLAG_BROADCAST, &err),
 		  SCI_ERR_SEGMENTID_USED);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Memory whose caches are not coherent: a store arrives where SISCI says that it does,
- * and not before.  Node 8 owns the segment, node 4 imports it.
+ * Caches that are not coherent: a store arrives when SISCI guarantees it, and not before. Node
+ * 8 owns the segment, node 4 imports it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ struct view {
 	volatile unsigned char *mem;
 };
 
-/* A way to make stores arrive, or to load what has arrived. */
+/* A way to make stores arrive, or to load stores that have arrived. */
 typedef void (*step_fn)(struct view *v);
 
 static void with_sequence(struct view *v)
@@ -44,7 +44,7 @@ static void importer_view(struct view *v)
 	with_sequence(v);
 }
 
-/* Node 8 stores 1, and has node 4 look; then it stores 2 and flushes that, by @arg. */
+/* Node 8 stores 1 for node 4 to load; then it flushes by @arg. */
 static void storing_owner(struct peer *self, void *arg)
 {
 	step_fn flush = *(step_fn *)arg;
@@ -61,7 +61,7 @@ static void storing_owner(struct peer *self, void *arg)
 	peer_expect(self, "leave");
 }
 
-/* Node 8 looks at what node 4 has stored, without a refresh and with one by @arg. */
+/* Node 8 loads a store of node 4 without a refresh, and with a refresh by @arg. */
 static void loading_owner(struct peer *self, void *arg)
 {
 	step_fn refresh = *(step_fn *)arg;
@@ -135,7 +135,7 @@ static void store_and_sync(struct view *v)
 	cache_sync(v);
 }
 
-/* The store barrier of a sequence on another map: what is on its way arrives. */
+/* The store barrier of a sequence on another map also waits for these stores. */
 static void barrier_elsewhere(struct view *v)
 {
 	sci_sequence_t seq;
@@ -225,11 +225,11 @@ TEST(a_block_read) { check_refresh(block_read); }
 TEST(a_transfer_from_a_segment) { check_refresh(transfer_from); }
 TEST(a_transfer_within_a_segment) { check_refresh(transfer_within); }
 
-/* ---- lines that two nodes store to, one after the other ---- */
+/* ---- lines to which two nodes store in turns ---- */
 
 /*
- * Node 4 copies to a half of a line, the second one if @arg says so, after node 8 has
- * stored to the other; in the next line it is the other way round.
+ * Node 4 copies to one half of a line, the second half if @arg is set, after node 8 has stored
+ * to the other half. In the next line the roles are reversed.
  */
 static void neighbour(struct peer *self, void *arg)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * `sci counters`: of adapters that are files in a folder of ours, and of real
- * ones, the loop driver's, which is told to make errors.
+ * `sci counters`, with adapters that are files in a folder of this test, and with adapters of
+ * the loop driver, which can inject errors.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +41,7 @@ static bool read_number(const char *path, long long *value)
 	return n == 1;
 }
 
-/* 0 or -errno: files of the kernel refuse when they are written to. */
+/* Return 0 or -errno: a file of the kernel may refuse a write. */
 static int write_text(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -57,12 +57,12 @@ static int write_text(const char *path, const char *text)
 
 /* ---- the command ---- */
 
-/* One that runs; its output comes line by line. */
+/* A running command. The test reads its output line by line. */
 struct tool {
 	pid_t pid;
 	int out, err;
 	size_t have;
-	char text[TEXT_MAX];		/* what has been read and not looked at */
+	char text[TEXT_MAX];		/* output that has been read and is still to be checked */
 };
 
 /* build/selftests/fabric/counters stands beside build/sci. */
@@ -107,7 +107,7 @@ static struct tool *start(const char *args)
 	return t;
 }
 
-/* More of its output; false: there is no more. */
+/* Read more output. Return false at its end. */
 static bool more(struct tool *t)
 {
 	struct pollfd pfd = { .fd = t->out, .events = POLLIN };
@@ -123,7 +123,7 @@ static bool more(struct tool *t)
 	return n > 0;
 }
 
-/* Its next line; false: none comes any more. */
+/* Get the next line. Return false if there is none. */
 static bool next_line(struct tool *t, char line[TEXT_MAX])
 {
 	char *end;
@@ -140,7 +140,7 @@ static bool next_line(struct tool *t, char line[TEXT_MAX])
 	return true;
 }
 
-/* Waits for its end: its status, the rest of its output, and its complaints. */
+/* Wait for the end of the command. Return its status; @err: its standard error. */
 static int finish(struct tool *t, char err[TEXT_MAX])
 {
 	ssize_t n;
@@ -168,7 +168,7 @@ static void ends_with(struct tool *t, int status, const char *complaint)
 	free(t);
 }
 
-/* A call that prints and ends. */
+/* Run a command that prints @text and ends. */
 static void prints(const char *args, const char *text)
 {
 	struct tool *t = start(args);
@@ -181,9 +181,9 @@ static void prints(const char *args, const char *text)
 	free(t);
 }
 
-/* ---- watching ---- */
+/* ---- `sci counters -w` ---- */
 
-/* What a watcher has told of counters. */
+/* The last values that a watching command has printed. */
 static struct seen {
 	unsigned int adapter;
 	char counter[32];
@@ -214,7 +214,7 @@ static void take_line(const char *line)
 	CHECK(change != 0);
 	s = seen_of(now.adapter, now.counter);
 	if (s) {
-		/* a watcher misses nothing, however often it looks */
+		/* a watching command misses no change between two polls */
 		CHECK_EQ(s->value + change, now.value);
 	} else {
 		CHECK(n_seen < ARRAY_LEN(seen));
@@ -223,7 +223,7 @@ static void take_line(const char *line)
 	*s = now;
 }
 
-/* Reads on until it has told of that value. */
+/* Read lines until the counter has this value. */
 static void tells(struct tool *t, unsigned int adapter, const char *counter,
 		  long long value)
 {
@@ -240,7 +240,7 @@ static void tells(struct tool *t, unsigned int adapter, const char *counter,
 	}
 }
 
-/* It has looked once, and waits for changes, when this returns. */
+/* Start a watching command. When this returns, it has read the counters once. */
 static struct tool *watch(const char *args)
 {
 	struct tool *t = start(args);
@@ -258,7 +258,7 @@ static void stops_at(struct tool *t, int sig)
 	ends_with(t, 0, "");
 }
 
-/* One after the other, and with the second the last. */
+/* The command reports each adapter's end, and ends with the last adapter. */
 static void ends_when_gone(struct tool *t, unsigned int a, unsigned int b)
 {
 	char text[128];
@@ -268,7 +268,7 @@ static void ends_when_gone(struct tool *t, unsigned int a, unsigned int b)
 	ends_with(t, 1, text);
 }
 
-/* ---- adapters of files ---- */
+/* ---- adapters that are files ---- */
 
 static char folder[64];
 
@@ -281,7 +281,7 @@ static void remove_folder(const char *name)
 	CHECK_EQ(system(cmd), 0);
 }
 
-/* At once, as the kernel's do: a reader never sees half of one. */
+/* Replace a file by rename(), so that a reader never sees a part of it. */
 static void put(const char *name, const char *text)
 {
 	char path[128], draft[128];
@@ -348,7 +348,7 @@ TEST(changes_are_lines)
 	tells(t, 2, "errors", 9);
 	put("sci10/counters/fatal", "18446744073709551\n");
 	tells(t, 10, "fatal", 18446744073709551);
-	/* begun anew, with its driver */
+	/* a new driver starts at 0 */
 	put("sci2/counters/errors", "0\n");
 	tells(t, 2, "errors", 0);
 	stops_at(t, SIGINT);
@@ -370,7 +370,7 @@ TEST(only_what_was_asked_for_is_watched)
 	remove_folder("");
 }
 
-/* A signal finds it waiting, however long. */
+/* A signal ends even a long sleep. */
 TEST(a_signal_ends_a_long_wait)
 {
 	make_adapters();
@@ -394,11 +394,11 @@ TEST(the_last_adapter_ends_it)
 
 /* ---- adapters of the loop driver ---- */
 
-/* Nodes that no other test has anything to do with. */
+/* Nodes that no other test uses. */
 #define NODE		65528u
 #define OTHER_NODE	65532u
 
-/* 0 or -errno. */
+/* Return 0 or -errno. */
 static int write_loop(const char *file, unsigned int node)
 {
 	char path[128], text[16];
@@ -436,7 +436,7 @@ static unsigned int adapter_of(unsigned int node)
 	FAIL("node %u has no adapter", node);
 }
 
-/* One of our own, which counts from 0. */
+/* Add an adapter for this test. Its counters start at 0. */
 static unsigned int add_node(unsigned int node)
 {
 	int ret;
@@ -445,7 +445,7 @@ static unsigned int add_node(unsigned int node)
 		SKIP("the shm fabric has no adapters");
 	if (access(DEBUGFS "/sci_loop/add", W_OK))
 		SKIP("no sci_loop.ko that can be told to make errors");
-	/* there is one if this test has failed before */
+	/* a failed test may have left one */
 	write_loop("remove", node);
 	ret = write_loop("add", node);
 	CHECK_EQ(ret, 0);
@@ -468,7 +468,7 @@ TEST(injected_errors_are_seen)
 	fault(a, "retriable", "3");
 	tells(t, a, "errors", 3);
 	CHECK(!seen_of(a, "fatal"));
-	/* more than it can see one by one */
+	/* more than the command can see one by one */
 	fault(a, "retriable", "100000");
 	tells(t, a, "errors", 100003);
 	fault(a, "fatal", "2");
@@ -478,7 +478,7 @@ TEST(injected_errors_are_seen)
 	tells(t, a, "link_downs", 1);
 	fault(a, "link", "1");
 	stops_at(t, SIGINT);
-	/* and what it said last is what the kernel says */
+	/* the last values agree with the kernel's */
 	for (unsigned int i = 0; i < n_seen; i++) {
 		char file[64];
 
@@ -506,7 +506,7 @@ TEST(an_adapter_is_removed)
 	ends_when_gone(t, a, b);
 }
 
-/* Again and again, whatever it is reading at the time. */
+/* Adapters disappear and return at any point of the command's reads. */
 TEST(adapters_come_and_go_while_it_looks)
 {
 	unsigned int a = add_node(NODE), b = add_node(OTHER_NODE);
@@ -521,7 +521,7 @@ TEST(adapters_come_and_go_while_it_looks)
 		tells(t, b, "errors", i);
 		CHECK_EQ(add_node(NODE), a);
 	}
-	/* what it saw of that is another matter */
+	/* the report of the removed adapter may vary */
 	CHECK_EQ(kill(t->pid, SIGINT), 0);
 	CHECK_EQ(finish(t, err), 0);
 	free(t);
@@ -529,7 +529,7 @@ TEST(adapters_come_and_go_while_it_looks)
 	remove_node(OTHER_NODE);
 }
 
-/* ---- what programs do ---- */
+/* ---- counters of programs ---- */
 
 static void owner(struct peer *self, void *arg)
 {

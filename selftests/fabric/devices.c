@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * The dev fabric where there is no adapter: what it answers, and how it reads
- * sysfs.  With adapters the other tests run on it.
+ * The dev fabric without adapters: its error codes, and its reading of sysfs. With adapters,
+ * the other tests run on it.
  */
 #include <errno.h>
 #include <ftw.h>
@@ -18,7 +18,7 @@
 #include "libsci/fabric/dev/dev.h"
 #include "selftests/harness.h"
 
-/* ---- devices that are none ---- */
+/* ---- files that are no devices ---- */
 
 static sci_error_t initialize(const char *fabric)
 {
@@ -134,7 +134,7 @@ struct found {
 	unsigned int n_nodes;
 	struct sci_segment_info segments[8];
 	unsigned int n_segments;
-	int stop;			/* what the functions return */
+	int stop;			/* return value of the functions below */
 };
 
 static int found_node(void *arg, const struct sci_node_info *n)
@@ -155,7 +155,7 @@ static int found_segment(void *arg, const struct sci_segment_info *s)
 	return f->stop;
 }
 
-/* A fabric that only lists. */
+/* A fabric that can only list nodes and segments. */
 static struct sci_fabric *lister(unsigned int node)
 {
 	static struct dev dev;
@@ -205,7 +205,7 @@ TEST(segments_are_those_of_sysfs)
 		    "0\n");
 	put_segment("sci0/segment9", "1\n", "0600\n", "0\n", "1\n");
 	put_segment("sci1/segment10", "4096\n", "0666\n", "0\n", "0\n");
-	put_folder("sci1/segment11");	/* going */
+	put_folder("sci1/segment11");	/* a segment that is being removed */
 	put_folder("sci1/segments");
 	CHECK_EQ(f->ops->query.segments(f, found_segment, &found), 0);
 	CHECK_EQ(found.n_segments, 3);

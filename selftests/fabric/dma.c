@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* DMA: the queues of 1.10, the transfers of 2.x. */
+/* DMA: the queues of SISCI 1.10 and the transfers of SISCI 2.x. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +13,15 @@
 
 #define SIZE	((size_t)65536)
 
-/* A local segment, one of node 8 or of our own, and a queue. */
+/* A local segment, a remote segment of node 8 or of this node, and a queue. */
 struct dma {
 	sci_desc_t sd;
 	sci_local_segment_t s;
 	sci_remote_segment_t r;
 	sci_dma_queue_t q;
 	unsigned char *local;
-	volatile unsigned char *remote;	/* seen through a map */
-	sci_sequence_t seq;		/* of that */
+	volatile unsigned char *remote;	/* a map of the remote segment */
+	sci_sequence_t seq;		/* a sequence of the map */
 };
 
 static void dma_open(struct dma *d, unsigned int node, size_t size)
@@ -43,14 +43,14 @@ static void own_dma_open(struct dma *d, size_t size)
 	dma_open(d, 4, size);
 }
 
-/* By stores, for which transfers do not wait. */
+/* Fill the remote segment by stores, and wait for them: transfers do not wait for stores. */
 static void fill_remote(struct dma *d, unsigned int seed)
 {
 	test_fill(d->remote, SIZE, seed);
 	SCIStoreBarrier(d->seq, 0);
 }
 
-/* Each read is a round trip. */
+/* Check the remote segment. It is copied in words, because each read is a round trip. */
 static bool remote_filled(const struct dma *d, unsigned int seed)
 {
 	static uint64_t copy[SIZE / sizeof(uint64_t)];
@@ -85,8 +85,6 @@ static void target(struct peer *self, void *arg)
 	peer_send(self, "ready");
 	peer_expect(self, "leave");
 }
-
-/* ---- queues ---- */
 
 TEST(queues)
 {
@@ -135,7 +133,7 @@ TEST(queues_that_cannot_be)
 	CHECK_OK(SCIClose(sd, 0, &err));
 }
 
-/* ---- transfers of 2.x ---- */
+/* ---- transfers of SISCI 2.x ---- */
 
 TEST(transfers_to_and_from_another_node)
 {
@@ -148,7 +146,7 @@ TEST(transfers_to_and_from_another_node)
 		test_fill(d.local, SIZE, i);
 		start(&d, 0);
 		wait_for(d.q, SCI_DMAQUEUE_DONE);
-		/* a second wait finds the same */
+		/* a second wait returns the same state */
 		wait_for(d.q, SCI_DMAQUEUE_DONE);
 		CHECK(remote_filled(&d, i));
 		fill_remote(&d, 1000 + i);
@@ -219,7 +217,7 @@ TEST(sources_of_every_kind)
 	}
 }
 
-/* Memory that no other process could be given: a PRIVATE segment takes it. */
+/* A PRIVATE segment accepts memory that cannot be shared with other processes. */
 static void check_plain_source(struct dma *d, unsigned char *mem, size_t size)
 {
 	unsigned char *again;
@@ -240,7 +238,7 @@ static void check_plain_source(struct dma *d, unsigned char *mem, size_t size)
 	CHECK_ERR(SCIStartDmaTransfer(d->q, d->s, d->r, 1, size, 0, NULL,
 				      NULL, SCI_FLAG_DMA_WAIT, &err),
 		  SCI_ERR_OUT_OF_RANGE);
-	/* a part of it, and back */
+	/* transfer a part of the segment back */
 	memset(mem, 0, size);
 	CHECK_OK(SCIStartDmaTransfer(d->q, d->s, d->r, 8, size - 8, 8, NULL,
 				     NULL, SCI_FLAG_DMA_WAIT |
@@ -253,7 +251,7 @@ static void check_plain_source(struct dma *d, unsigned char *mem, size_t size)
 	CHECK_ERR(SCIRemoveSegment(d->s, 0, &err), SCI_ERR_BUSY);
 	CHECK_OK(SCIUnmapSegment(map, 0, &err));
 	CHECK_OK(SCIRemoveSegment(d->s, 0, &err));
-	/* ours as before */
+	/* the memory is still the program's */
 	test_fill(mem, size, 2);
 	CHECK(test_filled(mem, size, 2));
 }
@@ -312,7 +310,7 @@ TEST(an_attached_source)
 	own_dma_open(&d, SIZE);
 	CHECK_OK(SCIAttachLocalSegment(d.sd, &d.s, 9, NULL, NULL, NULL, 0,
 				       &err));
-	SCIPrepareSegment(d.s, 0, 0, NULL);	/* some programs do */
+	SCIPrepareSegment(d.s, 0, 0, NULL);	/* some programs make this call */
 	start(&d, SCI_FLAG_DMA_WAIT);
 	CHECK(test_filled(d.remote, SIZE, 9));
 }
@@ -407,12 +405,12 @@ TEST(one_gibibyte)
 
 /* ---- vectors ---- */
 
-/* @n pieces that turn the order of blocks round. */
+/* Make @n pieces that reverse the order of blocks. */
 static void make_vector(dis_dma_vec_t *v, unsigned int n)
 {
 	unsigned int size = SIZE / DIS_DMA_MAX_VECLEN;
 
-	memset(v, 0xaa, n * sizeof(*v));	/* flags are not looked at */
+	memset(v, 0xaa, n * sizeof(*v));	/* flags are ignored */
 	for (unsigned int i = 0; i < n; i++) {
 		v[i].size = size;
 		v[i].local_offset = i * size;
@@ -456,7 +454,7 @@ TEST(a_vector_to_be_read)
 	make_vector(v, 16);
 	CHECK_OK(SCIStartDmaTransferVec(d.q, d.s, d.r, 16, v, NULL, NULL,
 					SCI_FLAG_DMA_READ, &err));
-	memset(v, 0xff, sizeof(v));	/* it was copied */
+	memset(v, 0xff, sizeof(v));	/* the library has copied the vector */
 	wait_for(d.q, SCI_DMAQUEUE_DONE);
 	make_vector(v, 16);
 	for (int k = 0; k < 16; k++)
@@ -487,7 +485,7 @@ TEST(vectors_that_are_wrong)
 	CHECK_ERR(SCIStartDmaTransferVec(d.q, d.s, d.r, 16, v, NULL, NULL,
 					 SCI_FLAG_DMA_WAIT, &err),
 		  SCI_ERR_OUT_OF_RANGE);
-	/* all or nothing */
+	/* nothing has been transferred */
 	for (size_t i = 0; i < SIZE; i++)
 		CHECK(!d.remote[i]);
 }
@@ -533,13 +531,13 @@ TEST(a_queue_with_a_callback_cannot_be_waited_for)
 	CHECK_ERR(SCIWaitForDMAQueue(d.q, 0, 0, &err),
 		  SCI_ERR_ILLEGAL_OPERATION);
 	recorder_get(&rec, 0);
-	/* the next transfer has none */
+	/* the next transfer has no callback */
 	start(&d, 0);
 	wait_for(d.q, SCI_DMAQUEUE_DONE);
 	CHECK_EQ(recorder_count(&rec), 1);
 }
 
-/* Starts the next from the callback of the last. */
+/* The callback of a transfer starts the next transfer. */
 struct chain {
 	struct dma d;
 	struct recorder rec;
@@ -589,7 +587,7 @@ TEST(a_callback_may_remove_its_queue)
 	CHECK_EQ(SCIDMAQueueState(d.q), SCI_DMAQUEUE_ERROR);
 }
 
-/* ---- queues of 1.10 ---- */
+/* ---- queues of SISCI 1.10 ---- */
 
 static sci_dma_queue_state_t enqueue(struct dma *d, unsigned int off,
 				     unsigned int size, unsigned int flags)
@@ -704,7 +702,7 @@ TEST(a_post_is_called_back)
 		CHECK(test_filled(d.remote, SIZE, i));
 		CHECK_OK(SCIResetDMAQueue(d.q, 0, &err));
 	}
-	/* one for all that was enqueued */
+	/* one callback per post */
 	CHECK_EQ(recorder_count(&rec), 5);
 }
 
@@ -731,7 +729,7 @@ TEST(enqueue_checks_its_arguments)
 	CHECK_EQ(SCIDMAQueueState(d.q), SCI_DMAQUEUE_IDLE);
 }
 
-/* ---- in use ---- */
+/* ---- queues and segments in use ---- */
 
 TEST(segments_of_a_queue_are_busy)
 {
@@ -769,7 +767,7 @@ TEST(segments_of_a_done_transfer_are_free)
 	CHECK_OK(SCIClose(d.sd, 0, &err));
 }
 
-/* Large enough that it is nearly always under way when we look. */
+/* Large enough that the transfer is nearly always running at the next call. */
 #define LARGE	((size_t)1 << (TEST_TSAN ? 26 : 29))
 
 static void start_large(struct dma *d, unsigned int flags, void *arg)
@@ -812,7 +810,7 @@ TEST(abort_of_a_posted_queue)
 					    &err));
 	CHECK(state == SCI_DMAQUEUE_ABORTED || state == SCI_DMAQUEUE_DONE);
 	test_note("state %d", state);
-	/* and again, from there */
+	/* the queue can be used again */
 	test_fill(d.local, SIZE, 1);
 	start(&d, SCI_FLAG_DMA_WAIT);
 	CHECK_EQ(SCIDMAQueueState(d.q), SCI_DMAQUEUE_DONE);
@@ -863,7 +861,7 @@ TEST(terminate_during_a_transfer)
 	leak_check_end();
 }
 
-/* ---- errors under way ---- */
+/* ---- errors during a transfer ---- */
 
 TEST(the_target_is_gone)
 {
@@ -924,7 +922,7 @@ TEST(some_packets_are_lost)
 	CHECK(failed > 0);
 }
 
-/* ---- many ---- */
+/* ---- several queues ---- */
 
 TEST(queues_side_by_side)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Who came, who went, and how the other side learns of it. */
+/* Events of local and remote segments: connections, disconnections and deaths. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +14,8 @@
 #define SIZE	8192
 #define ID	10
 
-/* The one place where time counts: a death is known within a second. */
+/* Exception to the rule that tests assert no time: a death is known within a second. */
 #define LOST_MS	1000
-
-/* ---- peers that do as they are told ---- */
 
 static void importer(struct peer *self, void *arg)
 {
@@ -40,9 +38,9 @@ static void tell(struct peer *p, const char *what, const char *answer)
 	peer_expect(p, answer);
 }
 
-/* What the owner does when it is told to; then it stays. */
+/* How the owner ends the segment. It lives on after that. */
 struct owner_plan {
-	unsigned int unavailable;	/* flags, or -1 for nothing */
+	unsigned int unavailable;	/* flags; NOTHING: no such call */
 	unsigned int remove;
 };
 
@@ -70,7 +68,7 @@ static void owner(struct peer *self, void *arg)
 	peer_expect(self, "leave");
 }
 
-/* ---- events of local segments, by wait ---- */
+/* ---- events of local segments, by SCIWaitForLocalSegmentEvent() ---- */
 
 static void expect_local(sci_local_segment_t s, int want, unsigned int node)
 {
@@ -96,13 +94,13 @@ TEST(local_events_by_wait)
 		  SCI_ERR_TIMEOUT);
 	CHECK_ERR(SCIWaitForLocalSegmentEvent(s, NULL, NULL, 5, 0, &err),
 		  SCI_ERR_TIMEOUT);
-	/* they queue up */
+	/* events queue up */
 	tell(p[0], "connect", "connected");
 	tell(p[1], "connect", "connected");
 	tell(p[0], "disconnect", "disconnected");
 	expect_local(s, SCI_CB_CONNECT, 8);
 	expect_local(s, SCI_CB_CONNECT, 12);
-	/* events of two importers come in no order: a death only after this */
+	/* events of two importers have no order: the death comes after this one */
 	expect_local(s, SCI_CB_DISCONNECT, 8);
 	peer_kill(p[1], SIGKILL);
 	expect_local(s, SCI_CB_LOST, 12);
@@ -136,7 +134,7 @@ TEST(a_wait_begins_before_the_event)
 	expect_local(s, SCI_CB_DISCONNECT, 8);
 }
 
-/* The server of a well-known benchmark. */
+/* The loop of a benchmark's server. */
 TEST(serve_until_the_client_has_gone)
 {
 	struct peer *p = peer_spawn(8, importer, NULL);
@@ -176,7 +174,7 @@ TEST(waits_and_callbacks_exclude_each_other)
 		  SCI_ERR_ILLEGAL_PARAMETER);
 }
 
-/* ---- waits that are cancelled ---- */
+/* ---- cancelled waits ---- */
 
 static void *wait_local(void *arg)
 {
@@ -250,7 +248,7 @@ static void expect_no_remote(sci_remote_segment_t r)
 		  SCI_ERR_TIMEOUT);
 }
 
-/* Connected by wait and by callback, the owner does as planned. */
+/* Two connections, one with waits and one with a callback, to an owner with a plan. */
 struct watch {
 	struct peer *p;
 	struct recorder rec;
@@ -302,7 +300,7 @@ TEST(unavailable_with_notify)
 	watch_open(&w, &plan);
 	tell(w.p, "end", "ended");
 	watch_expect(&w, SCI_CB_DISCONNECT);
-	/* the segment goes on working */
+	/* the segment still works */
 	test_fill(w.mem, SIZE, 1);
 	CHECK_EQ(SCICheckSequence(w.seq, 0, NULL), SCI_SEQ_OK);
 	tell(w.p, "check", "checked");
@@ -320,7 +318,7 @@ TEST(unavailable_by_force)
 	watch_open(&w, &plan);
 	tell(w.p, "end", "ended");
 	watch_expect(&w, SCI_CB_DISCONNECT);
-	/* we are cut off, and not killed for trying */
+	/* accesses have no effect and raise no signal */
 	memset((void *)w.mem, 2, SIZE);
 	CHECK_EQ(SCICheckSequence(w.seq, 0, NULL), SCI_SEQ_NOT_RETRIABLE);
 	CHECK_ERR(SCIMapRemoteSegment(w.wait, &map, 0, SIZE, NULL, 0, &err),
@@ -366,7 +364,7 @@ TEST(forced_off_then_removed)
 
 	watch_open(&w, &plan);
 	tell(w.p, "end", "ended");
-	/* told once */
+	/* exactly one event */
 	watch_expect(&w, SCI_CB_DISCONNECT);
 	watch_close(&w);
 }
@@ -415,7 +413,7 @@ TEST(force_disconnect_makes_room_for_remove)
 	tell(p, "forced", "alive");
 }
 
-/* ---- a second ---- */
+/* ---- time to an event ---- */
 
 TEST(a_death_is_known_within_a_second)
 {
@@ -531,7 +529,7 @@ TEST(asynchronous_connects_are_given_up)
 	peer_continue(p);
 }
 
-/* ---- what callbacks may do ---- */
+/* ---- calls from callbacks ---- */
 
 static sci_callback_action_t disconnect_me(void *arg, sci_remote_segment_t r,
 					   sci_segment_cb_reason_t reason,
@@ -561,7 +559,7 @@ TEST(a_callback_may_disconnect_its_segment)
 	WAIT_UNTIL(!ERR_OF(SCIClose(sd, 0, &err)), 5000);
 }
 
-/* What a connection handler of a messaging layer does. */
+/* The connection handler of a message layer. */
 struct handler {
 	sci_desc_t sd;
 	struct recorder rec;
@@ -709,7 +707,7 @@ TEST(a_child_is_no_owner)
 	}
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	CHECK_EQ(status, 0);
-	/* the parent did not notice, but for the child's connection */
+	/* the parent only sees events of the child's connection */
 	CHECK_EQ(recorder_get(&rec, 1).node, 4);
 	CHECK_EQ(recorder_get(&rec, 2).reason, SCI_CB_DISCONNECT);
 	tell(p, "disconnect", "disconnected");
@@ -721,7 +719,7 @@ static void forks_and_dies(struct peer *self, void *arg)
 	(void)arg;
 	test_segment(test_open(), ID, SIZE, 0);
 	if (test_fork() == 0) {
-		/* outlives its parent, doing nothing */
+		/* the child lives longer than its parent, and does nothing */
 		peer_send(self, "ready");
 		for (;;)
 			pause();

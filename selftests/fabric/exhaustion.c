@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Too little of everything: descriptors, address space, file size, threads,
- * memory.  Calls answer NOSPC, nobody hangs or is killed, and all goes on when
- * there is enough again.
+ * Descriptors, address space, file size, threads and memory run out. Calls return NOSPC, and no
+ * process hangs or is killed. When there are enough of them again, calls succeed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +44,7 @@ static rlim_t hard_limit(int what)
 static int taken[65536];
 static unsigned int n_taken;
 
-/* Takes descriptors until @leave are left. */
+/* Take descriptors until @leave remain. */
 static void take_descriptors(unsigned int leave)
 {
 	int fd;
@@ -65,12 +64,12 @@ static void give_descriptors(void)
 		close(taken[--n_taken]);
 }
 
-/* A limit that nothing can raise: what is open, and some. */
+/* Limit descriptors to those that are open, and @more, so that no call can raise the limit. */
 static void limit_descriptors(unsigned int more)
 {
 	rlim_t n = count_fds() + more + 4, most = hard_limit(RLIMIT_NOFILE);
 
-	/* even root may lack the right to raise it again */
+	/* even root may lack the right to raise the hard limit */
 	if (n > most)
 		n = most;
 	set_limit(RLIMIT_NOFILE, n, n);
@@ -109,7 +108,7 @@ static void make_one_of_each(sci_desc_t sd, unsigned int id)
 	CHECK_OK(SCIRemoveSegment(s, 0, &err));
 }
 
-/* Each call with 0, 1, 2 ... descriptors left, until it works. */
+/* Make each call with 0, 1, 2 ... descriptors left, until it succeeds. */
 TEST(creating_without_descriptors)
 {
 	static const unsigned int kinds[] = {
@@ -208,7 +207,7 @@ static void owner(struct peer *self, void *arg)
 
 		peer_get(self, order, 8);
 		if (!strcmp(order, "starve ")) {
-			/* goodbyes under way give descriptors back, too */
+			/* threads that finish connections would give descriptors back */
 			WAIT_UNTIL(others_asleep(), TEST_WAIT_MS);
 			limit_descriptors(30);
 			take_descriptors(0);
@@ -274,7 +273,7 @@ TEST(an_exporter_without_descriptors)
 	sci_remote_interrupt_t i;
 	sci_desc_t sd;
 
-	/* elsewhere the kernel lets callers in */
+	/* on other fabrics the kernel accepts connections */
 	test_needs_shm();
 	sd = test_open();
 	peer_expect(p, "ready");
@@ -283,7 +282,7 @@ TEST(an_exporter_without_descriptors)
 	order(p, "starve ");
 	for (int k = 0; k < 20; k++)
 		check_refused(sd);
-	/* what is there works on */
+	/* existing connections still work */
 	CHECK_OK(SCITriggerInterrupt(i, 0, &err));
 	order(p, "feed   ");
 	use_owner(sd);
@@ -332,7 +331,7 @@ TEST(an_importer_without_descriptors)
 			leak_check_end();
 		}
 	}
-	/* connected: maps and triggers need no more of them */
+	/* maps and triggers of existing connections need no more descriptors */
 	take_descriptors(0);
 	CHECK_OK(mem = SCIMapRemoteSegment(r, &map, 0, SIZE, NULL, 0, &err));
 	test_fill(mem, SIZE, 1);
@@ -342,7 +341,7 @@ TEST(an_importer_without_descriptors)
 	use_owner(sd);
 }
 
-/* Somebody in the exporter takes every descriptor that comes free. */
+/* A thread of the exporter takes every descriptor that becomes free. */
 struct greed {
 	_Atomic bool stop;
 	_Atomic unsigned int got;
@@ -385,14 +384,14 @@ static void greedy_owner(struct peer *self, void *arg)
 	peer_expect(self, "enough");
 	atomic_store(&g.stop, true);
 	pthread_join(t, NULL);
-	/* some of the first are enough for those who come now */
+	/* give back enough descriptors for later callers */
 	got = atomic_load(&g.got);
 	for (unsigned int i = 0; i < 20; i++)
 		CHECK_EQ(close(g.fds[i]), 0);
 	peer_send(self, "fed");
 	peer_expect(self, "end");
 	SCITerminate();
-	/* the program's own are still there */
+	/* the library has closed none of the program's descriptors */
 	for (unsigned int i = 20; i < got; i++)
 		if (fcntl(g.fds[i], F_GETFD) < 0)
 			FAIL("the library has closed the program's fd %d",
@@ -405,7 +404,7 @@ TEST(an_exporter_whose_descriptors_are_grabbed)
 	sci_desc_t sd = test_open();
 
 	peer_expect(p, "ready");
-	/* which code is the matter of others: the calls end */
+	/* any code is right: the calls must end */
 	for (int i = 0; i < 40; i++) {
 		uint64_t began = test_now_ms();
 		sci_remote_segment_t r;
@@ -424,7 +423,7 @@ TEST(an_exporter_whose_descriptors_are_grabbed)
 	peer_join(p);
 }
 
-/* The answer is that of one who is there, however often one asks. */
+/* The codes never claim that the exporter does not exist, however many calls there are. */
 TEST(an_exporter_without_descriptors_is_not_absent)
 {
 	struct peer *p = peer_spawn(8, owner, NULL);
@@ -432,7 +431,7 @@ TEST(an_exporter_without_descriptors_is_not_absent)
 	sci_remote_segment_t r;
 	sci_desc_t sd;
 
-	/* elsewhere the kernel lets callers in */
+	/* on other fabrics the kernel accepts connections */
 	test_needs_shm();
 	sd = test_open();
 	peer_expect(p, "ready");
@@ -473,7 +472,7 @@ TEST(the_soft_limit_is_raised)
 	CHECK(rl.rlim_cur > 200 && rl.rlim_max == hard);
 }
 
-/* Every call that needs one, with none left below the soft limit. */
+/* Make each call that needs a descriptor when none is left below the soft limit. */
 static void at_the_soft_limit(struct peer *self, void *arg)
 {
 	unsigned int which = *(unsigned int *)arg;
@@ -530,7 +529,7 @@ static void check_soft_limit(unsigned int which)
 	if (hard_limit(RLIMIT_NOFILE) < 1000)
 		SKIP("a low hard limit of descriptors");
 	p = peer_spawn(8, at_the_soft_limit, &which);
-	/* node 4 is there to be probed */
+	/* a process of node 4 answers probes */
 	sd = test_open();
 	peer_send(p, "go");
 	peer_join(p);
@@ -554,7 +553,7 @@ TEST(probing_raises_the_soft_limit)
 	check_soft_limit(6);
 }
 
-/* ---- many ---- */
+/* ---- very many ---- */
 
 static void check_many(unsigned int n)
 {
@@ -599,7 +598,7 @@ TEST(four_thousand_segments)
 	check_many(4000);
 }
 
-/* As many as there are descriptors for: then NOSPC, and one back is one. */
+/* Create segments until NOSPC. One removal makes room for exactly one segment. */
 TEST(segments_until_there_is_no_more)
 {
 	sci_local_segment_t s[600];
@@ -677,7 +676,7 @@ static void too_large_without_descriptors(struct peer *self, void *arg)
 	close(fd);
 	test_segment(sd, ID, SIZE, 0);
 	set_limit(RLIMIT_NOFILE, count_fds() + 8, hard);
-	/* the name takes one; what looks at free memory has none */
+	/* the name takes one descriptor; the check of free memory gets none */
 	take_descriptors(*(unsigned int *)arg);
 	peer_send(self, "try");
 	CHECK_ERR(SCICreateSegment(sd, &s, 1, (size_t)1 << 46, NULL, NULL, 0,
@@ -685,7 +684,7 @@ static void too_large_without_descriptors(struct peer *self, void *arg)
 	peer_send(self, "refused");
 }
 
-/* It is refused before memory is spent, whatever else is short. */
+/* Too large a segment is refused before it takes memory, even without descriptors. */
 TEST(segments_larger_than_memory_at_the_soft_limit)
 {
 	uint64_t have = memory_available();
@@ -714,7 +713,7 @@ TEST(segments_larger_than_memory_at_the_soft_limit)
 	}
 }
 
-/* Every page that a segment has is there. */
+/* All pages of a segment exist. */
 TEST(every_page_can_be_touched)
 {
 	static const size_t sizes[] = {
@@ -772,7 +771,7 @@ TEST(without_address_space)
 	leak_check_begin();
 	CHECK_ERR(SCIMapLocalSegment(s, &map, 0, large, NULL, 0, &err),
 		  SCI_ERR_NOSPC);
-	/* elsewhere an import that is not mapped takes none */
+	/* on other fabrics an import that is not mapped needs no address space */
 	if (test_on_shm())
 		CHECK_ERR(SCIConnectSegment(sd, &r, 4, ID, 0, NULL, NULL, 0, 0,
 					    &err), SCI_ERR_NOSPC);
@@ -790,7 +789,7 @@ TEST(without_address_space)
 	CHECK_OK(SCIMapLocalSegment(s, &map, 0, large, NULL, 0, &err));
 }
 
-/* Not a byte more than there is: every call fails or works, none crashes. */
+/* Without any free address space, each call fails or succeeds, and none crashes. */
 TEST(without_any_address_space)
 {
 	sci_desc_t sd;
@@ -854,7 +853,7 @@ TEST(below_the_largest_file)
 
 /* ---- threads ---- */
 
-/* Another user, who may have no more threads than now. */
+/* Another user, who is allowed no more threads. */
 static void without_threads(struct peer *self, void *arg)
 {
 	const rlim_t many = hard_limit(RLIMIT_NPROC);
@@ -873,7 +872,7 @@ static void without_threads(struct peer *self, void *arg)
 	leak_check_begin();
 	CHECK_ERR(SCICreateSegment(sd, &s, ID, SIZE, NULL, NULL, 0, &err),
 		  SCI_ERR_NOSPC);
-	/* elsewhere the kernel answers for it */
+	/* on other fabrics the kernel serves interrupts */
 	if (test_on_shm())
 		CHECK_ERR(SCICreateInterrupt(sd, &i, 0, &number, NULL, NULL,
 					     SCI_FLAG_FIXED_INTNO, &err),
@@ -881,12 +880,12 @@ static void without_threads(struct peer *self, void *arg)
 	CHECK_NOSPC_OR(SCIConnectSegment(sd, &r, 4, ID, 0, NULL, NULL, 0, 0,
 					 &err), SCI_ERR_NO_SUCH_SEGMENT);
 	leak_check_end();
-	/* with enough of them */
+	/* with enough threads */
 	set_limit(RLIMIT_NPROC, many, many);
 	s = test_segment(sd, ID, SIZE, 0);
 	r = test_connect(sd, SCI_LOCAL_HOST, ID);
 	CHECK_OK(SCICreateDMAQueue(sd, &q, 0, 2, 0, &err));
-	/* a queue whose worker cannot start is as it was */
+	/* a queue stays idle if its worker cannot start */
 	set_limit(RLIMIT_NPROC, 1, many);
 	CHECK_ERR(SCIStartDmaTransfer(q, s, r, 0, 64, 64, NULL, NULL, 0, &err),
 		  SCI_ERR_NOSPC);
@@ -898,7 +897,7 @@ static void without_threads(struct peer *self, void *arg)
 	set_limit(RLIMIT_NPROC, many, many);
 	CHECK_OK(SCIStartDmaTransfer(q, s, r, 0, 64, 64, NULL, NULL,
 				     SCI_FLAG_DMA_WAIT, &err));
-	/* a callback for which there was no thread comes when there is one */
+	/* a callback without a thread is called when there is a thread */
 	recorder_init(&rec);
 	CHECK_OK(SCICreateInterrupt(sd, &i, 0, &number, record_interrupt, &rec,
 				    SCI_FLAG_USE_CALLBACK |
@@ -910,7 +909,7 @@ static void without_threads(struct peer *self, void *arg)
 	peer_send(self, "done");
 }
 
-/* A transfer that cannot be posted is not enqueued either. */
+/* A transfer that cannot be posted is not enqueued. */
 static void without_a_worker(struct peer *self, void *arg)
 {
 	const rlim_t many = hard_limit(RLIMIT_NPROC);

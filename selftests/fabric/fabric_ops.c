@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* What a fabric does for a message layer, which SISCI does not show. */
+/* The operations of a fabric that only message layers use, and not SISCI. */
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
@@ -76,7 +76,7 @@ static void drop_import(struct sci_fabric *f, struct sci_rseg *r, void *addr)
 	f->ops->rseg.disconnect(r);
 }
 
-/* ---- a descriptor for an interrupt ---- */
+/* ---- descriptors of interrupts ---- */
 
 static int create(struct sci_fabric *f, unsigned int flags, sci_event_fn event,
 		  struct sci_lintr **out)
@@ -117,7 +117,7 @@ static int take(struct sci_fabric *f, struct sci_lintr *i)
 	return ret;
 }
 
-/* @latched: how many of two triggers are there. */
+/* @latched: the number of interrupts after two triggers */
 static void check_descriptor(unsigned int flags, int latched)
 {
 	struct sci_fabric *f = join();
@@ -135,7 +135,7 @@ static void check_descriptor(unsigned int flags, int latched)
 		CHECK_EQ(f->ops->rintr.trigger(r, NULL, 0), 0);
 		CHECK_EQ(f->ops->rintr.trigger(r, NULL, 0), 0);
 		for (int k = 0; k < latched; k++) {
-			/* looking takes nothing */
+			/* poll() consumes no interrupt */
 			CHECK(readable(fd, 0) && readable(fd, 0));
 			CHECK_EQ(take(f, i), 0);
 		}
@@ -174,7 +174,7 @@ static void trigger_once(struct peer *self, void *arg)
 	(void)arg;
 	peer_expect(self, "go");
 	r = trigger_of(f, 4);
-	/* so that the other one sleeps, most of the time */
+	/* the other process most often sleeps by now */
 	usleep(50000);
 	CHECK_EQ(f->ops->rintr.trigger(r, NULL, 0), 0);
 	peer_expect(self, "leave");
@@ -199,7 +199,7 @@ TEST(a_trigger_ends_a_poll)
 	sci_fabric_close(f);
 }
 
-/* ---- segments with a bell, and for one importer ---- */
+/* ---- segments with a bell, for one importer ---- */
 
 struct importers {
 	_Atomic unsigned int came, left, lost;
@@ -268,12 +268,12 @@ TEST(a_bell_belongs_to_a_segment)
 			;
 		CHECK(!readable(b.f->ops->lintr.fd(b.bell), 0));
 	}
-	/* memory works, and there is no second importer */
+	/* the memory works, and a second importer is refused */
 	test_fill(addr, SIZE, 5);
 	CHECK(test_filled(b.addr, SIZE, 5));
 	CHECK_EQ(b.f->ops->rseg.connect(b.f, &param, &second), -ENOENT);
 	CHECK_EQ(b.f->ops->lseg.importers(b.s), 1);
-	/* what was rung before the end stays, and the end is in good order */
+	/* a ring before the disconnect is kept, and the importer has left and is not lost */
 	CHECK_EQ(b.f->ops->ring(r), 0);
 	drop_import(b.f, r, addr);
 	CHECK_EQ(b.f->ops->lseg.importers(b.s), 0);
@@ -295,7 +295,7 @@ static void ring_until_death(struct peer *self, void *arg)
 	r = import(f, 4, 1, SIZE, &addr);
 	CHECK_EQ(f->ops->ring(r), 0);
 	peer_expect(self, "leave");
-	/* the owner has gone meanwhile */
+	/* the owner has disconnected */
 	WAIT_UNTIL(f->ops->ring(r) == -ENOTCONN, TEST_WAIT_MS);
 	drop_import(f, r, addr);
 	sci_fabric_close(f);
@@ -344,7 +344,7 @@ TEST(interrupts_without_a_descriptor)
 	sci_fabric_close(f);
 }
 
-/* ---- the barrier of one who goes to sleep ---- */
+/* ---- the barrier before a sleep ---- */
 
 static bool takes_part(struct sci_fabric *f)
 {
@@ -356,8 +356,8 @@ static bool takes_part(struct sci_fabric *f)
 }
 
 #define ROUNDS		20000u
-#define ROUNDS_MS	4000u		/* ... or what there is time for */
-#define JAM		40u		/* below what a store buffer holds */
+#define ROUNDS_MS	4000u		/* ... or as many as fit into this time */
+#define JAM		40u		/* less than the size of a store buffer */
 
 struct cell {
 	volatile uint32_t word;
@@ -365,23 +365,22 @@ struct cell {
 };
 
 /*
- * In a segment of the sleeper's.  A message is stored behind others that miss
- * cache and TLB, or it would be seen before a system call is over, and no
- * barrier missed.
+ * Part of a segment of the sleeper. The message is stored after stores that miss cache and TLB.
+ * Otherwise it would be seen before a system call ends, even without a barrier.
  */
 struct litmus {
 	_Alignas(4096) struct cell turns[2];
 	struct cell message;
 	struct cell asleep;
 	struct cell over;
-	struct cell missed[ROUNDS];	/* by the sender */
+	struct cell missed[ROUNDS];	/* message lost, according to the sender */
 	struct {
 		struct cell cell;
 		unsigned char pad[4096 + 64 - sizeof(struct cell)];
 	} jam[JAM];
 };
 
-/* Both leave this at the same time, as far as they have a CPU each. */
+/* Both processes leave this at the same time if each has a CPU. */
 static void meet(struct litmus *l, unsigned int me, uint32_t round)
 {
 	unsigned int spins = 0;
@@ -411,7 +410,7 @@ static void send_message(struct litmus *l, uint32_t round)
 	for (unsigned int k = 0; k < JAM; k++)
 		sci_store_relaxed(&l->jam[k].cell.word, round);
 	sci_store_relaxed(&l->message.word, round + 1);
-	/* volatile: the compiler keeps the order, nothing else does */
+	/* volatile accesses: the compiler keeps their order, the CPU may not */
 	if (sci_load_relaxed(&l->asleep.word) != round + 1)
 		sci_store_relaxed(&l->missed[round].word, 1);
 }
@@ -440,7 +439,7 @@ static void sender(struct peer *self, void *arg)
 	sci_fabric_close(f);
 }
 
-/* Returns how many rounds there were. */
+/* Return the number of rounds. */
 static uint32_t sleep_often(struct sci_fabric *f, struct litmus *l,
 			    bool *missed)
 {
@@ -527,7 +526,7 @@ TEST(a_forked_child_takes_part_again)
 
 	CHECK(pid >= 0);
 	if (!pid) {
-		/* no threads here: the sanitizer would not allow one */
+		/* the thread sanitizer forbids threads in this child */
 		struct sci_fabric *g = join();
 		bool child = takes_part(g);
 
@@ -539,13 +538,13 @@ TEST(a_forked_child_takes_part_again)
 	sci_fabric_close(f);
 }
 
-/* ---- a peer's memory ---- */
+/* ---- reading the memory of a peer ---- */
 
 #define PRIVATE	((size_t)5 << 20)
 
 struct addresses {
 	uint64_t data;
-	uint64_t hole;			/* its last page is not there */
+	uint64_t hole;			/* the second page is inaccessible */
 };
 
 static void reading_owner(struct peer *self, void *arg)
@@ -614,7 +613,7 @@ TEST(memory_of_a_peer)
 		CHECK(!memcmp(to, whole + 4090 + len, len));
 		CHECK_EQ(to[len], 0xee);
 	}
-	/* not there, not all there, beyond the end of all memory */
+	/* an address without a page, a part without one, and the end of all memory */
 	CHECK_EQ(sci_peer_read(f, r, to, 0, 1), -EFAULT);
 	CHECK_EQ(sci_peer_read(f, r, to, at.hole, page), 0);
 	CHECK_EQ(sci_peer_read(f, r, to, at.hole, page + 1), -EFAULT);
@@ -650,7 +649,7 @@ TEST(memory_of_a_peer_that_died)
 	sci_fabric_close(f);
 }
 
-/* It lives, but what it says of its memory ended with the connection. */
+/* The owner lives, but the right to read its memory ends with the connection. */
 TEST(memory_of_an_export_that_ended)
 {
 	struct sci_fabric *f = join();
@@ -662,7 +661,7 @@ TEST(memory_of_an_export_that_ended)
 	test_needs_shm();
 	s = export(f, 1, SIZE, 0, &mine);
 	r = import(f, 4, 1, SIZE, &addr);
-	/* one's own memory may always be read */
+	/* a process may always read its own memory */
 	CHECK_EQ(sci_peer_read(f, r, &d, (uintptr_t)&c, 1), 0);
 	CHECK_EQ(d, 7);
 	drop_export(f, s, mine);
@@ -718,7 +717,7 @@ TEST(faults_are_read_by_the_first_of_several)
 	sci_fabric_close(g);
 	sci_fabric_close(f);
 	CHECK_EQ(sci_fabric_open(&f), -EINVAL);
-	/* which opened none */
+	/* the failed open has opened nothing */
 	setenv("SCI_FAULT", "loss=1", 1);
 	f = join();
 	CHECK(atomic_load(&sci_fault_enabled));
@@ -756,7 +755,7 @@ TEST(a_child_delivers_nothing_of_its_parent)
 	sci_fabric_close(f);
 }
 
-/* What a SISCI program sees: a segment of its own, a map, a sequence. */
+/* The view of a SISCI program: its own segment, a map, a sequence. */
 struct pipe {
 	sci_desc_t sd;
 	sci_remote_segment_t r;
@@ -817,7 +816,7 @@ TEST(not_all_has_arrived_before)
 	own_pipe(&p, "reorder=1");
 	CHECK_OK(SCIMemWrite(line, p.remote, 64, 0, &err));
 	CHECK_EQ(p.local[0], 0);
-	/* the caller's barrier is the caller's matter */
+	/* with this flag, the barrier is the caller's task */
 	CHECK_EQ(SCICheckSequence(p.seq, SCI_FLAG_NO_STORE_BARRIER, NULL),
 		 SCI_SEQ_OK);
 	CHECK_EQ(p.local[0], 0);
@@ -869,7 +868,7 @@ TEST(packets_are_gone_before_the_map_is)
 		CHECK_OK(SCIMemWrite(line, p.remote, 64, 0, &err));
 		CHECK_OK(SCIUnmapSegment(p.map, 0, &err));
 		CHECK_EQ(p.local[0], 1);
-		/* memory of another use, where the map was */
+		/* map other memory at the address of the old map */
 		now = mmap((void *)(uintptr_t)was, SIZE, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		CHECK(now != MAP_FAILED);
@@ -883,7 +882,7 @@ TEST(packets_are_gone_before_the_map_is)
 
 /* ---- groups of operations ---- */
 
-/* A group is an array of pointers to functions: all are there, or none. */
+/* A group is a struct of pointers to functions: all are set, or none. */
 #define GROUP(ops, group)	whole(&(ops)->group, sizeof((ops)->group))
 
 enum { PARTLY, ABSENT, WHOLE };
@@ -932,11 +931,11 @@ TEST(an_absent_group_is_not_supported)
 	CHECK_EQ(sci_peer_read(&f, NULL, NULL, 0, 0), -EOPNOTSUPP);
 }
 
-/* ---- a queue that was full, where nothing more can be watched ---- */
+/* ---- a full queue when no further descriptor can be watched ---- */
 
 static _Atomic bool no_more_watches;
 
-/* The C library's, but for the limits that a system may have. */
+/* The C library's epoll_ctl(), except that it can reach the system's limit of watches. */
 int epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 {
 	if (op == EPOLL_CTL_ADD && atomic_load(&no_more_watches)) {
@@ -953,7 +952,7 @@ static bool take_message(struct sci_fabric *f, struct sci_lintr *i, void *buf)
 	return !f->ops->lintr.wait(i, buf, &len, 0);
 }
 
-/* Its senders are heard again when there is room. */
+/* The senders continue when the queue has room again. */
 TEST(a_full_queue_is_emptied_though_nothing_more_can_be_watched)
 {
 	struct sci_lintr_param own = {
@@ -971,7 +970,7 @@ TEST(a_full_queue_is_emptied_though_nothing_more_can_be_watched)
 
 	CHECK_EQ(f->ops->lintr.create(f, &own, &i), 0);
 	CHECK_EQ(f->ops->rintr.connect(f, &there, &r), 0);
-	/* full is what stays full for a while */
+	/* a queue is full if it stays full for 200 ms */
 	while (HAPPENS(!f->ops->rintr.trigger(r, buf, sizeof(buf)), 200))
 		sent++;
 	atomic_store(&no_more_watches, true);

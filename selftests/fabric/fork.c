@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * fork() in a process that has everything open: the child owns nothing of it,
- * keeps its maps, and may become a node of its own.
+ * fork() in a process with objects of all kinds: the child owns none of them, keeps its maps,
+ * and may become a node of its own.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -27,7 +27,7 @@
 #define SIZE	8192u
 #define ID	10u
 
-/* ---- everything open ---- */
+/* ---- objects of all kinds ---- */
 
 struct world {
 	sci_desc_t sd;
@@ -69,7 +69,7 @@ static void open_everything(struct world *w)
 	CHECK_EQ(recorder_get(&segment_events, 0).reason, SCI_CB_CONNECT);
 }
 
-/* The parent's objects work as before. */
+/* The parent's objects still work. */
 static void check_everything(struct world *w)
 {
 	unsigned int len = 64;
@@ -94,7 +94,7 @@ static void check_everything(struct world *w)
 		len = 64;
 	}
 	CHECK_OK(SCIDisconnectSegment(test_connect(w->sd, 4, ID), 0, &err));
-	/* nobody but that one has come or gone */
+	/* no other connection has come or gone */
 	CHECK_EQ(recorder_get(&segment_events, 1).reason, SCI_CB_CONNECT);
 	CHECK_EQ(recorder_get(&segment_events, 2).reason, SCI_CB_DISCONNECT);
 	CHECK_EQ(recorder_count(&segment_events), 3);
@@ -142,14 +142,14 @@ static void reap(pid_t pid, int want)
 		reap(pid_, 0);						\
 	} while (0)
 
-/* New threads in the child of a process that has some are not for TSan. */
+/* The thread sanitizer forbids threads in the child of a process with threads. */
 static void needs_threads_in_children(void)
 {
 	if (TEST_TSAN)
 		SKIP("the thread sanitizer allows no threads in the child");
 }
 
-/* A lock of its allocator that another thread held is held for ever there. */
+/* If another thread holds the allocator's lock during fork(), the child can never take it. */
 static void needs_an_allocator_in_children(void)
 {
 	if (TEST_ASAN)
@@ -185,7 +185,7 @@ TEST(the_child_has_nothing)
 	check_everything(&w);
 }
 
-/* What of the library's is open here that was not before it began? */
+/* Count descriptors from 3 on: with @hard those of the library's kinds, otherwise all others. */
 static unsigned int list_descriptors(bool hard, bool tell)
 {
 	static const char *const kinds[] = {
@@ -218,7 +218,7 @@ static unsigned int list_descriptors(bool hard, bool tell)
 	return found;
 }
 
-/* Sockets, memory and the like: they keep names and peers alive. */
+/* Count sockets, memory and other descriptors that keep names and peers alive. */
 static unsigned int hard_descriptors(void)
 {
 	return list_descriptors(true, false);
@@ -272,7 +272,7 @@ TEST(maps_of_the_child_outlive_the_segment)
 		close(go[1]);
 		CHECK_EQ(read(go[0], &c, 1), 0);
 		test_fill(w.local, SIZE, 3);
-		/* elsewhere imports end with the connection */
+		/* on other fabrics imports end with the connection */
 		CHECK(!test_on_shm() || test_filled(w.remote, SIZE, 3));
 		_exit(0);
 	}
@@ -282,7 +282,7 @@ TEST(maps_of_the_child_outlive_the_segment)
 	reap(pid, 0);
 }
 
-/* The end of a child is no end of the parent's. */
+/* The end of the child does not affect the parent. */
 static void check_child_end(void (*end)(void), int status)
 {
 	struct world w;
@@ -340,7 +340,7 @@ static void be_a_node(const char *node, struct world *w)
 	sd = test_open();
 	CHECK_OK(SCIGetLocalNodeId(0, &own, 0, &err));
 	CHECK_EQ(own, number);
-	/* handles of the parent's mean nothing here */
+	/* the parent's handles are invalid in the child */
 	CHECK_ERR(SCIClose(w->sd, 0, &err), SCI_ERR_ILLEGAL_PARAMETER);
 	CHECK_ERR(SCIRemoveSegment(w->s, 0, &err), SCI_ERR_ILLEGAL_PARAMETER);
 	mem = test_map_remote(test_connect(sd, 4, ID), NULL);
@@ -354,7 +354,7 @@ static void be_a_node(const char *node, struct world *w)
 	test_interrupt(sd, number);
 	SCITerminate();
 	CHECK_ERR(SCIOpen(&sd, 0, &err), SCI_ERR_NOT_INITIALIZED);
-	/* the maps of before are not the new library's to take away */
+	/* the new library leaves the maps of the parent alone */
 	CHECK(test_filled(w->local, SIZE, number));
 }
 
@@ -416,7 +416,7 @@ static void parent_of_one(struct peer *self, void *arg)
 	pid = test_fork();
 	CHECK(pid >= 0);
 	if (!pid) {
-		/* outlives the parent; the runner ends it */
+		/* the child lives longer than its parent; the runner ends it */
 		atomic_store(&f->child, getpid());
 		for (;;)
 			pause();
@@ -459,13 +459,13 @@ TEST(the_death_of_a_parent_is_noticed)
 	CHECK_EQ(kill(atomic_load(&f->child), SIGKILL), 0);
 }
 
-/* ---- fork while others call ---- */
+/* ---- fork() during calls of other threads ---- */
 
 #define HAMMERS	4
 
 /*
- * A child holds the parent's names until it has come to close them; that
- * they are taken so long is the matter of a test of its own.
+ * Create a segment whose id a child may still hold until it has closed its descriptors.
+ * a_fork_holds_no_names tests that separately.
  */
 static sci_local_segment_t segment_again(sci_desc_t sd, unsigned int id)
 {
@@ -574,7 +574,7 @@ static void *hammer_questions(void *arg)
 }
 
 static _Atomic unsigned int *transient;
-static unsigned int others;	/* open before the library was */
+static unsigned int others;	/* open before SCIInitialize() */
 
 static void forked_amid_calls(struct world *w, unsigned int allowed)
 {
@@ -697,7 +697,7 @@ static void *fork_and_reap(void *arg)
 	return NULL;
 }
 
-/* "The parent does not notice": what it gives back can be taken again. */
+/* A name that the parent gives back can be taken again, in spite of children. */
 TEST(a_fork_holds_no_names)
 {
 	_Atomic bool stop = false;
@@ -714,7 +714,7 @@ TEST(a_fork_holds_no_names)
 	pthread_join(t, NULL);
 }
 
-/* ---- programs ---- */
+/* ---- descriptors in started programs ---- */
 
 static unsigned int read_count(int fd)
 {
@@ -732,7 +732,7 @@ static char *const list_command[] = {
 	(char[]){ "set -- /proc/self/fd/*; echo $#" }, NULL
 };
 
-/* Descriptors of a program started by one of three ways. */
+/* Count the descriptors of a program that is started in one of three ways. */
 static unsigned int fds_of_program(char how)
 {
 	posix_spawn_file_actions_t actions;
@@ -869,7 +869,7 @@ static void *register_and_remove(void *arg)
 	return NULL;
 }
 
-/* At no moment of registration or removal does a child share the pages. */
+/* A child never shares the pages, at no point of registration or removal. */
 TEST(forks_while_memory_is_registered)
 {
 	struct registrar r = { .size = 8u << 20 };
@@ -887,11 +887,11 @@ TEST(forks_while_memory_is_registered)
 	test_note("registered %u times", atomic_load(&r.times));
 }
 
-/* ---- from a callback ---- */
+/* ---- fork() in a callback ---- */
 
 struct from_callback {
 	struct world w;
-	_Atomic int status;		/* -1: not yet */
+	_Atomic int status;		/* status of the child; -1: not yet known */
 };
 
 static sci_callback_action_t fork_in_callback(void *arg,
@@ -910,7 +910,7 @@ static sci_callback_action_t fork_in_callback(void *arg,
 		if (!TEST_TSAN) {
 			setenv("SCI_NODE", "12", 1);
 			test_connect(test_open(), 4, ID);
-			/* this thread is the program now */
+			/* this thread is the child's only thread */
 			SCITerminate();
 			CHECK_ERR(SCIOpen(&f->w.sd, 0, &err),
 				  SCI_ERR_NOT_INITIALIZED);
@@ -945,7 +945,7 @@ TEST(fork_from_a_callback)
 	CHECK_OK(SCIRemoveInterrupt(i, 0, &err));
 }
 
-/* A parent that has terminated forks like any other program. */
+/* After SCITerminate(), fork() is the same as without the library. */
 TEST(fork_after_terminate)
 {
 	struct world w;
