@@ -468,7 +468,7 @@ TEST(behaviour_03_the_owner_hears_of_a_death)
 	CHECK_EQ(recorder_get(&rec, 1).node, 8);
 }
 
-/* What the owner does to a segment that has an importer. */
+/* Ways in which the owner ends a segment that has an importer. */
 enum ending { REMOVE, NOTIFY, FORCE, DIE, TERMINATE };
 
 static void owner(struct peer *self, void *arg)

@@ -117,7 +117,7 @@ static int take(struct sci_fabric *f, struct sci_lintr *i)
 	return ret;
 }
 
-/* @latched: the number of interrupts after two triggers */
+/* Check the descriptor of an interrupt. @latched: number of interrupts after two triggers. */
 static void check_descriptor(unsigned int flags, int latched)
 {
 	struct sci_fabric *f = join();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Peers that do not keep to the protocol of libsci/fabric/shm/shm.h: clients that
- * speak garbage to what the library serves, and servers that sit at a name the
- * library calls.  It answers with a code, in time, and loses nothing.
+ * Peers that break the protocol of libsci/fabric/shm/shm.h: clients that send garbage to the
+ * library's sockets, and servers at a name that the library calls. Calls return a code in time
+ * and leak nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@
 #define MANY_FDS	100
 #define ALL_SEALS	(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-/* ---- the wire, by hand ---- */
+/* ---- raw messages ---- */
 
 static socklen_t address_of(struct sockaddr_un *sa, char kind,
 			    unsigned int node, unsigned int id)
@@ -51,7 +51,7 @@ static socklen_t address_of(struct sockaddr_un *sa, char kind,
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
 }
 
-/* -1: refused */
+/* Return -1 if the connection is refused. */
 static int dial(char kind, unsigned int node, unsigned int id)
 {
 	struct sockaddr_un sa;
@@ -93,7 +93,7 @@ static void say(int sock, const void *data, size_t len, const int *fds, int n)
 		cm->cmsg_len = CMSG_LEN(n * sizeof(int));
 		memcpy(CMSG_DATA(cm), fds, n * sizeof(int));
 	}
-	/* the other side may have hung up already */
+	/* the other side may have closed the connection already */
 	(void)!sendmsg(sock, &mh, MSG_NOSIGNAL);
 }
 
@@ -111,7 +111,7 @@ static void say_type(int sock, unsigned int type)
 	say(sock, &m, sizeof(m), NULL, 0);
 }
 
-/* ---- hostile clients ---- */
+/* ---- clients ---- */
 
 struct owned {
 	sci_desc_t sd;
@@ -133,7 +133,7 @@ static void own_everything(struct owned *o)
 	o->d = test_data_interrupt(o->sd, ID);
 	test_segment(o->sd, ID + 1, SIZE, SCI_FLAG_BROADCAST);
 	o->mem = test_map_local(o->s, NULL);
-	/* what starts with the first connection */
+	/* the first connection of each kind starts threads, which stay */
 	test_connect(o->sd, 4, ID);
 	CHECK_OK(SCITriggerDataInterrupt(test_connect_data_interrupt(o->sd, 4,
 								     ID),
@@ -142,7 +142,7 @@ static void own_everything(struct owned *o)
 					 &err));
 }
 
-/* An honest client still gets what it asks for. */
+/* Check that a correct client is served. */
 static void check_served(struct owned *o)
 {
 	sci_remote_data_interrupt_t rd;
@@ -183,7 +183,7 @@ static const struct {
 	{ SHM_GROUP, ID + 1 }, { SHM_GROUP_OPEN, ID + 1 }
 };
 
-/* Runs @attack at each name, and looks that all is well afterwards. */
+/* Run an attack on each name, and check afterwards that nothing has changed. */
 static void attack(void (*fn)(char kind, unsigned int id))
 {
 	struct owned o;
@@ -198,7 +198,7 @@ static void attack(void (*fn)(char kind, unsigned int id))
 	}
 }
 
-/* Speaks once, reads nothing, hangs up. */
+/* Send one message, and close the connection without a read. */
 static void once(char kind, unsigned int id, const void *data, size_t len,
 		 const int *fds, int n)
 {
@@ -257,7 +257,7 @@ TEST(clients_with_wrong_words)
 	attack(wrong_words);
 }
 
-/* Every message once more after a connect that was granted. */
+/* Send each message again after a successful connect. */
 static void wrong_after_connect(char kind, unsigned int id)
 {
 	static unsigned char big[70000];
@@ -284,7 +284,7 @@ TEST(clients_that_turn_bad)
 	own_everything(&o);
 	for (size_t i = 0; i < ARRAY_LEN(doors); i++)
 		wrong_after_connect(doors[i].kind, doors[i].id);
-	/* one of those messages was right for a data interrupt: empty ones */
+	/* one of these messages is correct for a data interrupt, without data */
 	do {
 		len = sizeof(c);
 	} while (!ERR_OF(SCIWaitForDataInterrupt(o.d, c, &len, 100, 0, &err)));
@@ -335,7 +335,7 @@ TEST(clients_that_shut_down)
 	attack(half_closed);
 }
 
-/* Connections that say nothing, as many as the descriptors allow. */
+/* Very many connections that send nothing. */
 static void idle_crowd(char kind, unsigned int id)
 {
 	const int n = TEST_TSAN || TEST_ASAN ? 200 : 1000;
@@ -378,7 +378,7 @@ static void crowd(struct peer *self, void *arg)
 	peer_expect(self, "leave");
 }
 
-/* While they are there the honest are served. */
+/* A correct client is served at the same time. */
 TEST(an_honest_client_in_a_crowd)
 {
 	static int n = TEST_TSAN || TEST_ASAN ? 500 : 4000;
@@ -398,7 +398,7 @@ TEST(an_honest_client_in_a_crowd)
 	check_served(&o);
 }
 
-/* A granted client whose messages nobody reads, flooded with notices. */
+/* A client that never reads, while the segment sends it very many notices. */
 TEST(a_client_that_never_reads)
 {
 	struct owned o;
@@ -425,7 +425,7 @@ TEST(a_client_that_never_reads)
 		close(fd[i]);
 }
 
-/* One that fills the queue of a data interrupt and never stops. */
+/* A client fills the queue of a data interrupt and never stops. */
 static void flood(struct peer *self, void *arg)
 {
 	static struct {
@@ -454,7 +454,7 @@ TEST(a_client_that_floods)
 	own_everything(&o);
 	peer_send(p, "go");
 	peer_expect(p, "flooding");
-	/* everything else goes on */
+	/* all other calls still work */
 	for (int k = 0; k < 200; k++) {
 		i = test_interrupt(o.sd, 1000 + k);
 		CHECK_OK(SCITriggerInterrupt(test_connect_interrupt(o.sd, 4,
@@ -474,7 +474,7 @@ TEST(a_client_that_floods)
 	SCITerminate();
 }
 
-/* What is at a process's presence is no door at all. */
+/* Datagrams to the socket that marks a process as present have no effect. */
 TEST(datagrams_to_a_node)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
@@ -512,13 +512,13 @@ TEST(datagrams_to_a_node)
 	close(sock);
 }
 
-/* ---- hostile servers ---- */
+/* ---- servers ---- */
 
-/* What a server does with a connection, after the request has come. */
+/* A way in which a server answers a request. */
 struct act {
 	const char *name;
 	void (*answer)(int sock);
-	bool vanishes;			/* as if nobody were there */
+	bool vanishes;			/* looks as if the server did not exist */
 };
 
 static int squat(char kind, unsigned int node, unsigned int id)
@@ -760,11 +760,11 @@ static const struct act acts[] = {
 };
 
 struct stage {
-	_Atomic unsigned int act;	/* of acts[] */
+	_Atomic unsigned int act;	/* index in acts[] */
 	_Atomic unsigned int served;
 };
 
-/* Serves all names with the present act. */
+/* Serve all names with the current act. */
 static void bad_server(struct peer *self, void *arg)
 {
 	static const char kinds[] = {
@@ -820,7 +820,7 @@ static void check_connects_fail(sci_desc_t sd, const struct act *act)
 	if (!e || s)
 		FAIL("a group with %s was joined", act->name);
 	SCIConnectInterrupt(sd, &ri, 8, 0, ID, 2000, 0, &e);
-	if (!e)		/* a descriptor is a descriptor */
+	if (!e)		/* any descriptor is accepted */
 		SCIDisconnectInterrupt(ri, 0, NULL);
 	SCIConnectDataInterrupt(sd, &rd, 8, 0, ID, 2000, 0, &e);
 	if (!e)
@@ -850,7 +850,7 @@ static void check_acts(bool vanishing)
 	}
 	CHECK(atomic_load(&stage->served) >= 5 * n);
 	peer_kill(p, SIGKILL);
-	/* the names are free for honest ones */
+	/* a correct process can take the names */
 	test_segment(sd, ID, SIZE, SCI_FLAG_BROADCAST);
 }
 
@@ -864,7 +864,7 @@ TEST(servers_that_hang_up)
 	check_acts(true);
 }
 
-/* A connection that is granted and then used for nonsense. */
+/* Grant a connection, and send garbage on it. */
 static void turncoat(struct peer *self, void *arg)
 {
 	int listener = squat(SHM_SEGMENT, 8, ID), sock, fd;
@@ -967,7 +967,7 @@ static void check_silence(bool accepts)
 	CHECK_TIMES_OUT(SCIAttachLocalSegment(sd, &s, ID, NULL, NULL, NULL, 0,
 					      &err), 1000, 4000 + slack);
 	CHECK_EQ(count_fds(), fds);
-	/* while it waits for ever, others work, and terminate ends it */
+	/* other calls work during an infinite wait, and SCITerminate() ends the wait */
 	CHECK_OK(SCIConnectSegment(sd, &r, 8, ID, 0, NULL, NULL,
 				   SCI_INFINITE_TIMEOUT,
 				   SCI_FLAG_ASYNCHRONOUS_CONNECT, &err));
@@ -1031,7 +1031,7 @@ static void trap_server(struct peer *self, void *arg)
 	peer_expect(self, "leave");
 }
 
-/* The trigger ends, with a code, and does not end the program. */
+/* The trigger returns a code and does not end the program. */
 static void trapped(struct peer *self, void *arg)
 {
 	sci_desc_t sd = test_open();
@@ -1084,7 +1084,7 @@ TEST(a_trigger_of_a_file)
 
 /* ---- importers that share an interrupt ---- */
 
-/* What an importer was given with the answer; -1: nothing. */
+/* Connect, and return the descriptor of the answer; -1: none. */
 static int import_interrupt(int *sock)
 {
 	union {
@@ -1154,7 +1154,7 @@ TEST(importers_cannot_take_or_stop_triggers_of_others)
 	peer_expect(p, "full");
 	CHECK_OK(SCITriggerInterrupt(ri, 0, &err));
 	CHECK_OK(SCIWaitForInterrupt(o.i, TEST_WAIT_MS, 0, &err));
-	/* a full socket holds triggers enough to be heard */
+	/* a full socket already contains triggers */
 	for (int i = 0; i < 10000; i++)
 		CHECK_OK(SCITriggerInterrupt(ri, 0, &err));
 	CHECK_OK(SCIWaitForInterrupt(o.i, TEST_WAIT_MS, 0, &err));
@@ -1164,7 +1164,7 @@ TEST(importers_cannot_take_or_stop_triggers_of_others)
 	peer_join(p);
 }
 
-/* ---- memory that changes under the importer ---- */
+/* ---- memory that the owner changes ---- */
 
 static void shrinker(struct peer *self, void *arg)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Interrupts, with data and without. */
+/* Interrupts with and without data. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +64,7 @@ TEST(numbers_that_the_library_chooses)
 	unsigned int numbers[20];
 
 	for (int k = 0; k < 20; k++) {
-		numbers[k] = 0xdeadbeef;	/* not looked at */
+		numbers[k] = 0xdeadbeef;	/* the value is ignored */
 		CHECK_OK(SCICreateInterrupt(sd, &i[k], 0, &numbers[k], NULL,
 					    NULL, 0, &err));
 		for (int m = 0; m < k; m++)
@@ -162,7 +162,7 @@ TEST(arguments_that_are_illegal)
 	CHECK_OK(SCIClose(sd, 0, &err));
 }
 
-/* ---- plain, counting, shared ---- */
+/* ---- plain, counting and shared interrupts ---- */
 
 TEST(triggers_of_a_plain_interrupt_merge)
 {
@@ -322,11 +322,11 @@ TEST(a_trigger_reaches_all_who_share_the_number)
 	for (int k = 0; k < 2; k++)
 		peer_expect(p[k], "triggered");
 
-	/* on our own node the number is free, and not shared */
+	/* on this node the number is free, and not shared */
 	i = interrupt(sd, 1, 0);
 	CHECK_OK(SCIRemoveInterrupt(i, 0, &err));
 
-	/* one owner less: the other still gets them */
+	/* the remaining owner still gets triggers */
 	peer_send(p[0], "end");
 	peer_expect(p[0], "removed");
 	CHECK_OK(SCITriggerInterrupt(r, 0, &err));
@@ -391,7 +391,7 @@ TEST(waits_time_out)
 			  SCI_ERR_TIMEOUT);
 		CHECK_ERR(SCIWaitForDataInterrupt(d, data, &len, timeouts[k],
 						  0, &err), SCI_ERR_TIMEOUT);
-		/* not before its time */
+		/* the wait lasts at least for its timeout */
 		CHECK(test_now_ms() - begin + 1 >= timeouts[k]);
 	}
 }
@@ -548,7 +548,7 @@ static void slow_sender(struct peer *self, void *arg)
 
 	(void)arg;
 	peer_expect(self, "go");
-	/* long enough for many alarms; how long does not matter */
+	/* until many alarms have interrupted the wait */
 	WAIT_UNTIL(*(volatile int *)arg > 20, TEST_WAIT_MS);
 	CHECK_OK(SCITriggerInterrupt(test_connect_interrupt(sd, 4, 1), 0,
 				     &err));
@@ -694,13 +694,13 @@ TEST(too_little_room_keeps_the_message)
 	CHECK_OK(SCIWaitForDataInterrupt(d, data, &len, 0, 0, &err));
 	CHECK_EQ(len, 10);
 	CHECK(!memcmp(data, "0123456789", 10));
-	/* the same variable, as programs use it */
+	/* programs use the same variable for all calls */
 	CHECK_OK(SCIWaitForDataInterrupt(d, data, &len, 5000, 0, &err));
 	CHECK_EQ(len, 3);
 	CHECK(!memcmp(data, "abc", 3));
 }
 
-/* Numbers of what a sender sent, in its own order. */
+/* Messages are numbered per sender. */
 struct numbered {
 	unsigned int sender;
 	unsigned int number;
@@ -769,7 +769,7 @@ TEST(messages_of_each_sender_keep_their_order)
 		peer_join(p[k]);
 }
 
-/* Only OK or NOSPC, and all that was OK arrives, in order. */
+/* Each trigger returns OK or NOSPC. All messages with OK arrive in order. */
 static void flood(unsigned int size)
 {
 	unsigned int times = test_calls(100000) / (1 + size / 512);
@@ -798,7 +798,7 @@ static void flood(unsigned int size)
 	}
 	CHECK_ERR(SCIWaitForDataInterrupt(d, data, &len, 0, 0, &err),
 		  SCI_ERR_TIMEOUT);
-	/* and there is room again */
+	/* the queue has room again */
 	send_data(r, data, size);
 	CHECK_OK(SCIWaitForDataInterrupt(d, data, &len, 5000, 0, &err));
 	CHECK_OK(SCIRemoveDataInterrupt(d, 0, &err));
@@ -845,7 +845,7 @@ TEST(a_full_interrupt_does_not_stop_another)
 				     &err));
 }
 
-/* ---- ends ---- */
+/* ---- removal, death and termination ---- */
 
 static void interrupt_owner(struct peer *self, void *arg)
 {
@@ -939,7 +939,7 @@ static void cycle(sci_desc_t sd)
 
 	CHECK_OK(SCITriggerInterrupt(ri, 0, &err));
 	send_data(rd, "hello", 5);
-	/* owners first, unread messages inside */
+	/* remove the local objects first, with unread messages */
 	CHECK_OK(SCIRemoveInterrupt(i, 0, &err));
 	CHECK_OK(SCIRemoveDataInterrupt(d, 0, &err));
 	CHECK_OK(SCIDisconnectInterrupt(ri, 0, &err));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Habits of programs in the field that the interface's text does not cover. */
+/* Habits of SISCI programs that the specification does not cover. */
 
 #include <pthread.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 
 #define SIZE	8192
 
-/* ---- a segment that is removed on order ---- */
+/* ---- a segment that is removed on request ---- */
 
 static void importer(struct peer *self, void *arg)
 {
@@ -28,11 +28,11 @@ static void importer(struct peer *self, void *arg)
 	CHECK_OK(SCITriggerDataInterrupt(order, &byte, 1, 0, &err));
 	CHECK_EQ(SCIWaitForRemoteSegmentEvent(r, NULL, TEST_WAIT_MS, 0, NULL),
 		 SCI_CB_DISCONNECT);
-	/* what was mapped stays until it is unmapped, and is harmless */
+	/* the map stays until it is unmapped, and the close before that fails */
 	CHECK_ERR(SCIClose(sd, 0, &err), SCI_ERR_BUSY);
 	CHECK_OK(SCIUnmapSegment(map, 0, &err));
 	CHECK_OK(SCIDisconnectDataInterrupt(order, 0, &err));
-	/* the owner has gone: this connection is nobody's any more */
+	/* the owner has gone, so its connection does not keep the device busy */
 	CHECK_OK(SCIClose(sd, 0, &err));
 	CHECK_ERR(SCIDisconnectSegment(r, 0, &err), SCI_ERR_ILLEGAL_PARAMETER);
 	SCITerminate();
@@ -77,7 +77,7 @@ TEST(a_callback_removes_a_segment_that_is_in_use)
 	CHECK_OK(SCIPrepareSegment(o.s, 0, 0, &err));
 	CHECK_OK(SCISetSegmentAvailable(o.s, 0, 0, &err));
 	WAIT_UNTIL(*mine == 42, TEST_WAIT_MS);
-	/* here it could be waited for */
+	/* outside of a callback, the importer makes the segment busy */
 	CHECK_OK(SCIUnmapSegment(map, 0, &err));
 	CHECK_ERR(SCIRemoveSegment(o.s, 0, &err), SCI_ERR_BUSY);
 	CHECK_OK(SCICreateDataInterrupt(sd, &i, 0, &number, remove_on_order,
@@ -85,7 +85,7 @@ TEST(a_callback_removes_a_segment_that_is_in_use)
 					SCI_FLAG_FIXED_INTNO, &err));
 	peer_send(p, "order");
 	peer_expect(p, "closed");
-	/* the peer hears of it before the call has returned */
+	/* the peer gets the event before the call has returned */
 	WAIT_UNTIL(o.outcome != SCI_ERR_TIMEOUT, TEST_WAIT_MS);
 	CHECK_EQ(o.outcome, SCI_ERR_OK);
 	peer_join(p);
@@ -182,10 +182,10 @@ TEST(terminate_in_a_signal_handler)
 	}
 }
 
-/* ---- a local of a callback, looked at a moment later ---- */
+/* ---- a local variable of a callback, read after the callback ---- */
 
 struct order {
-	_Atomic(unsigned int *) left;	/* behind: a local of the callback */
+	_Atomic(unsigned int *) left;	/* points to a local variable of the callback */
 };
 
 static __attribute__((noinline)) void leave(struct order *o)
@@ -227,7 +227,7 @@ TEST(what_a_callback_leaves_on_its_stack_stays_a_while)
 	CHECK_OK(SCIConnectDataInterrupt(sd, &r, 4, 0, number, 0, 0, &err));
 	CHECK_OK(SCITriggerDataInterrupt(r, &byte, 1, 0, &err));
 	WAIT_UNTIL(o.left != NULL, TEST_WAIT_MS);
-	/* the library has finished what comes after it */
+	/* wait until the library has finished after the callback */
 	WAIT_UNTIL(others_asleep(), TEST_WAIT_MS);
 	for (unsigned int k = 0; k < 16; k++)
 		CHECK_EQ(((volatile unsigned int *)o.left)[k], 0x5eed + k);

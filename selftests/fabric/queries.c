@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Questions: queries, names of nodes, strings; and what is not implemented. */
+/* Queries, names of nodes, strings, and functions that are not implemented. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,7 +156,7 @@ TEST(every_adapter_query_answers)
 	}
 }
 
-/* Without these programs give up. */
+/* Programs end if one of these queries fails. */
 TEST(adapter_queries_that_programs_need)
 {
 	test_open();
@@ -172,7 +172,7 @@ TEST(adapter_queries_that_programs_need)
 	CHECK_EQ(adapter(SCI_Q_ADAPTER_HW_LINK_STATUS_IS_OK), 1);
 	CHECK_EQ(adapter(SCI_Q_ADAPTER_NUMBER), 1);
 	CHECK(adapter(SCI_Q_ADAPTER_CONNECTED_TO_SWITCH) <= 1);
-	/* programs want a buffer of a whole transaction, at 128 bytes */
+	/* programs want a transaction of 128 bytes to fit into a buffer */
 	CHECK_EQ(adapter(SCI_Q_ADAPTER_NUMBER_OF_STREAMS), 16);
 	CHECK_EQ(adapter(SCI_Q_ADAPTER_STREAM_BUFFER_SIZE), 128);
 	adapter(SCI_Q_ADAPTER_SERIAL_NUMBER);
@@ -295,7 +295,7 @@ TEST(map_queries)
 	CHECK_ERR(SCIQuery(SCI_Q_MAP, &q, 0, &err), SCI_ERR_ILLEGAL_PARAMETER);
 }
 
-/* A program asks about a map through the query for remote segments. */
+/* A program asks about a map by the query for remote segments. */
 TEST(the_wrong_structure_does_no_harm)
 {
 	sci_desc_t sd = test_open();
@@ -397,7 +397,7 @@ static void expect_nodes(const char *name, const unsigned int *ids)
 	CHECK_EQ(look_up(name, &list), SCI_ERR_OK);
 	for (; ids[n]; n++)
 		CHECK_EQ(list[n], ids[n]);
-	/* what is not used is 0 */
+	/* unused entries are 0 */
 	for (; n < DIS_MAX_NODEIDS; n++)
 		CHECK_EQ(list[n], 0);
 }
@@ -445,7 +445,7 @@ TEST(names_of_a_dishosts_file)
 	unlink(getenv("SCI_DISHOSTS"));
 }
 
-/* The names that programs use are often those of hosts. */
+/* Programs often use names of hosts. */
 TEST(hosts_of_a_dishosts_file)
 {
 	dishosts("HOSTNAME: alpha\n"
@@ -472,7 +472,7 @@ TEST(a_dishosts_file_of_nonsense)
 		 "ADAPTER: good 8\nADAPTER: %0500d 4\n", 7);
 	dishosts(text);
 	test_open();
-	/* as many as fit, or an error, but always an end */
+	/* an error, or as many nodes as fit */
 	if (look_up("many", &list) == SCI_ERR_OK) {
 		CHECK_EQ(list[0], 4);
 		CHECK_EQ(list[DIS_MAX_NODEIDS - 1], 0);
@@ -535,7 +535,7 @@ TEST(names_and_their_adapters)
 	unlink(getenv("SCI_DISHOSTS"));
 }
 
-/* ---- what is not implemented says so ---- */
+/* ---- functions that are not implemented ---- */
 
 TEST(calls_that_are_not_implemented)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Nodes that meet in a directory (SCI_RUNDIR) and not in the network
- * namespace: everything works, and what the dead leave is taken away.
+ * Nodes meet in a directory, SCI_RUNDIR, instead of the network namespace: all calls work, and
+ * files of dead processes are removed.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -41,7 +41,7 @@ static void remove_rundir(void)
 	rmdir(rundir);
 }
 
-/* Peers are spawned after this; only the test itself removes it. */
+/* Make the directory. Peers spawned later use it; only the test's process removes it. */
 static void use_rundir(void)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -53,7 +53,7 @@ static void use_rundir(void)
 	setenv("SCI_RUNDIR", rundir, 1);
 }
 
-/* Names in the directory, but for those of nodes. */
+/* Count the names of @kind in the directory. */
 static unsigned int count_names(const char *kind)
 {
 	DIR *dir = opendir(rundir);
@@ -94,7 +94,7 @@ static void own_everything(sci_desc_t sd)
 	test_segment(sd, ID + 1, SIZE, SCI_FLAG_BROADCAST);
 }
 
-/* A conversation of two nodes, seen from the one that began it. */
+/* Use each kind of object of @node. */
 static void use_everything(sci_desc_t sd, unsigned int node)
 {
 	static char hello[] = "hello";
@@ -147,7 +147,7 @@ TEST(everything_over_a_directory)
 	own_everything(sd);
 	use_everything(sd, 8);
 	use_everything(sd, 4);
-	/* nothing of it is a name of the network namespace */
+	/* no name is in the network namespace */
 	CHECK_EQ(count_sockets(), 0);
 	CHECK_EQ(count_names("n"), 2);
 	CHECK_EQ(count_names("s"), 4);
@@ -162,7 +162,7 @@ TEST(everything_over_a_directory)
 	remove_rundir();
 }
 
-/* ---- the dead ---- */
+/* ---- dead processes ---- */
 
 TEST(files_of_the_dead_are_recycled)
 {
@@ -188,7 +188,7 @@ TEST(files_of_the_dead_are_recycled)
 					    &err), SCI_ERR_NO_SUCH_SEGMENT);
 		CHECK_EQ(SCIProbeNode(sd, 0, 8, 0, NULL), 0);
 	}
-	/* probing met the names of dead nodes */
+	/* the probes have removed names of dead nodes */
 	CHECK_EQ(count_names("n"), 1);
 	SCITerminate();
 	remove_rundir();
@@ -226,7 +226,7 @@ TEST(many_deaths_leave_few_files)
 	remove_rundir();
 }
 
-/* A name has one owner, also while several want it. */
+/* A name has at most one owner while several processes compete for it. */
 static void claimant(struct peer *self, void *arg)
 {
 	sci_desc_t sd = test_open();
@@ -259,7 +259,7 @@ TEST(a_name_has_one_owner)
 	use_rundir();
 	for (int i = 0; i < 4; i++)
 		p[i] = peer_spawn(8, claimant, l);
-	/* the loop's length, not a wait for anything */
+	/* the time limit is the length of the test */
 	HAPPENS(atomic_load(&l->owners) > 1, 6000);
 	atomic_store(&l->stop, true);
 	for (int i = 0; i < 4; i++)
@@ -271,7 +271,7 @@ TEST(a_name_has_one_owner)
 	remove_rundir();
 }
 
-/* The same over the abstract namespace. */
+/* The same in the abstract namespace. */
 TEST(a_name_has_one_owner_without_a_directory)
 {
 	struct loop *l = test_shared(sizeof(*l));
@@ -287,8 +287,8 @@ TEST(a_name_has_one_owner_without_a_directory)
 }
 
 /*
- * What is in a name's place: a file of another kind is somebody's, a socket
- * that nobody listens at is nobody's.
+ * Files at the path of a name. A socket without a listener is removed; files of other kinds
+ * belong to another program.
  */
 static void name_of(char *path, size_t room, char kind, unsigned int node)
 {
@@ -312,9 +312,9 @@ TEST(other_files_in_the_way)
 	file = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
 	CHECK(file >= 0);
 	CHECK_EQ(write(file, "mine", 4), 4);
-	test_segment(sd, ID + 1, SIZE, 0);	/* starts what it needs */
+	test_segment(sd, ID + 1, SIZE, 0);	/* starts the service thread, which stays */
 	leak_check_begin();
-	/* a socket's address refuses a file like a dead one: either is right */
+	/* connect() fails on a file as on a dead socket: both results are correct */
 	SCICreateSegment(sd, &s, ID, SIZE, NULL, NULL, 0, NULL);
 	if (s)
 		CHECK_OK(SCIRemoveSegment(s, 0, &err));
@@ -340,7 +340,7 @@ TEST(other_files_in_the_way)
 	remove_rundir();
 }
 
-/* ---- a directory that is not ours alone ---- */
+/* ---- a directory that others use, too ---- */
 
 static void creator(struct peer *self, void *arg)
 {
@@ -350,7 +350,7 @@ static void creator(struct peer *self, void *arg)
 	(void)arg;
 	peer_send(self, "open");
 	peer_expect(self, "create");
-	/* it may be refused, but not held up */
+	/* the call may fail, but must return */
 	SCICreateSegment(sd, &s, ID, SIZE, NULL, NULL, 0, NULL);
 	peer_send(self, "created");
 }
@@ -372,7 +372,7 @@ TEST(a_lock_on_the_directory_holds_nobody_up)
 	remove_rundir();
 }
 
-/* A process that is stopped at any point of any call stops no other. */
+/* A process that is stopped in any call does not block other processes. */
 static void churn(struct peer *self, void *arg)
 {
 	struct loop *l = arg;
@@ -463,7 +463,7 @@ TEST(mode_0644_lets_others_read)
 	check_mode("0644", SCI_ERR_OK);
 }
 
-/* ---- where it cannot be ---- */
+/* ---- unusable directories ---- */
 
 TEST(directories_that_are_none)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Segments: making, sharing, connecting, mapping. */
+/* Segments: creation, sharing, connections, maps. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -44,7 +44,7 @@ static void check_size(sci_desc_t sd, unsigned int id, size_t size)
 	CHECK_OK(SCIRemoveSegment(s, 0, &err));
 }
 
-/* Whether the adapter takes memory of processes: all but a pool do. */
+/* Return whether the adapter can register memory of processes. A pool cannot. */
 static bool registers_memory(sci_desc_t sd)
 {
 	sci_local_segment_t s;
@@ -152,7 +152,7 @@ TEST(flags_and_parameters_that_are_illegal)
 	CHECK_OK(SCIClose(sd, 0, &err));
 }
 
-/* Each program's own combination. */
+/* Each entry is the combination of a known program. */
 TEST(flags_that_programs_combine)
 {
 	static const unsigned int flags[] = {
@@ -235,7 +235,7 @@ TEST(available_only_when_prepared)
 	CHECK_OK(SCIDisconnectSegment(test_connect(sd, 4, 1), 0, &err));
 }
 
-/* As a public program has it, which then waits for its peer. */
+/* Flags as a published program passes them. */
 TEST(flags_of_a_neighbouring_call_are_accepted)
 {
 	sci_desc_t sd = test_open();
@@ -368,7 +368,7 @@ static void check_register(unsigned char *mem, unsigned int flags)
 	CHECK(test_filled(again, SIZE, 2));
 	CHECK_OK(SCIUnmapSegment(map, 0, &err));
 	CHECK_OK(SCIRemoveSegment(s, 0, &err));
-	/* private again, with what was in it */
+	/* the memory is private again, with its contents */
 	CHECK(test_filled(mem, SIZE, 2));
 	test_fill(mem, SIZE, 3);
 	CHECK(test_filled(mem, SIZE, 3));
@@ -486,7 +486,7 @@ TEST(registering_with_wrong_arguments)
 	CHECK_OK(SCIRegisterSegmentMemory(mem, SIZE, s, 0, &err));
 	CHECK_ERR(SCIRegisterSegmentMemory(pages(SIZE), SIZE, s, 0, &err),
 		  SCI_ERR_ILLEGAL_OPERATION);
-	/* what is registered is no private memory any more; others pin it */
+	/* on shm registered memory is not private any more; other fabrics pin it */
 	if (test_on_shm())
 		check_no_register(sd, mem, SIZE, SCI_ERR_ILLEGAL_ADDRESS);
 }
@@ -559,7 +559,7 @@ TEST(attach_to_what_is_shared)
 	peer_expect(p, "detached");
 	CHECK(test_filled(mem, SIZE, 2));
 	peer_join(p);
-	/* it is still ours: what was attached has gone, not the segment */
+	/* the detach has not removed the creator's segment */
 	CHECK_OK(SCIPrepareSegment(s, 0, 0, &err));
 	CHECK_OK(SCISetSegmentAvailable(s, 0, 0, &err));
 	test_connect(sd, 4, 1);
@@ -631,7 +631,7 @@ static void check_creator_goes(void *how, sci_segment_cb_reason_t reason)
 	/* the memory stays */
 	CHECK(test_filled(test_map_local(s, NULL), SIZE, 1));
 	CHECK_EQ(recorder_count(&rec), 1);
-	/* the id does not */
+	/* the id is free */
 	test_segment(sd, 1, SIZE, 0);
 }
 
@@ -716,11 +716,11 @@ TEST(many_maps_of_one_segment)
 						       NULL, 0, &err));
 		part[i][0] = i;
 	}
-	/* a store that fills no packet takes its time */
+	/* a store that does not fill a packet is delayed */
 	for (size_t i = 0; i < ARRAY_LEN(part); i++)
 		WAIT_UNTIL(((volatile unsigned char *)mem)[1 + i] == i,
 			   TEST_WAIT_MS);
-	/* their handles are lost: SCITerminate() finds them */
+	/* SCITerminate() unmaps maps whose handles are lost */
 	SCITerminate();
 	CHECK_EQ(count_shared_maps(), 0);
 }
@@ -808,7 +808,7 @@ TEST(maps_at_a_fixed_address_that_is_taken)
 	CHECK_ERR(SCIMapRemoteSegment(r, &map, 0, SIZE, mem,
 				      SCI_FLAG_FIXED_MAP_ADDR, &err),
 		  SCI_ERR_ILLEGAL_ADDRESS);
-	/* only the last page in the way */
+	/* only the last page is in the way */
 	CHECK_EQ(munmap(mem, SIZE - PAGE), 0);
 	CHECK_ERR(SCIMapLocalSegment(s, &map, 0, SIZE, mem,
 				     SCI_FLAG_FIXED_MAP_ADDR, &err),
@@ -816,7 +816,7 @@ TEST(maps_at_a_fixed_address_that_is_taken)
 	CHECK_ERR(SCIMapLocalSegment(s, &map, 0, SIZE, NULL,
 				     SCI_FLAG_FIXED_MAP_ADDR, &err),
 		  SCI_ERR_ILLEGAL_ADDRESS);
-	/* without the flag it is not looked at */
+	/* without the flag, the address is ignored */
 	CHECK_OK(SCIMapLocalSegment(s, &map, 0, SIZE, mem, 0, &err));
 }
 
@@ -943,7 +943,7 @@ TEST(disconnect_is_busy_while_mapped)
 	CHECK_ERR(SCIDisconnectSegment(r, 0, &err),
 		  SCI_ERR_ILLEGAL_PARAMETER);
 	CHECK_EQ(SCIGetRemoteSegmentSize(r), 0);
-	/* these are remembered until the handle's place is used again */
+	/* the library remembers these until it uses the handle's slot again */
 	CHECK_EQ(SCIGetRemoteSegmentId(r), 1);
 	CHECK_EQ(SCIGetRemoteSegmentNodeId(r), 4);
 	test_connect(sd, 4, 1);
@@ -1004,7 +1004,7 @@ TEST(connect_to_a_node_that_does_not_answer_times_out)
 	sci_desc_t sd = test_open();
 	sci_remote_segment_t r;
 
-	/* elsewhere the kernel answers */
+	/* on other fabrics the kernel answers */
 	test_needs_shm();
 	peer_expect(p, "ready");
 	CHECK_OK(SCIDisconnectSegment(test_connect(sd, 8, 1), 0, &err));
@@ -1065,7 +1065,7 @@ TEST(two_clusters_side_by_side)
 		peer_send(check[i], "check");
 		peer_join(check[i]);
 	}
-	/* the third is in the second cluster only */
+	/* the third process is in the second cluster only */
 	test_use_cluster("");
 	sd = test_open();
 	CHECK_EQ(SCIProbeNode(sd, 0, 16, 0, NULL), 0);
@@ -1093,14 +1093,14 @@ TEST(several_processes_of_one_node)
 			 test_map_remote(test_connect(sd, 8, i + 1), NULL),
 			 values[i]);
 	}
-	/* one goes, the node stays */
+	/* a process dies, the node stays */
 	peer_kill(p[1], SIGKILL);
 	CHECK_EQ(SCIProbeNode(sd, 0, 8, 0, NULL), 1);
 	test_connect(sd, 8, 1);
 	test_connect(sd, 8, 3);
 }
 
-/* What another process may do, by the owner's mode and by its own. */
+/* Rights of another process. @mode, @trust: SCI_MODE of the owner and of this process. */
 struct rights {
 	const char *mode;
 	const char *trust;
@@ -1237,7 +1237,7 @@ TEST(mode_of_the_group)
 	check_rights((struct rights){ .mode = "0640", .trust = "0640",
 		     .owner = 12345, .owner_group = 777, .user = NOBODY,
 		     .group = 777, .read = true });
-	/* the group's bits apply to its members even where others may more */
+	/* the group's bits apply to its members, even if the bits of others allow more */
 	check_rights((struct rights){ .mode = "0606", .trust = "0666",
 		     .owner = 12345, .owner_group = 777, .user = NOBODY,
 		     .group = 777 });
@@ -1253,7 +1253,7 @@ TEST(mode_does_not_stop_the_superuser)
 		     .write = true });
 }
 
-/* A stranger takes a name first that others look for, and lets all in. */
+/* A process of another user takes a name first, and allows everybody to connect. */
 TEST(a_stranger_who_has_the_name_gets_nothing)
 {
 	test_needs_shm();
@@ -1264,11 +1264,11 @@ TEST(a_stranger_who_has_the_name_gets_nothing)
 	check_rights((struct rights){ .mode = "0666", .trust = "0660",
 		     .owner = NOBODY, .owner_group = NOBODY, .user = 12345,
 		     .group = 777 });
-	/* the digit of the group counts for its members */
+	/* the group's digit applies to its members */
 	check_rights((struct rights){ .mode = "0666", .trust = "0606",
 		     .owner = NOBODY, .owner_group = NOBODY, .user = 12345,
 		     .group = NOBODY });
-	/* whoever is to be trusted no more is asked for nothing */
+	/* with 0000 no other user is trusted */
 	check_rights((struct rights){ .mode = "0666", .trust = "0000",
 		     .owner = NOBODY, .owner_group = NOBODY });
 }
@@ -1289,7 +1289,7 @@ static void has_segment(struct peer *self, void *arg)
 	peer_expect(self, "leave");
 }
 
-/* What the library says on stderr when a segment of a peer's is created, thrice. */
+/* Create a segment whose id a peer has, three times. @said: the messages on standard error. */
 static void create_taken(sci_desc_t sd, unsigned int id, char said[512])
 {
 	int old = dup(2), out[2];
@@ -1325,14 +1325,14 @@ TEST(whoever_keeps_us_from_a_name_is_named)
 		peer_expect(p[i], "ready");
 	}
 	sd = test_open();
-	/* an id that another process of ours has is nothing to tell of */
+	/* no message if another process of the same user has the id */
 	create_taken(sd, 1, said);
 	CHECK_EQ(said[0], '\0');
 	create_taken(sd, 2, said);
 	CHECK(strstr(said, "user 54321 has the name sci."));
 	line = strstr(said, "SCI_RUNDIR");
 	CHECK(line);
-	/* once */
+	/* one message */
 	CHECK(!strstr(line + 1, "SCI_RUNDIR"));
 	for (int i = 0; i < 2; i++) {
 		peer_send(p[i], "leave");
@@ -1349,7 +1349,7 @@ static void in_default_cluster(struct peer *self, void *arg)
 	peer_become(*uid, NOBODY);
 	setenv("SCI_FABRIC", "shm", 1);
 	setenv("SCI_MODE", "0666", 1);
-	/* a node that nobody else of the machine's is */
+	/* a node that no other process of the machine is */
 	setenv("SCI_NODES", "16383", 1);
 	setenv("SCI_NODE", "65532", 1);
 	sd = test_open();
@@ -1378,7 +1378,7 @@ TEST(users_do_not_meet_in_the_default_cluster)
 	}
 }
 
-/* ---- what stays behind ---- */
+/* ---- leaks ---- */
 
 static void cycle(sci_desc_t sd)
 {
@@ -1421,7 +1421,7 @@ TEST(nothing_leaks_over_terminate)
 	leak_check_end();
 }
 
-/* The harness sees what would be left behind. */
+/* The harness can see sockets and maps of a process. */
 TEST(the_cluster_is_visible_while_it_exists)
 {
 	sci_desc_t sd;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Transfers, whether they arrived, and what happens when they don't. */
+/* Sequences and transfers: detection of errors, and repetition after errors. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +11,14 @@
 
 #define SIZE	((size_t)65536)
 
-/* A map of a segment, of node 8 or our own, and a sequence on it. */
+/* A map of a segment of node 8 or of this node, and a sequence on the map. */
 struct pipe {
 	sci_desc_t sd;
 	sci_remote_segment_t r;
 	sci_map_t map;
 	sci_sequence_t seq;
 	volatile unsigned char *remote;
-	unsigned char *local;		/* the owner's view, if it is ours */
+	unsigned char *local;		/* the owner's map, if the segment is of this node */
 };
 
 static void pipe_to(struct pipe *p, unsigned int node, struct recorder *rec)
@@ -92,7 +92,7 @@ TEST(flags_of_sequences)
 	static const unsigned int flags[] = {
 		SCI_FLAG_NO_FLUSH, SCI_FLAG_NO_STORE_BARRIER,
 		SCI_FLAG_NO_FLUSH | SCI_FLAG_NO_STORE_BARRIER,
-		1, 2, 1 | 2	/* as programs write them */
+		1, 2, 1 | 2	/* numbers as in programs */
 	};
 	sci_sequence_status_t st;
 	sci_sequence_t seq = NULL;
@@ -298,7 +298,7 @@ TEST(blocks)
 	CHECK(test_filled(b.p.local, SIZE, 1));
 	CHECK_OK(SCITransferBlock(b.source, 5, b.p.map, 77, 3001, 0, &err));
 	CHECK(!memcmp(b.p.local + 77, b.mem + 5, 3001));
-	/* and back */
+	/* in the other direction */
 	test_fill(b.p.local, SIZE, 2);
 	CHECK_OK(SCITransferBlock(b.p.map, 0, b.source, 0, SIZE, 0, &err));
 	CHECK(test_filled(b.mem, SIZE, 2));
@@ -362,7 +362,7 @@ TEST(abort_of_a_block)
 	abort = ERR_OF(SCIAbortBlockTransfer(t, 0, &err));
 	wait = ERR_OF(SCIWaitForBlockTransfer(t, SCI_INFINITE_TIMEOUT, 0,
 					      &err));
-	if (abort) {	/* it was over already */
+	if (abort) {	/* the transfer had ended before */
 		CHECK_EQ(abort, SCI_ERR_ILLEGAL_OPERATION);
 		CHECK_EQ(wait, SCI_ERR_OK);
 	} else {
@@ -398,7 +398,7 @@ TEST(faults_that_make_no_sense)
 
 typedef sci_error_t copy_fn(struct pipe *p, void *mem, size_t off, size_t n);
 
-/* The loop that programs have: again until all has arrived. */
+/* The loop of programs: repeat until all data have arrived. */
 static sci_error_t by_sequence(struct pipe *p, void *mem, size_t off, size_t n)
 {
 	CHECK_OK(SCIMemCpy(p->seq, mem, p->map, off, n, 0, &err));
@@ -429,7 +429,7 @@ static sci_error_t by_memwrite(struct pipe *p, void *mem, size_t off, size_t n)
 {
 	sci_error_t e = ERR_OF(SCIMemWrite(mem, p->remote + off, n, 0, &err));
 
-	/* it does not check: a sequence does */
+	/* SCIMemWrite() checks nothing; the sequence does */
 	return !e && SCICheckSequence(p->seq, 0, NULL) != SCI_SEQ_OK ?
 	       SCI_ERR_TRANSFER_FAILED : e;
 }
@@ -530,7 +530,7 @@ TEST(everything_is_lost)
 	}
 	for (size_t i = 0; i < SIZE; i++)
 		CHECK(p.local[i] == 7);
-	/* plain stores cannot be lost here, and reads are not */
+	/* injected faults affect neither plain stores nor reads */
 	p.remote[0] = 1;
 	SCIStoreBarrier(p.seq, 0);
 	CHECK_EQ(p.local[0], 1);
@@ -562,7 +562,7 @@ TEST(a_fatal_error_stays)
 	CHECK_OK(SCIRemoveSequence(p.seq, 0, &err));
 	CHECK_OK(SCIUnmapSegment(p.map, 0, &err));
 	CHECK_OK(SCIDisconnectSegment(p.r, 0, &err));
-	/* another connection is another matter */
+	/* the error does not affect another connection */
 	pipe_to(&p, 4, NULL);
 	CHECK_EQ(start(p.seq), SCI_SEQ_OK);
 }
@@ -631,7 +631,7 @@ TEST(nothing_connects_while_the_link_is_down)
 					  SCI_INFINITE_TIMEOUT, 0, &err),
 		  SCI_ERR_NO_LINK_ACCESS);
 	CHECK_ERR(SCIProbeNode(sd, 0, 8, 0, &err), SCI_ERR_NO_LINK_ACCESS);
-	/* our own node needs no link */
+	/* the local node needs no link */
 	CHECK_EQ(SCIProbeNode(sd, 0, 4, 0, NULL), 1);
 }
 
@@ -671,7 +671,7 @@ TEST(a_sequence_is_pending_while_the_link_is_down)
 	WAIT_UNTIL((st = check(p.seq)) != SCI_SEQ_OK, TEST_WAIT_MS);
 	CHECK_EQ(st, SCI_SEQ_PENDING);
 	WAIT_UNTIL((st = check(p.seq)) != SCI_SEQ_PENDING, TEST_WAIT_MS);
-	/* what was stored meanwhile may be lost */
+	/* stores during the outage may be lost */
 	CHECK_EQ(st, SCI_SEQ_RETRIABLE);
 	CHECK_EQ(start(p.seq), SCI_SEQ_OK);
 	CHECK_EQ(check(p.seq), SCI_SEQ_OK);
@@ -769,7 +769,7 @@ TEST(the_link_is_an_event_to_wait_for)
 	CHECK_EQ(reason, SCI_CB_OPERATIONAL);
 }
 
-/* ---- the other side is gone ---- */
+/* ---- death of the owner ---- */
 
 TEST(transfers_to_a_dead_owner_fail)
 {
@@ -786,7 +786,7 @@ TEST(transfers_to_a_dead_owner_fail)
 		   SCI_ERR_TRANSFER_FAILED, 5000);
 	CHECK_ERR(SCIMemCopy(mem, p.map, 0, SIZE, 0, &err),
 		  SCI_ERR_TRANSFER_FAILED);
-	/* unchecked stores do no harm */
+	/* stores without a check do no harm */
 	p.remote[0] = 1;
 	CHECK_EQ(SCICheckSequence(p.seq, 0, NULL), SCI_SEQ_NOT_RETRIABLE);
 	CHECK_OK(SCIRemoveSequence(p.seq, 0, &err));

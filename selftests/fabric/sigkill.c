@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * A process is killed at any point of any call.  Its peer hears of it within a
- * second, and whoever comes next finds all ids and numbers free.
+ * A process is killed at any point of any call. Its peer gets the events within a second, and the
+ * next process can take all ids and numbers of the dead one.
  *
- *	test process	knows nothing of the library; starts, kills, counts
+ *	test process	does not use the library; starts, kills, counts
  *	  partner	node 4, lives through all rounds
- *	  victim ...	node 8, one per round: calls at random until it dies
+ *	  victim ...	node 8, one per round: makes random calls until it dies
  *	  successor ...	node 8, one per round: takes all names of the victim
  *
- * SCI_TEST_ROUNDS says how many rounds, SCI_TEST_SEED repeats a choice of
- * calls (not of the moment).
+ * SCI_TEST_ROUNDS: number of rounds. SCI_TEST_SEED: repeats the calls of another run, but not the
+ * time of the kill.
  */
 #include <errno.h>
 #include <signal.h>
@@ -31,16 +31,16 @@
 
 #define SIZE		16384u
 #define SLOTS		4
-#define PARTNER_ID	10u	/* its segments and interrupts ... */
-#define VICTIM_ID	20u	/* ... and those of the victim */
+#define PARTNER_ID	10u	/* first id of its segments and interrupts */
+#define VICTIM_ID	20u	/* first id of the victim's segments and interrupts */
 #define GROUP_ID	40u
 #define NOTICE_MS	(TEST_TSAN || TEST_ASAN ? 5000u : 1000u)
 #define CALL_MS		(TEST_TSAN || TEST_ASAN ? 10000u : 3000u)
 
 #if TEST_TSAN
 /*
- * An owner that cuts us off puts other memory under our stores, in one step;
- * the sanitizer takes that mmap() for a store that races with them.
+ * When an owner disconnects an importer by force, the library replaces the memory of the
+ * importer's map. The sanitizer reports its mmap() as a race with stores to the map.
  */
 __attribute__((visibility("default")))
 const char *__tsan_default_suppressions(void);
@@ -50,14 +50,14 @@ const char *__tsan_default_suppressions(void)
 }
 #endif
 
-/* ---- what all of them see ---- */
+/* ---- data of all processes ---- */
 
 struct shared {
-	_Atomic bool stop;		/* partner: the victim is dead */
+	_Atomic bool stop;		/* for the partner: the victim is dead */
 	_Atomic unsigned int victim_calls;
 	_Atomic uint64_t died_ms;
-	_Atomic unsigned int longest_ms;	/* of a partner's call */
-	_Atomic unsigned int heard;		/* ends that the partner heard of */
+	_Atomic unsigned int longest_ms;	/* longest call of the partner */
+	_Atomic unsigned int heard;		/* events of the victim's end at the partner */
 };
 
 static struct shared *shared;
@@ -78,7 +78,7 @@ static unsigned int any(unsigned int n)
 /* ---- calls at random ---- */
 
 struct node {
-	unsigned int own, other;	/* first id here and there */
+	unsigned int own, other;	/* first id of this node, first id of the other one */
 	unsigned int other_node;
 	sci_desc_t sd;
 	sci_local_segment_t lseg[SLOTS];
@@ -103,7 +103,7 @@ static sci_callback_action_t hear_local(void *arg, sci_local_segment_t s,
 	_Atomic int *connected = arg;
 
 	(void)s, (void)adapter, (void)error;
-	/* the partner connects to its own segments, too */
+	/* the partner also connects to its own segments */
 	if (connected && node == 8)
 		atomic_fetch_add(connected, reason == SCI_CB_CONNECT ? 1 : -1);
 	return SCI_CALLBACK_CONTINUE;
@@ -333,7 +333,7 @@ static void op_data_trigger(struct node *n, unsigned int i)
 		n->rdintr[i] = NULL;
 }
 
-/* Both nodes are members of one group, and store to it. */
+/* Both nodes are members of a group and store to it. */
 static void op_group(struct node *n, unsigned int i)
 {
 	sci_error_t e;
@@ -433,14 +433,14 @@ static pid_t start_victim(uint64_t seed, bool traced)
 	if (pid)
 		return pid;
 	if (traced) {
-		/* a group that only its tracer waits for */
+		/* its own process group, for which kill_by_call() waits */
 		setpgid(0, 0);
 		raise(SIGSTOP);
 	}
 	victim(seed);
 }
 
-/* Kills it after some microseconds of its life. */
+/* Kill the victim after some microseconds of its life. */
 static void kill_by_time(pid_t pid)
 {
 	unsigned int us = any(3) ? any(150000) : any(3000);
@@ -460,7 +460,7 @@ static pid_t wait_thread(pid_t pid, int *status)
 	return tid;
 }
 
-/* Kills it before or after its n-th system call, those of its threads too. */
+/* Kill the victim before or after its n-th system call; those of its threads count. */
 static void kill_by_call(pid_t pid)
 {
 	const long options = PTRACE_O_EXITKILL | PTRACE_O_TRACECLONE |
@@ -515,8 +515,8 @@ static void reap_victim(pid_t pid, bool traced)
 struct partner {
 	struct node n;
 	_Atomic int connected[PARTNER_SEGMENTS];
-	sci_local_segment_t fixed;	/* always there, ... */
-	sci_local_interrupt_t intr;	/* ... as these */
+	sci_local_segment_t fixed;	/* always exists */
+	sci_local_interrupt_t intr;	/* always exists */
 	sci_local_data_interrupt_t data;
 };
 
@@ -531,7 +531,7 @@ static void timed_call(struct node *n)
 		atomic_store(&shared->longest_ms, took);
 }
 
-/* Whether an import of the victim's memory has heard of the end. */
+/* Return whether an import of the victim's memory has ended. */
 static bool has_ended(sci_remote_segment_t r)
 {
 	sci_segment_cb_reason_t reason;
@@ -540,7 +540,7 @@ static bool has_ended(sci_remote_segment_t r)
 	do {
 		reason = SCIWaitForRemoteSegmentEvent(r, NULL, 0, 0, &err);
 	} while (!err && reason != SCI_CB_LOST && reason != SCI_CB_DISCONNECT);
-	/* an asynchronous connect that failed tells that with CONNECT */
+	/* a failed asynchronous connect reports the end by CONNECT */
 	if (!err)
 		atomic_fetch_add(&shared->heard, 1);
 	return !err || !SCIGetRemoteSegmentSize(r);
@@ -571,12 +571,12 @@ static void check_heard(struct partner *p)
 								  &err)) ==
 				   SCI_ERR_NOT_CONNECTED, notice_left());
 	}
-	/* every connection to the segments that are always there has ended */
+	/* all connections to the partner's segments have ended */
 	for (unsigned int i = 0; i < PARTNER_SEGMENTS; i++)
 		WAIT_UNTIL(!atomic_load(&p->connected[i]), notice_left());
 }
 
-/* Gives everything of the round back; what is not to be had is a failure. */
+/* Give back all objects of the round. Each call must succeed. */
 static void clean_up(struct node *n)
 {
 	for (unsigned int i = 0; i < SLOTS; i++) {
@@ -618,8 +618,8 @@ static void clean_up(struct node *n)
 }
 
 /*
- * The partner's segments are not its own to remove here, so that what the
- * victim is connected to stays: op_segment() finds their ids taken.
+ * Create the partner's segments. The random calls cannot remove them: op_segment() finds the
+ * ids in use. So the victim's connections stay.
  */
 static void make_fixed(struct partner *p, sci_local_segment_t fixed[])
 {
@@ -658,7 +658,7 @@ static void partner(struct peer *self, void *arg)
 	random_state = rounds;
 	p.n.sd = test_open();
 	make_fixed(&p, fixed);
-	/* what a first call of each kind starts */
+	/* the first call of each kind starts threads and opens files */
 	for (unsigned int i = 0; i < 400; i++)
 		one_call(&p.n);
 	clean_up(&p.n);
@@ -785,7 +785,7 @@ TEST(killed_at_any_system_call)
 	run_rounds(rounds_wanted(60), true);
 }
 
-/* ---- a peer that is stopped is not dead ---- */
+/* ---- a stopped peer is not dead ---- */
 
 static void stopped_owner(struct peer *self, void *arg)
 {
@@ -811,10 +811,7 @@ TEST(killed_while_stopped)
 	peer_stop(p);
 	mem[0] = 1;
 	if (test_on_shm()) {
-		/*
-		 * nobody answers: the timeout is honoured, but not below a
-		 * second; elsewhere the kernel answers
-		 */
+		/* On shm the stopped process would answer. The shortest timeout is a second. */
 		began = test_now_ms();
 		CHECK_ERR(SCIConnectSegment(test_open(), &r, 8, 10, 0, NULL,
 					    NULL, 100, 0, &err),
@@ -828,7 +825,7 @@ TEST(killed_while_stopped)
 	mem[SIZE - 1] = 1;
 }
 
-/* The connect that waits for a process when that is killed. */
+/* A connect waits for a process when that process is killed. */
 static void waits_for_connect(struct peer *self, void *arg)
 {
 	sci_remote_segment_t r;
@@ -858,14 +855,14 @@ TEST(killed_while_somebody_waits_for_it)
 	sockets = count_sockets();
 	peer_send(waiter, "connect");
 	peer_expect(waiter, "connecting");
-	/* its connection waits in the backlog */
+	/* the connection waits in the backlog */
 	WAIT_UNTIL(count_sockets() > sockets, TEST_WAIT_MS);
 	peer_kill(owner, SIGKILL);
 	peer_expect(waiter, "failed");
 	peer_join(waiter);
 }
 
-/* ---- an owner that comes and goes under connects ---- */
+/* ---- connects to an owner that comes and goes ---- */
 
 static void flicker(struct peer *self, void *arg)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Several threads at once.  What a test proves is mostly that nothing crashes,
- * hangs or leaks, and that the thread sanitizer has nothing to say.
+ * Several threads make calls at the same time. The tests show that no call crashes, hangs or
+ * leaks, and that the thread sanitizer reports nothing.
  */
 #include <dirent.h>
 #include <sched.h>
@@ -21,7 +21,7 @@
 #define THREADS	6
 #define ROUNDS	100
 
-static sci_desc_t sd;			/* of the test */
+static sci_desc_t sd;			/* the device of the current test */
 
 struct thread {
 	pthread_t id;
@@ -148,7 +148,7 @@ TEST(automatic_ids_are_given_once)
 	}
 }
 
-/* Importers come while the segment comes and goes. */
+/* Importers connect while the segment is created and removed in a loop. */
 struct door {
 	_Atomic bool stop;
 	_Atomic unsigned int visits;
@@ -238,8 +238,8 @@ static void stay(struct peer *self, void *arg)
 }
 
 /*
- * Names that come and go around the node's: each segment has one, as has each
- * connection.  Of 8 connections one goes at a time, so that the list is long.
+ * Names come and go: each segment has one, and so has each connection. One of 8 connections is
+ * replaced at a time, so that the list of names is long.
  */
 static void *use_names(void *arg)
 {
@@ -269,7 +269,7 @@ TEST(a_node_is_there_amid_names_that_come_and_go)
 		test_segment(sd, i, SIZE, 0);
 	peer_expect(p, "here");
 	start_all(t, 2, use_names, &stop);
-	/* elsewhere nodes are no names, and are asked */
+	/* other fabrics do not list names: they ask the node */
 	for (int i = 0; i < (test_on_shm() ? 3000 : 100); i++)
 		CHECK_EQ(SCIProbeNode(sd, 0, 8, 0, NULL), 1);
 	atomic_store(&stop, true);
@@ -505,7 +505,7 @@ TEST(callbacks_of_several_objects)
 	run_all(use_callbacks, rec);
 }
 
-/* No callback runs, nor begins, once the remove has returned. */
+/* No callback runs or begins after the removal has returned. */
 struct mortal {
 	_Atomic bool gone;
 	_Atomic unsigned int calls;
@@ -560,7 +560,7 @@ TEST(remove_waits_for_the_callback)
 	}
 }
 
-/* ---- one handle, several threads ---- */
+/* ---- several threads and one handle ---- */
 
 struct stale {
 	_Atomic(sci_local_segment_t) s;
@@ -599,7 +599,7 @@ TEST(handles_go_stale_under_other_threads)
 		sci_local_segment_t s = test_segment(sd, 1, SIZE, 0);
 
 		atomic_store(&st.s, s);
-		/* one of them has it mapped nearly always */
+		/* a thread nearly always has the segment mapped */
 		CHECK_OK(SCIRemoveSegment(s, SCI_FLAG_FORCE_REMOVE, &err));
 	}
 	atomic_store(&st.stop, true);
@@ -657,7 +657,7 @@ TEST(threads_initialize_at_once)
 	}
 }
 
-/* One of each wait. */
+/* An object for each kind of wait. */
 struct waits {
 	sci_local_interrupt_t i;
 	sci_local_data_interrupt_t d;
@@ -683,7 +683,7 @@ static void *wait_for_end(void *arg)
 						   &err));
 		break;
 	case 2:
-		/* our own connection */
+		/* the connection of this process */
 		CHECK_OK(SCIWaitForLocalSegmentEvent(w->s, NULL, NULL,
 						     SCI_INFINITE_TIMEOUT, 0,
 						     &err));
@@ -697,7 +697,7 @@ static void *wait_for_end(void *arg)
 							0, &err));
 		break;
 	}
-	/* the two segment waits may hear of each other's end instead */
+	/* a wait for a segment may get the event of the other segment's end */
 	if (e)
 		CHECK(e == SCI_ERR_CANCELLED || e == SCI_ERR_NOT_INITIALIZED);
 	else
@@ -723,7 +723,7 @@ TEST(terminate_with_waiters)
 	}
 }
 
-/* Goes on until the library is gone; any code may come, but no crash. */
+/* Make calls until SCITerminate(). Any code is right, but no crash. */
 static void *until_terminated(void *arg)
 {
 	unsigned int id = ((struct thread *)arg)->number;
@@ -754,7 +754,7 @@ static void *until_terminated(void *arg)
 		}
 		SCIUnmapSegment(map, 0, NULL);
 		SCIDisconnectSegment(r, 0, NULL);
-		/* on a machine that is busy the owner may hear of it late */
+		/* on a busy machine the owner may get the disconnection late */
 		while (ERR_OF(SCIRemoveSegment(s, 0, &err)) == SCI_ERR_BUSY)
 			test_pause();
 	} while (1);
@@ -874,14 +874,14 @@ TEST(a_thread_in_flush_can_be_cancelled)
 	}
 }
 
-/* ---- waits of threads that are cancelled ---- */
+/* ---- cancellation of threads in waits ---- */
 
 enum waited { PLAIN, SHARED, DATA, LOCAL, REMOTE, WAITED };
 
-/* One of each kind, and the means to end a wait for it. */
+/* An object to wait for, and an object that ends the wait. */
 struct waitable {
 	enum waited kind;
-	int type;			/* of cancellation */
+	int type;			/* PTHREAD_CANCEL_DEFERRED or _ASYNCHRONOUS */
 	sci_local_interrupt_t i;
 	sci_remote_interrupt_t ri;
 	sci_local_data_interrupt_t d;
@@ -936,7 +936,7 @@ static sci_error_t waitable_wait(struct waitable *w, unsigned int ms)
 	}
 }
 
-/* An event that each kind can have again and again. */
+/* Cause an event that may be repeated for this kind. */
 static void waitable_wake(struct waitable *w)
 {
 	switch (w->kind) {
@@ -974,7 +974,7 @@ static sci_error_t waitable_remove(struct waitable *w)
 	}
 }
 
-/* Give back the objects that the wait was on. */
+/* Remove the objects that end the wait. */
 static void waitable_end(struct waitable *w)
 {
 	if (w->ri)
@@ -995,7 +995,7 @@ static void *wait_for_ever(void *arg)
 	return NULL;
 }
 
-/* @asleep: in the middle of the wait; else wherever it is. */
+/* Cancel a thread: with @asleep in its wait, otherwise at any point. */
 static void cancel_waiter(struct waitable *w, bool asleep)
 {
 	void *result;
@@ -1009,7 +1009,7 @@ static void cancel_waiter(struct waitable *w, bool asleep)
 	CHECK(result == PTHREAD_CANCELED);
 }
 
-/* Its view of a stack does not survive the unwinding. */
+/* The address sanitizer's view of a stack does not survive unwinding. */
 static void needs_unwinding(void)
 {
 	if (TEST_ASAN)
@@ -1026,7 +1026,7 @@ static void check_cancelled_waits(int type)
 		w.type = type;
 		for (int i = 0; i < 20; i++)
 			cancel_waiter(&w, i % 2);
-		/* it is as if they had never waited */
+		/* the next wait works as if the cancelled ones had not existed */
 		waitable_wake(&w);
 		CHECK_EQ(waitable_wait(&w, TEST_WAIT_MS), SCI_ERR_OK);
 		CHECK_EQ(waitable_remove(&w), SCI_ERR_OK);
@@ -1106,7 +1106,7 @@ static void *send_signals(void *arg)
 	return NULL;
 }
 
-/* The signal comes in the wait, or shortly before or after it. */
+/* The signal arrives during the wait, or shortly before or after it. */
 static void check_handler(enum waited kind, const sigset_t *set)
 {
 	pthread_t self = pthread_self(), t;
