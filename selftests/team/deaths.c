@@ -148,7 +148,7 @@ TEST(most_members_of_nodes_die)
 	kills(6, 2, "node", 4, 10);
 }
 
-/* A member dies while the others wait for a word that no member changes. */
+/* A member dies while the other members wait for a word that no member changes. */
 static void wait_in_vain(void *arg)
 {
 	struct sci_team *t = open_team(arg);
@@ -193,7 +193,7 @@ static void die_locked(void *arg)
 		CHECK_EQ(sci_team_lock(t, lock, -1), 0);
 	CHECK_EQ(sci_team_barrier(t), 0);
 	if (me == 1) {
-		/* wait until all others have asked for the lock */
+		/* wait until all other members have asked for the lock */
 		uint64_t v = 0;
 
 		while ((uint16_t)(v >> 48) != 4)
