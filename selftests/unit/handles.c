@@ -504,7 +504,7 @@ TEST(nothing_is_found_in_a_child)
 
 	for (int i = 0; i < 100; i++)
 		h[i] = published(SCI_TYPE_LSEG + i % 2, i);
-	/* the child leaks the parent's objects: leak checkers report them */
+	/* the child leaks the parent's objects: _exit() skips the leak checker */
 	pid = fork();
 	if (!pid) {
 		check_child(h);
