@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * What holds for every ioctl: the size of its structure, flags, reserved
- * fields, pointers, kinds of descriptors, and that one which fails has changed
- * nothing.  The table of ioctls drives each test.
+ * Test what all ioctls have in common: size of the structure, flags, reserved
+ * fields, pointers, kinds of descriptors, and that a failed call changes nothing.
+ * Each test runs over the table of ioctls in ioctls.c.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -17,18 +17,18 @@
 #define GARBAGE		0xa5
 #define ROOM		(2 * PAGE)
 
-/* What one ioctl is tried with: fresh objects, and a valid argument. */
+/* The objects that one ioctl is called with. @room holds a valid argument. */
 struct setting {
 	const struct sci_call *call;
 	struct world world;
-	__u32 shared_id;		/* of the local segment */
-	__u32 number;			/* of the interrupt */
-	unsigned char *room;		/* ROOM bytes, then nothing */
-	unsigned char *copy;		/* of room, before a call */
+	__u32 shared_id;		/* ID of the local segment, which is shared */
+	__u32 number;			/* number of interrupt @numbered */
+	unsigned char *room;		/* ROOM bytes, then an unmapped page */
+	unsigned char *copy;		/* copy of @room from before a call */
 	void *memory;
 	size_t length;
-	int empty;			/* a segment without memory */
-	int numbered;			/* the interrupt of that number */
+	int empty;			/* descriptor of a segment without memory */
+	int numbered;			/* descriptor of an interrupt */
 };
 
 static __u64 valid_value(const struct setting *s, enum sci_value value)
@@ -81,7 +81,7 @@ static void write_valid(const struct setting *s, void *arg)
 
 	for (; f->value != V_END; f++)
 		field_set(arg, f, valid_value(s, f->value));
-	/* a transfer that is waited for leaves no event behind */
+	/* SCI_DMA_WAIT: a transfer that is waited for leaves no event in the queue */
 	if (s->call->cmd == SCI_IOC_DMA_SUBMIT)
 		((struct sci_ioc_dma_submit *)arg)->flags = SCI_DMA_WAIT;
 }
@@ -119,7 +119,7 @@ static void setting_close(struct setting *s)
 	OK(sci_unmap(s->memory, s->length));
 }
 
-/* SEGMENT_REGISTER works once per segment. */
+/* Replace @s->empty: SEGMENT_REGISTER works once per segment. */
 static void another_empty(struct setting *s)
 {
 	int fd = OK(segment_create_as(s->world.fd[KIND_ADAPTER], 1, s->length,
@@ -130,7 +130,7 @@ static void another_empty(struct setting *s)
 	OK(SYS(close(fd)));
 }
 
-/* Which descriptor the call is for; -1: this adapter has none such. */
+/* Return a descriptor that the call works on, or -1 if the adapter has none. */
 static int target(const struct setting *s)
 {
 	if (s->call->cmd == SCI_IOC_SEGMENT_REGISTER)
@@ -150,7 +150,7 @@ static bool can_call(const struct setting *s)
 	return target(s) >= 0;
 }
 
-/* Calls, and if it works takes back what it made. */
+/* Make the call. Then close the descriptor that it returned, or renew @s->empty. */
 static int attempt(struct setting *s, void *arg)
 {
 	const struct sci_field *out = call_field(s->call, V_OUT_FD);
@@ -184,7 +184,7 @@ static void must(struct setting *s, void *arg, int want, const char *when)
 		FAIL("%s, %s: failed, but wrote", s->call->name, when);
 }
 
-/* Runs @fn for each ioctl that the adapter has. */
+/* Run @fn for each ioctl that the adapter supports. */
 static void each_call(void (*fn)(struct setting *s))
 {
 	for (unsigned int i = 0; i < sci_ncalls; i++) {
@@ -278,7 +278,7 @@ static void longer_nonzero(struct setting *s)
 		must(s, s->room, E2BIG, "longer and not zero");
 		s->room[places[i]] = 0;
 	}
-	/* behind what is counted nothing is looked at */
+	/* the kernel does not read beyond the size that the structure states */
 	*(__u32 *)s->room = size;
 	s->room[size] = 1;
 	must(s, s->room, 0, "exact size, with something behind it");
@@ -293,7 +293,7 @@ static void huge(struct setting *s)
 {
 	const __u32 sizes[] = { 1u << 20, 0x7fffffffu, 0xffffffffu };
 
-	/* even if all of it is zero */
+	/* a size above one page is refused even if all bytes are zero */
 	*(__u32 *)s->room = PAGE + 1;
 	must(s, s->room, E2BIG, "more than a page");
 	for (unsigned int i = 0; i < ARRAY_SIZE(sizes); i++) {
@@ -361,11 +361,11 @@ static void bad_pointers(struct setting *s)
 	must(s, (void *)-1L, EFAULT, "-1");
 	must(s, KERNEL_ADDRESS, EFAULT, "a kernel's address");
 	must(s, closed, EFAULT, "memory that can't be read");
-	/* the size can be read, the rest can't */
+	/* the size field is readable, the rest of the structure is not */
 	memcpy(end - 4, &s->call->size, 4);
 	must(s, end - 4, EFAULT, "half a structure");
 	must(s, end, EFAULT, "no structure");
-	/* as long as one may be: whole, and one byte too far */
+	/* a structure that ends at the end of the map, then one that is longer */
 	write_valid(s, end - s->call->size);
 	must(s, end - s->call->size, 0, "up to the end of memory");
 	write_valid(s, end - s->call->size);
@@ -386,7 +386,7 @@ static void no_results(struct setting *s)
 	unsigned int fds = ksft_count_fds();
 	struct counts was = counts_of(0);
 
-	/* without results nothing is written */
+	/* a call without results does not write to the structure */
 	OK(SYS(mprotect(s->room, ROOM, PROT_READ)));
 	must(s, s->room, has_results ? EFAULT : 0,
 	     "in memory that can't be written");
@@ -486,7 +486,7 @@ static void nothing_to_read(int fd)
 	FAILS_SOMEHOW(SYS(ftruncate(fd, 0)));
 }
 
-/* A file that has no bytes: neither written nor read at a place. */
+/* A descriptor has no bytes: write(), pread() and ftruncate() fail. */
 TEST(objects_are_not_files_of_bytes)
 {
 	struct world w = WORLD();

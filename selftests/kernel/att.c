@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The address translation table: what maps of imports take, and give back. */
+/* Test the address translation table (ATT): entries that maps take and give back. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -10,17 +10,17 @@
 
 #include "sci_test.h"
 
-/* Maps that fill the table, all of one size. */
+/* Number of equal maps that fill the table. */
 #define WINDOWS		128u
 #define WINDOWS_MAX	(2 * WINDOWS)
 
-/* One import, perhaps mapped. */
+/* An import, which is mapped if @map is set. */
 struct import {
 	int local, remote;
 	void *map;
 };
 
-/* A table, and what this test imports through it. */
+/* The table of adapter 0, and the adapters and ids of the imports of this test. */
 struct table {
 	int importer, exporter;
 	__u32 node, page_size, next_id;
@@ -52,7 +52,7 @@ static struct table table_of(void)
 	return t;
 }
 
-/* Not mapped yet. */
+/* Create a segment and connect to it, without a map. */
 static struct import add(struct table *t, size_t length)
 {
 	__u32 id = t->next_id++;
@@ -70,14 +70,14 @@ static void map(struct import *i, size_t length)
 }
 
 /*
- * Windows of one segment, each a page of the table further than the one before:
- * none lies within another, so each takes entries of its own.
+ * Maps of one import. Each begins one page of the table behind the one before, so
+ * no map covers another, and each takes entries of its own.
  */
 struct windows {
 	struct table t;
 	struct import of;
-	unsigned int per_map, n;	/* entries of each; windows mapped */
-	size_t length;			/* of each */
+	unsigned int per_map, n;	/* entries of one map; number of maps */
+	size_t length;			/* of one map */
 	void *map[WINDOWS_MAX];
 };
 
@@ -98,7 +98,7 @@ static void unmap_window(struct windows *w, unsigned int i)
 	w->map[i] = NULL;
 }
 
-/* Until there is no room: the table is full but for less than one window. */
+/* Add maps until the table has less room than one map needs. */
 static void fill_table(struct windows *w)
 {
 	int ret;
@@ -124,7 +124,7 @@ static void unmap_all(struct windows *w)
 			unmap_window(w, i);
 }
 
-/* ---- what a map takes ---- */
+/* ---- entries that a map takes ---- */
 
 TEST(a_map_takes_entries_and_gives_them_back)
 {
@@ -138,7 +138,7 @@ TEST(a_map_takes_entries_and_gives_them_back)
 	EQ(used(), t.used);
 	map(&i, 3 * PAGE);
 	CHECK(used() > t.used);
-	/* the last descriptor is the end, mapped or not */
+	/* an unmapped import without a descriptor holds no entries */
 	close(i.remote);
 	EQ(used(), t.used);
 	WORD(i.map, 0) = 1;
@@ -172,7 +172,7 @@ TEST(a_map_of_a_part_takes_less)
 	p = (void *)MAP(i.remote, 3ul * t.page_size + PAGE, PAGE, RW);
 	EQ(used() - t.used, 1);
 	OK(sci_unmap(p, PAGE));
-	/* across a border of two of the table's pages */
+	/* a map across a border between two pages of the table */
 	if (t.page_size > PAGE) {
 		MAP(i.remote, t.page_size - PAGE, 2 * PAGE, RW);
 		EQ(used() - t.used, 2);
@@ -248,7 +248,7 @@ TEST(an_import_that_is_lost_gives_back)
 	WORD(i.map, 0) = 1;
 }
 
-/* ---- no room ---- */
+/* ---- a full table ---- */
 
 TEST(a_full_table_is_ENOSPC)
 {
@@ -265,14 +265,14 @@ TEST(a_full_table_is_ENOSPC)
 		  w.t.entries);
 	CHECK(full <= w.t.entries);
 	CHECK(largest_free() < w.per_map);
-	/* it is as if it had not been tried */
+	/* a map that fails changes nothing but the counter */
 	for (unsigned int i = 0; i < 3; i++)
 		FAILS(map_window(&w, w.n), ENOSPC);
 	EQ(used(), full);
 	EQ(ksft_count_maps(), maps);
 	OK(adapter_counters(w.t.importer, &b));
 	EQ(b.out_att_full, a.out_att_full + 3);
-	/* nobody else has suffered */
+	/* the other maps still work */
 	for (unsigned int i = 0; i < w.n; i++)
 		WORD(w.map[i], 0) = i;
 
@@ -294,7 +294,7 @@ TEST(what_is_mapped_is_mapped_in_whole)
 	fill_table(&w);
 	unmap_window(&w, w.n / 2);
 	full = used();
-	/* by one entry more than there is in one piece */
+	/* one entry more than the largest free range */
 	length = (size_t)(largest_free() + 1) * w.t.page_size;
 	large = add(&w.t, length);
 	FAILS(sci_map(large.remote, 0, length, RW), ENOSPC);
@@ -317,13 +317,13 @@ TEST(a_table_in_pieces)
 	CHECK(largest_free() >= w.per_map);
 	CHECK(largest_free() <= w.t.entries - half);
 
-	/* what fits the largest piece fits */
+	/* a map as large as the largest free range */
 	length = (size_t)largest_free() * w.t.page_size;
 	large = add(&w.t, length);
 	map(&large, length);
 	EQ(used(), half + (long long)(length / w.t.page_size));
 
-	/* and in the end it is one piece again */
+	/* after the last unmap the free entries are one range again */
 	OK(sci_unmap(large.map, length));
 	unmap_all(&w);
 	EQ(used(), w.t.used);
@@ -359,7 +359,7 @@ TEST(whoever_filled_it_is_killed)
 	map(&i, PAGE);
 }
 
-/* ---- at once ---- */
+/* ---- several threads ---- */
 
 static struct table common;
 static struct import imports[8];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Groups of segments that see the same stores. */
+/* Test broadcast groups: segments that receive the same stores. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -77,7 +77,7 @@ TEST(a_group_has_one_size)
 	OK(sci_unmap(m.p, LENGTH));
 	close(m.fd);
 	WAIT_UNTIL(!sysfs_exists(0, "segment%u", GROUP));
-	/* without members the group is forgotten */
+	/* a group without members is forgotten, and its size with it */
 	close(OK(join(other, LENGTH + PAGE, 0)));
 }
 
@@ -160,13 +160,13 @@ TEST(a_removed_segment_is_no_member)
 	begin();
 	m = member(0, 0);
 	OK(segment_remove(m.fd));
-	/* its memory stays its own, the name is free for another group */
+	/* the memory of the removed segment is not the memory of the new group */
 	m.p[0] = 5;
 	close(OK(join(m.adapter, LENGTH + PAGE, 0)));
 	EQ(m.p[0], 5);
 }
 
-/* Whose owner has admitted us to nothing. */
+/* The owner of the new group has not admitted the importer. */
 TEST(a_group_that_begins_anew_is_another)
 {
 	struct sci_ioc_remote_info info;
@@ -180,14 +180,14 @@ TEST(a_group_that_begins_anew_is_another)
 	n.adapter = OK(adapter_open(0));
 	remote = OK(connect_group(n.adapter));
 	all = MAP(remote, 0, PAGE, RW);
-	/* we do not hear of the end of the one */
+	/* with all packets lost the importer is not told that the group has ended */
 	OK(knob_set(1, KNOB_LOSS, 1000000));
 	OK(sci_unmap(m.p, LENGTH));
 	close(m.fd);
 	WAIT_UNTIL(!sysfs_exists(1, "segment%u", GROUP));
 	n = member(0, 0);
 	FAILS(sci_map(remote, 0, PAGE, RW), ENOTCONN);
-	/* ... and when we do, the other is not taken for it */
+	/* the old import is lost, and does not become one of the new group */
 	OK(knob_set(1, KNOB_LOSS, 0));
 	EV(remote, SCI_EV_LOST);
 	OK(remote_info(remote, &info));
@@ -196,7 +196,7 @@ TEST(a_group_that_begins_anew_is_another)
 	EQ(n.p[0], 0);
 }
 
-/* What maps were made for must not be less than they do. */
+/* A map must not reach a member that grants less than the map's access. */
 TEST(a_member_that_grants_less_is_none)
 {
 	volatile uint32_t *all;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Transfers by the adapter: what moves, what is refused, how they end. */
+/* Test DMA transfers: copies, refused arguments, completions, aborts, lost objects. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -17,7 +17,7 @@
 #define MANY	32u
 #define CROWD	8192u
 
-/* Moves between mine and the other's segment. */
+/* A queue between the private segment @local, mapped at @mine, and @pair.remote. */
 struct engine {
 	struct pair pair;
 	struct sci_ioc_query q;
@@ -39,7 +39,7 @@ static struct engine engine_of(size_t length, __u32 pieces)
 	return e;
 }
 
-/* Of pieces as large as they may be, so that they take a while. */
+/* Return an engine for the largest transfers, so that they take a while. */
 static struct engine slow_engine(__u32 pieces)
 {
 	int fd = OK(adapter_open(0));
@@ -65,7 +65,7 @@ static int push(struct engine *e, __u64 local, __u64 remote, __u64 length)
 	return move(e, SCI_DMA_WAIT, local, remote, length);
 }
 
-/* One large transfer, as often as there is room. */
+/* Submit the same large transfer until the queue is full or @max times. */
 static unsigned int submit_many(struct engine *e, __u32 flags, unsigned int max)
 {
 	struct sci_dma_vec vec = { 0, 0, e->length };
@@ -83,7 +83,7 @@ static unsigned int submit_many(struct engine *e, __u32 flags, unsigned int max)
 	return n;
 }
 
-/* ---- moving ---- */
+/* ---- copies ---- */
 
 TEST(push_and_pull)
 {
@@ -121,7 +121,7 @@ TEST(pieces_across_pages)
 	if (align > 512)
 		SKIP("alignment of %zu", align);
 	fill(e.mine, LENGTH, 3);
-	/* in reverse, each piece begins in one page and ends in the next */
+	/* pieces in reverse order, each across a page border */
 	for (unsigned int i = 0; i < 8; i++)
 		vec[i] = (struct sci_dma_vec){
 			.local = i * PAGE + PAGE - 512,
@@ -157,7 +157,7 @@ TEST(within_a_node)
 	fill(e.mine, LENGTH, 5);
 	OK(dma_move(e.queue, SCI_DMA_WAIT, e.local, remote, LENGTH));
 	CHECK(filled(MAP(own, 0, LENGTH, RW), LENGTH, 5));
-	/* from a segment to itself */
+	/* a transfer from a segment to itself */
 	OK(dma_move(e.queue, SCI_DMA_WAIT, own, remote, PAGE));
 }
 
@@ -204,7 +204,7 @@ TEST(transfers_end_in_order)
 		EQ(EV(e.queue, SCI_EV_DMA).cookie, i);
 }
 
-/* A later transfer may rely on what an earlier one moved. */
+/* A later transfer may read what an earlier transfer wrote. */
 TEST(transfers_are_done_in_order)
 {
 	struct engine e = engine_of(LENGTH, 64);
@@ -232,7 +232,7 @@ TEST(queues_are_independent)
 	OK(push(&e, 0, 0, LENGTH));
 }
 
-/* ---- what is refused ---- */
+/* ---- refused arguments ---- */
 
 TEST(ranges_beyond_the_end)
 {
@@ -245,7 +245,7 @@ TEST(ranges_beyond_the_end)
 	FAILS(push(&e, 0, PAGE, LENGTH), EINVAL);
 	FAILS(push(&e, LENGTH, 0, PAGE), EINVAL);
 	FAILS(push(&e, 0, LENGTH, PAGE), EINVAL);
-	/* sums that wrap */
+	/* sums that overflow */
 	FAILS(push(&e, top, 0, 2 * PAGE), EINVAL);
 	FAILS(push(&e, 0, top, 2 * PAGE), EINVAL);
 	FAILS(push(&e, PAGE, PAGE, top), EINVAL);
@@ -280,7 +280,7 @@ TEST(what_is_longer_than_allowed)
 	OK(push(&large, 0, 0, e.q.out_dma_max));
 }
 
-/* One piece that is wrong keeps all from moving. */
+/* One invalid piece refuses the whole transfer. */
 TEST(all_pieces_are_judged_first)
 {
 	struct engine e = engine_of(LENGTH, 16);
@@ -381,7 +381,7 @@ TEST(segments_that_are_not_ready)
 	FAILS(dma_move(e.queue, 0, e.local, p->remote, PAGE), ENOTCONN);
 }
 
-/* ---- in the middle ---- */
+/* ---- transfers under way ---- */
 
 static unsigned int take_events(int queue, unsigned int n, int allowed)
 {
@@ -418,13 +418,13 @@ TEST(abort_ends_what_is_queued)
 	fill(e.mine, e.length, 1);
 	n = submit_many(&e, 0, MANY);
 	OK(dma_abort(e.queue));
-	/* nothing is stored after this */
+	/* after the abort no transfer stores any more */
 	fill(e.pair.here, e.length, 2);
 	failed = take_events(e.queue, n, ECANCELED);
 	ksft_note("%u of %u were ended", failed, n);
 	CHECK(filled(e.pair.here, e.length, 2));
 	NO_EV(e.queue);
-	/* and the queue is usable */
+	/* the queue is still usable */
 	OK(push(&e, 0, 0, e.length));
 	CHECK(filled(e.pair.here, e.length, 1));
 }
@@ -471,7 +471,7 @@ TEST(the_remote_segment_goes)
 	fill(e.mine, e.length, 1);
 	n = submit_many(&e, 0, MANY);
 	OK(segment_unexport(e.pair.local, SCI_UNEXPORT_HOW_FORCE));
-	/* it has been cut off: nothing is stored after this */
+	/* after the unexport no transfer stores any more */
 	fill(e.pair.here, e.length, 2);
 	take_events(e.queue, n, ENOTCONN);
 	CHECK(filled(e.pair.here, e.length, 2));
@@ -495,7 +495,7 @@ TEST(all_descriptors_go)
 
 	fill(e.mine, e.length, 1);
 	n = submit_many(&e, 0, MANY);
-	/* the queue holds both until the transfers are done */
+	/* until the transfers are done, the queue holds both segments */
 	OK(sci_unmap(e.pair.there, e.length));
 	close(e.pair.remote);
 	OK(sci_unmap(e.mine, e.length));
@@ -568,8 +568,8 @@ static void import_until_killed(struct peer *self, void *arg)
 }
 
 /*
- * The queue holds the import until the transfer that is under way is over, so
- * the last of it goes when the process has ended.
+ * The queue holds the import until the transfer under way is over. So the exporter
+ * gets SCI_EV_LOST after the process has ended.
  */
 TEST(an_importer_that_is_killed_while_it_moves_is_lost)
 {
@@ -586,7 +586,7 @@ TEST(an_importer_that_is_killed_while_it_moves_is_lost)
 	EV(p.local, SCI_EV_LOST);
 }
 
-/* Move an exported segment of this process into one of the parent's. */
+/* Move data from an exported segment of this process to a segment of the parent. */
 static void export_and_move(struct peer *self, void *arg)
 {
 	struct engine e = { .length = LARGE };
@@ -609,7 +609,7 @@ static void export_and_move(struct peer *self, void *arg)
 		submit_many(&e, 0, MANY);
 }
 
-/* The queue holds the segment, too. */
+/* The queue holds the exported segment until the transfer under way is over. */
 TEST(an_exporter_that_is_killed_while_it_moves_is_lost)
 {
 	struct peer *peer = peer_spawn(export_and_move, NULL);
@@ -645,8 +645,8 @@ static void submit_until_killed(struct peer *self, void *arg)
 }
 
 /*
- * The queue never runs empty: others submit as fast as they can, and ending so many
- * takes a while.
+ * The queue of the card never runs empty: peers submit as fast as they can, and to
+ * end their transfers takes a while.
  */
 TEST(an_abort_waits_only_for_what_it_aborts)
 {

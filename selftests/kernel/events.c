@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* How events are read: whole records, in order, none twice, some lost. */
+/* Test reads of events: whole records, in order, none twice; overflow of the queue. */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@
 #include "sci_test.h"
 
 #define RECORD	sizeof(struct sci_ev_record)
-/* How long to try to fill a queue: some machines are slow. */
+/* Time limit for filling a queue: some machines are slow. */
 #define PATIENCE_MS	60000u
 
 static void *volatile nowhere = (void *)8;
@@ -36,7 +36,7 @@ static void begin(void)
 	local = OK(segment_exported(exporter, 1, PAGE));
 }
 
-/* Two events at the exporter: CONNECT, DISCONNECT. */
+/* Make two events at the exporter: CONNECT and DISCONNECT. */
 static void visit(void)
 {
 	close(OK(remote_connect(importer, node, 1)));
@@ -57,7 +57,7 @@ TEST(a_record_or_nothing)
 	for (size_t size = 0; size < RECORD; size += RECORD / 4)
 		FAILS(SYS(read(local, room, size)), EINVAL);
 	FAILS(SYS(read(local, room, RECORD - 1)), EINVAL);
-	/* which lost none */
+	/* reads that failed lost no event */
 	EQ(SYS(read(local, room, 2 * RECORD - 1)), RECORD);
 	EQ(((struct sci_ev_record *)room)->type, SCI_EV_CONNECT);
 	EQ(((struct sci_ev_record *)room)->node, adapter_node(0));
@@ -146,7 +146,7 @@ TEST(a_signal_ends_the_wait)
 	begin();
 	OK(SYS(sigaction(SIGUSR1, &action, NULL)));
 	EQ(pthread_create(&thread, NULL, read_interrupted, NULL), 0);
-	/* also one that comes before the wait must not be the last */
+	/* a signal before read() has no effect: repeat until one ends the read() */
 	WAIT_UNTIL((pthread_kill(thread, SIGUSR1),
 		    atomic_load(&interrupted)));
 	EQ(pthread_join(thread, NULL), 0);
@@ -169,11 +169,11 @@ TEST(epoll_tells_edges)
 	EV(local, SCI_EV_DISCONNECT);
 	visit();
 	EQ(SYS(epoll_wait(ep, &event, 1, TEST_WAIT_MS)), 1);
-	/* closed while it is watched */
+	/* close the descriptor while epoll watches it */
 	close(local);
 }
 
-/* ---- too many ---- */
+/* ---- overflow ---- */
 
 static unsigned int drain(int fd, struct sci_ev_record *last,
 			  unsigned int *overflows)
@@ -190,7 +190,7 @@ static unsigned int drain(int fd, struct sci_ev_record *last,
 	return n;
 }
 
-/* Makes @n events in a descriptor, again and again, until some are lost. */
+/* Call @make, which makes @each events, until events of @fd are lost. */
 static void overflow(int fd, void (*make)(void), unsigned int each)
 {
 	uint64_t begun = ksft_now_ms();
@@ -204,7 +204,7 @@ static void overflow(int fd, void (*make)(void), unsigned int each)
 			if (ksft_now_ms() - begun > PATIENCE_MS)
 				SKIP("no overflow after %u events", i);
 		}
-		/* and those that are still on their way */
+		/* wait for events that are still on their way */
 		OK(adapter_probe(importer, node));
 		read = drain(fd, &last, &overflows);
 		CHECK(read <= n);
@@ -216,7 +216,7 @@ static void overflow(int fd, void (*make)(void), unsigned int each)
 	EQ(last.type, SCI_EV_OVERFLOW);
 	EQ(last.node, 0);
 	EQ(last.cookie, 0);
-	/* and goes on from there */
+	/* the queue works again after an overflow */
 	make();
 	CHECK(readable(fd, TEST_WAIT_MS));
 	CHECK(drain(fd, &last, &overflows) > 0);
@@ -243,7 +243,7 @@ TEST_LIMIT(events_of_a_segment_overflow, 180)
 	overflow(local, visit, 2);
 }
 
-/* ---- readers ---- */
+/* ---- several readers ---- */
 
 static void *read_many(void *arg)
 {
@@ -301,14 +301,14 @@ TEST(a_reader_can_be_killed)
 	}
 }
 
-/* ---- what they cost ---- */
+/* ---- memory of events ---- */
 
 #define CGROUPS		"/tmp/sci-cgroups"
 #define CGROUP		CGROUPS "/test"
 #define QUEUES		8u
-#define EVENTS		4096u		/* that a descriptor holds */
+#define EVENTS		4096u		/* events that one descriptor holds */
 
-/* Has the kernel's workers make as many events as there is room for. */
+/* Fill QUEUES event queues, each with EVENTS completions of transfers. */
 static void collect_events(struct peer *self, void *arg)
 {
 	struct sci_dma_vec vec = { 0, 0, PAGE };
@@ -349,7 +349,7 @@ static void cgroup_make(void)
 	OK(SYS(mkdir(CGROUP, 0700)));
 }
 
-/* The kernel counts some of it in whole pages, and late. */
+/* Half of the memory suffices: the kernel charges whole pages, and some of it late. */
 TEST_LIMIT(events_are_charged_to_who_can_read_them, 120)
 {
 	struct peer *peer = peer_spawn(collect_events, NULL);

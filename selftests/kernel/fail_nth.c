@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Every allocation of every operation fails once: for N = 1, 2, 3, ... the Nth
- * thing that can fail in a system call does, until none is left to fail.  What
- * fails answers an errno and leaves nothing behind.  The kernel needs
+ * Test every operation with every allocation failing once: for N = 1, 2, 3, ... the
+ * Nth fault point of a system call fails, until a call reaches no Nth one. A call
+ * that fails returns an errno and leaves nothing behind. The kernel needs
  * CONFIG_FAULT_INJECTION with FAILSLAB, FAIL_PAGE_ALLOC and, better, USERCOPY.
  */
 #include <string.h>
@@ -25,7 +25,7 @@ static void begin(void)
 
 /* ---- operations ---- */
 
-/* What operations work on; set up anew for each try. */
+/* The objects that an operation works on. Each try has its own. */
 struct stage {
 	struct pair pair;
 	int adapter, fd, other;
@@ -37,9 +37,9 @@ struct stage {
 
 struct operation {
 	const char *name;
-	__u32 cap;			/* that it needs */
+	__u32 cap;			/* capability that the operation needs */
 	void (*prepare)(struct stage *s);
-	int (*run)(struct stage *s);	/* a descriptor, 0, or -errno */
+	int (*run)(struct stage *s);	/* returns a descriptor, 0, or -errno */
 	bool never_fails;
 };
 
@@ -249,7 +249,7 @@ static int run_unmap(struct stage *s)
 	return sci_unmap(s->map, 4 * PAGE);
 }
 
-/* In two, which takes memory for the second half. */
+/* Unmap half of a map: the kernel allocates an area for the other half. */
 static int run_split(struct stage *s)
 {
 	return sci_unmap((volatile char *)s->map + PAGE, PAGE);
@@ -353,16 +353,16 @@ static const struct operation operations[] = {
 	  false },
 };
 
-/* ---- the walk ---- */
+/* ---- tries ---- */
 
-/* An operation that failed on purpose may say so in these ways. */
+/* Return whether an injected failure may have this result. */
 static bool allowed(int ret)
 {
 	return ret == -ENOMEM || ret == -EFAULT || ret == -ENFILE ||
 	       ret == -ENOBUFS || ret == -EAGAIN || ret == -ENOSPC;
 }
 
-/* One try, in a process of its own so that all of it goes away after. */
+/* Try once. The caller forks for each try, so that the objects go away after it. */
 static int try_nth(const struct operation *op, unsigned int nth)
 {
 	struct stage s = { .fd = -1, .other = -1 };
@@ -386,7 +386,7 @@ static int try_nth(const struct operation *op, unsigned int nth)
 		if (!counts_equal(&a, &b))
 			ksft_note("%s, fault %u", op->name, nth);
 		COUNTS_BACK(0, &a);
-		/* and it works when tried again */
+		/* without a fault the same call works */
 		ret = op->run(&s);
 		if (ret < 0)
 			FAIL("%s, again after fault %u: %s", op->name, nth,
@@ -395,7 +395,7 @@ static int try_nth(const struct operation *op, unsigned int nth)
 	return reached;
 }
 
-/* One try after the other until nothing is left to fail. */
+/* Try with N = 1, 2, 3, ... until the operation reaches no Nth fault point. */
 static bool walk(const struct operation *op)
 {
 	unsigned int nth = 0, status, far = adapters() > 1;

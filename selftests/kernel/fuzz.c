@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Calls of all kinds in any order, with arguments that are right, nearly right
- * and wrong, from several threads of several processes, on objects that others
- * close, unmap, revoke and kill meanwhile.  It fails if anything hangs, if a map
- * gives SIGBUS, if a process ends by itself, and if anything stays behind.
+ * Test random calls from several threads of several processes, with valid, nearly
+ * valid and invalid arguments, on objects that other threads close, unmap, revoke
+ * and kill meanwhile.  The test fails if a call hangs, a map gives SIGBUS, a
+ * process ends by itself, or an object stays behind.
  *
- *	--seed=N	what they begin with (printed)
- *	--calls=N	20000 of them, in all
- *	--processes=N	3
- *	--threads=N	3, of each
- *	--chaos=0	no loss, no links that go down, nobody killed
- *	--failures=0	the kernel's allocations do not fail
+ * --seed=N	seed of the random numbers (printed)
+ * --calls=N	number of calls of all processes (20000)
+ * --processes=N	number of processes (3)
+ * --threads=N	threads of each process (3)
+ * --chaos=0	lose no packets, take no link down, kill no process
+ * --failures=0	inject no failures of kernel allocations
  */
 #include <poll.h>
 #include <signal.h>
@@ -23,7 +23,7 @@
 #include "fuzz_steps.h"
 
 #define HANG_MS		60000u
-#define DISTURBED	50000u		/* of a million */
+#define DISTURBED	50000u		/* injected faults per million */
 
 static struct fuzz_tally *tally;
 static unsigned int nprocesses;
@@ -50,7 +50,7 @@ static uint64_t hang_ms(void)
 	return HANG_MS * ksft_option("test_timeout", 60) / 60;
 }
 
-/* A call that takes for ever though signals come. */
+/* Stop the test if a call does not end though the thread gets signals. */
 static void watch(struct supervisor *s)
 {
 	for (unsigned int i = 0; i < FUZZ_WORKERS_MAX; i++) {
@@ -66,13 +66,13 @@ static void watch(struct supervisor *s)
 			continue;
 		ksft_note("pid %d hangs in %s", atomic_load(&w->pid),
 			  fuzz_op_name(atomic_load(&w->op)));
-		/* the report of threads comes with the time limit */
+		/* let the runner print what each thread does, and end the test */
 		ksft_set_limit(1);
 		pause();
 	}
 }
 
-/* By itself, and with nothing to complain of. */
+/* Wait until the process exits by itself with status 0. */
 static void wait_for_end(struct supervisor *s, unsigned int process)
 {
 	int status = 0;
@@ -91,7 +91,7 @@ static void kill_one(struct supervisor *s)
 
 	kill(s->pid[process], SIGKILL);
 	status = ksft_wait(s->pid[process]);
-	/* unless it had just come to its end */
+	/* the process may have exited before the signal */
 	if (status && (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL))
 		FAIL("pid %d ended: status %#x", s->pid[process], status);
 	s->killed++;

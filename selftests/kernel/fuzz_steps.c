@@ -24,13 +24,13 @@
 
 #define NOBODY		65534
 #define SLOTS		12u		/* descriptors of each kind */
-#define AREAS		16u		/* maps */
+#define AREAS		16u		/* number of maps */
 #define ADAPTERS	8u
-#define ARG_BYTES	4096	/* more than any structure has */
-#define MEMORY		(64 * PAGE)	/* of the process, to be registered */
+#define ARG_BYTES	4096	/* size of the largest structure, or more */
+#define MEMORY		(64 * PAGE)	/* memory of the process for SEGMENT_REGISTER */
 #define VECS		16u
 
-/* Besides ioctls. */
+/* Steps that are not ioctls. */
 enum step {
 	STEP_MAP, STEP_UNMAP, STEP_PROTECT, STEP_MOVE, STEP_ADVISE, STEP_TOUCH,
 	STEP_READ, STEP_POLL, STEP_CLOSE, STEP_DUP, STEP_FORK, STEP_PASS,
@@ -42,9 +42,9 @@ static const char *const step_names[STEPS] = {
 	"poll", "close", "dup", "fork", "pass", "FIONREAD", "sysfs",
 };
 
-/* A map; who holds it alone may unmap it. */
+/* A map. A thread may unmap it only while no other thread uses it. */
 struct area {
-	_Atomic int users;		/* -1: alone */
+	_Atomic int users;		/* number of users; -1: one exclusive user */
 	char *addr;
 	size_t length;
 };
@@ -58,7 +58,7 @@ struct thread {
 	unsigned char arg[ARG_BYTES];
 };
 
-/* Of this process. */
+/* Variables of this process, shared by its threads. */
 static struct fuzz_tally *tally;
 static int base[ADAPTERS];		/* adapters that stay open */
 static unsigned int nbase;
@@ -87,7 +87,7 @@ static unsigned int below(struct thread *t, unsigned int n)
 	return ksft_below(&t->rnd, n);
 }
 
-/* Once in @n times. */
+/* Return true once in @n times. */
 static bool rarely(struct thread *t, unsigned int n)
 {
 	return below(t, n) == 0;
@@ -118,12 +118,12 @@ static int any_fd(struct thread *t, enum sci_kind kind)
 	for (unsigned int i = 0; i < 4 && fd < 0; i++)
 		fd = atomic_load(&pool[kind][below(t, SLOTS)]);
 	if (kind == KIND_ADAPTER && fd < 0)
-		/* mostly the same few, so that objects fit together */
+		/* prefer few adapters, so that objects find their peers */
 		return base[below(t, 1 + below(t, 1 + below(t, nbase)))];
 	return fd;
 }
 
-/* Puts it in the place of another, which is closed. */
+/* Put @fd into a random slot and close the descriptor that was there. */
 static void keep(struct thread *t, enum sci_kind kind, int fd)
 {
 	int old = atomic_exchange(&pool[kind][below(t, SLOTS)], fd);
@@ -149,7 +149,7 @@ static long step_dup(struct thread *t)
 	return fd;
 }
 
-/* In a message to nobody. */
+/* Pass a descriptor through a socket pair that is closed without reading. */
 static long step_pass(struct thread *t)
 {
 	union {
@@ -283,7 +283,7 @@ static long step_unmap(struct thread *t)
 
 	if (!a)
 		return -EBUSY;
-	/* perhaps only its end */
+	/* unmap only the last page in one of two cases */
 	if (a->length > PAGE && rarely(t, 2)) {
 		a->length -= PAGE;
 		ret = SYS(munmap(a->addr + a->length, PAGE));
@@ -471,7 +471,7 @@ static __u64 value_of(struct thread *t, const struct sci_call *c,
 	}
 }
 
-/* What makes sense only together. */
+/* Correct combinations of arguments that random values would rarely hit. */
 static void agree(struct thread *t, const struct sci_call *c, int fd)
 {
 	struct sci_ioc_segment_register *reg = (void *)t->arg;
@@ -495,14 +495,14 @@ static void agree(struct thread *t, const struct sci_call *c, int fd)
 				      ~(PAGE - 1);
 		break;
 	case SCI_IOC_INTR_TRIGGER:
-		/* most interrupts carry nothing */
+		/* half of the triggers carry no data */
 		if (rarely(t, 2))
 			memset(t->arg + 8, 0, c->size - 8);
 		break;
 	}
 }
 
-/* So that others find something. */
+/* Export and share a segment, so that other threads find it. */
 static void publish(struct thread *t, int fd)
 {
 	if (rarely(t, 3))
@@ -513,7 +513,7 @@ static void publish(struct thread *t, int fd)
 	segment_share(fd);
 }
 
-/* A segment of a length that exists would really be allocated. */
+/* Reduce a plausible large length, for which the kernel would allocate memory. */
 static void keep_small(struct thread *t, const struct sci_call *c)
 {
 	struct sci_ioc_segment_create *create = (void *)t->arg;
@@ -576,7 +576,7 @@ static long call(struct thread *t, const struct sci_call *c)
 
 static void one_step(struct thread *t);
 
-/* A copy of everything in another process, for a while. */
+/* Fork. The child makes some calls with copies of all descriptors and maps. */
 static long step_fork(struct thread *t)
 {
 	pid_t pid = fork();
@@ -588,7 +588,7 @@ static long step_fork(struct thread *t)
 			{ 0, FUZZ_TICK_MS * 1000 }, { 0, FUZZ_TICK_MS * 1000 },
 		};
 
-		t->injector.fd = -1;	/* of its parent's thread */
+		t->injector.fd = -1;	/* it belongs to the parent's thread */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		setitimer(ITIMER_REAL, &tick, NULL);
 		t->rnd += 1;
@@ -655,7 +655,7 @@ static long do_step(struct thread *t, enum step step)
 	}
 }
 
-/* These end what others are about. */
+/* Steps that end an object which other threads use. */
 static bool is_final(unsigned int op)
 {
 	if (op >= sci_ncalls)
@@ -673,7 +673,7 @@ static unsigned int any_op(struct thread *t)
 	return is_final(op) && !rarely(t, 4) ? any_op(t) : op;
 }
 
-/* A signal that the kernel can't deliver kills: none comes meanwhile. */
+/* Arm the injector, with SIGUSR1 blocked: a signal that can't be delivered kills. */
 static bool begin_failure(struct thread *t, unsigned int op)
 {
 	sigset_t wake;
@@ -739,7 +739,7 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 	(void)context;
 	if (sig == SIGUSR1 || sig == SIGALRM)
 		return;			/* ends a wait */
-	/* on its way back to us the kernel failed to write to our memory */
+	/* an injected failure: the kernel could not write to memory of this process */
 	if (failing && info->si_code == SI_KERNEL)
 		return;
 	if (sig == SIGBUS)
@@ -761,7 +761,7 @@ static void set_signals(void)
 	OK(SYS(sigaction(SIGBUS, &action, NULL)));
 }
 
-/* Every other process is an ordinary user's. */
+/* Every second process gives up root. */
 static void become_somebody(unsigned int process)
 {
 	struct rlimit limit = { 4 << 20, 4 << 20 };
@@ -770,7 +770,7 @@ static void become_somebody(unsigned int process)
 		return;
 	OK(SYS(setrlimit(RLIMIT_MEMLOCK, &limit)));
 	peer_become(NOBODY, NOBODY);
-	/* its files in /proc are its own again */
+	/* give the files in /proc of this process back to it */
 	prctl(PR_SET_DUMPABLE, 1);
 }
 
@@ -783,7 +783,7 @@ static void open_adapters(void)
 			atomic_store(&pool[k][i], -1);
 }
 
-/* Wakes those of its threads that wait for something. */
+/* Send SIGUSR1 to each thread that has made no call since the last look. */
 static void supervise(struct thread *t)
 {
 	uint64_t last[FUZZ_THREADS_MAX] = { 0 };
@@ -800,7 +800,7 @@ static void supervise(struct thread *t)
 	}
 }
 
-/* The last calls may wait, too. */
+/* Wait for all threads; signals end the last calls if they block. */
 static void join_all(struct thread *t)
 {
 	for (unsigned int i = 0; i < tally->threads; i++) {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Messages of another node's kernel that no sane kernel sends.  The loop driver
- * changes them on their way; the packet that carries a message stays right, so
- * that the session passes the message on.  And the kernel's workers that deal with
- * messages find no memory.
+ * Test messages that no sane kernel of another node sends. The loop driver changes
+ * messages on their way. It leaves their packets valid, so that the session accepts
+ * them. Other tests make allocations of the kernel's workers fail.
  *
- *	--messages=N	5000 of them are damaged at random
- *	--seed=N	where the random steps begin (printed)
+ * --messages=N	number of messages that are damaged at random (5000)
+ * --seed=N	seed of the random numbers (printed)
  */
 #include <dirent.h>
 #include <signal.h>
@@ -21,10 +20,10 @@
 
 #include "sci_test.h"
 
-/* kmod/core/proto.h: types of messages */
+/* types of messages, from kmod/core/proto.h */
 enum { CONNECT = 1, REPLY, DISCONNECT, NOTIFY, CUT, CUT_ACK, TRIGGER, DATA, MORE,
        DATA_REPLY, PING, PONG, LEFT, NO_TYPE };
-/* ... and where their fields are */
+/* offsets of their fields */
 enum { AT_TYPE = 0, AT_HANDLE = 4,
        CONNECT_KIND = 1, CONNECT_GROUPS = 2, CONNECT_FLAGS = 3, CONNECT_ID = 8,
        CONNECT_UID = 12, CONNECT_GID = 16,
@@ -35,7 +34,7 @@ enum { AT_TYPE = 0, AT_HANDLE = 4,
 
 #define LENGTH		(4 * PAGE)
 #define MAP_MAX		(1u << 20)
-#define BOUND_MS	400	/* for what a damaged message may block for ever */
+#define BOUND_MS	400	/* limit for a step that may block for ever */
 #define STUCK		(-ETIME)	/* result of a step that blocked for ever */
 #define ANY		1		/* any result but -ENODEV */
 
@@ -67,9 +66,9 @@ static void scene_close(struct scene *s)
 	close(s->pair.exporter);
 }
 
-/* ---- what a user does while a message goes wrong ---- */
+/* ---- steps, each of which sends one kind of message ---- */
 
-/* Connect and touch all that the exporter says there is, up to MAP_MAX. */
+/* Connect and read each page of the length that the exporter states, up to MAP_MAX. */
 static int do_connect(const struct scene *s)
 {
 	int fd = remote_connect_as(s->pair.importer, s->pair.node, s->pair.id, 0,
@@ -85,13 +84,13 @@ static int do_connect(const struct scene *s)
 	map = sci_map(fd, 0, info.out_length, PROT_READ);
 	if (map < 0)
 		return (int)map;
-	/* a page that the exporter has no memory for is a private page */
+	/* a page without memory at the exporter is a private page */
 	for (size_t i = 0; i < info.out_length; i += PAGE)
 		(void)WORD((void *)(uintptr_t)map, i / 4);
 	return 0;
 }
 
-/* As a process that modes bind. */
+/* Connect without CAP_DAC_OVERRIDE, so that the segment's mode counts. */
 static int do_connect_bound(const struct scene *s)
 {
 	int ret;
@@ -137,8 +136,8 @@ static int do_send(const struct scene *s)
 }
 
 /*
- * Run @step in a process of its own.  A damaged message may block it for ever:
- * SIGALRM kills the process then, which must end the wait.
+ * Run @step in a process of its own. A damaged message may block @step for ever:
+ * then SIGALRM must end it.
  *
  * Return: the result of @step, or STUCK.
  */
@@ -161,12 +160,12 @@ static int bounded(int (*step)(const struct scene *s), const struct scene *s)
 	return -WEXITSTATUS(status);
 }
 
-/* ---- one message, one field ---- */
+/* ---- one message with one wrong field ---- */
 
 static const struct wrong {
 	const char *what;
 	int (*step)(const struct scene *s);
-	bool far;			/* it is the exporter who sends it */
+	bool far;			/* the exporter sends the message */
 	unsigned char type, offset, size;
 	long long value;
 	int want, or_else;
@@ -289,8 +288,8 @@ static void all_works(void)
 }
 
 /*
- * Take a node away and bring it back.  A node that never says goodbye keeps its
- * connections until its peers find that it is gone.
+ * Remove a node and add it again. If the node can't say goodbye, its peers keep
+ * their connections until they declare it gone.
  */
 static void forget(unsigned int i)
 {
@@ -310,7 +309,7 @@ static void try_it(const struct wrong *w)
 
 	patch(i, w);
 	ret = bounded(w->step, &s);
-	/* the process may have ended before the message was sent */
+	/* the process may have ended before its message was sent */
 	WAIT_UNTIL(knob_get(i, KNOB_DAMAGED) == damaged + 1);
 	if (!is_wanted(w, ret))
 		FAIL("%s: %s, not %s", w->what, ksft_errname(-ret),
@@ -338,12 +337,12 @@ TEST_LIMIT(each_field_of_each_message, 180)
 	ksft_note("%zu wrong messages", ARRAY_SIZE(table));
 }
 
-/* ---- at random ---- */
+/* ---- random damage ---- */
 
 #define WORKERS		4u
 #define CONNECTS	16u
 #define LIFE_US		150000		/* of a process whose calls may never return */
-#define PARTS		300000u		/* of a million messages are damaged */
+#define PARTS		300000u		/* damaged messages per million */
 
 static char blob[4096];
 
@@ -356,7 +355,7 @@ static int member_of_group(int adapter, __u32 id)
 	return fd;
 }
 
-/* Use everything and expect nothing: SIGALRM ends the process at any point. */
+/* Use all kinds of objects and check nothing: SIGALRM ends the process at any point. */
 __attribute__((noreturn))
 static void live(uint64_t seed, const struct pair *p)
 {
@@ -400,7 +399,7 @@ static void live(uint64_t seed, const struct pair *p)
 			for (unsigned int i = 0; i < CONNECTS; i++)
 				close(fd[i]);
 			break;
-		case 2:		/* who has joined the group joins the other member */
+		case 2:		/* importers of the group now join its other member */
 			segment_unexport(group[0], SCI_UNEXPORT_HOW_FORCE);
 			segment_export(group[0]);
 			break;
@@ -420,7 +419,7 @@ static void damage(const struct pair *p, unsigned long parts)
 	OK(knob_set(p->far, KNOB_DAMAGE, parts));
 }
 
-/* Run some processes until SIGALRM has killed each of them. */
+/* Run processes until SIGALRM has killed each of them. */
 static void generation(uint64_t *rnd, const struct pair *p)
 {
 	pid_t pid[WORKERS];
@@ -471,7 +470,7 @@ TEST_LIMIT(messages_damaged_at_random, 300)
 #define FAILSLAB	"/sys/kernel/debug/failslab/"
 #define FAILURES_MAX	100000000LL
 
-/* Workers that are not a CPU's own, which those of adapters are, and who makes them. */
+/* Return whether @pid is an unbound kernel worker, as the adapters use, or kthreadd. */
 static bool is_worker(const char *pid)
 {
 	char path[300], name[32] = "";
@@ -498,13 +497,13 @@ static void mark_workers(bool fail)
 		if (e->d_name[0] < '1' || e->d_name[0] > '9' || !is_worker(e->d_name))
 			continue;
 		snprintf(path, sizeof(path), "/proc/%s/make-it-fail", e->d_name);
-		/* it may have ended */
+		/* the worker may have ended */
 		write_text(path, fail ? "1" : "0");
 	}
 	closedir(dir);
 }
 
-/* Of a hundred allocations of kernel workers so many fail. */
+/* Make @percent of the allocations of kernel workers fail. */
 static void workers_fail(unsigned int percent)
 {
 	static const char *const settings[][2] = {
@@ -547,7 +546,7 @@ TEST_LIMIT(workers_find_no_memory, 300)
 		workers_fail(20);
 		for (unsigned int k = 0; k < 5; k++)
 			generation(&rnd, &p);
-		/* a node that nobody knows yet, and that knows nobody */
+		/* node 1 has met no other node, and no other node has met it */
 		forget(1);
 		generation(&rnd, &p);
 		failures += FAILURES_MAX - read_number(FAILSLAB "times");

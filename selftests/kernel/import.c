@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Remote segments: connecting, what can be done with them, letting go. */
+/* Test remote segments: connecting, mapping, and the ends of connections. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -162,7 +162,7 @@ TEST(a_node_that_answers_has_time_to)
 				   SCI_TIMEOUT_INFINITE)));
 }
 
-/* ---- asynchronously ---- */
+/* ---- asynchronous connects ---- */
 
 TEST(an_event_tells_that_it_is_connected)
 {
@@ -211,7 +211,7 @@ TEST(an_event_tells_that_nobody_answers)
 				       100);
 	int status;
 
-	/* what is known at once may be said at once */
+	/* the connect may fail at once, if the driver knows already */
 	if (remote == -EHOSTUNREACH)
 		return;
 	OK(remote);
@@ -314,7 +314,7 @@ TEST(a_map_keeps_nothing)
 	fill(p.there, LENGTH, 3);
 	OK(sci_flush(p.remote));
 	close(p.remote);
-	/* private pages from now on */
+	/* from now on the map has private pages */
 	fill(p.there, LENGTH, 4);
 	OK(sci_flush(p.importer));
 	CHECK(filled(p.here, LENGTH, 3));
@@ -461,7 +461,7 @@ TEST(exec_closes)
 	EQ(importers(p.local), 1);
 	peer_send(peer, "exec");
 	peer_expect(peer, "hello");
-	/* the process lives, the import does not */
+	/* the process is alive, but exec has closed the descriptor */
 	WAIT_UNTIL(importers(p.local) == 0);
 	EV(p.local, SCI_EV_CONNECT);
 	CHECK(readable(p.local, TEST_WAIT_MS));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Interrupts of other nodes, with and without data. */
+/* Test interrupts of other nodes, with and without data. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,14 +14,14 @@
 #include "sci_test.h"
 
 #define DATA_MAX	SCI_IOC_INTR_DATA_MAX
-/* How long to try to fill a queue: some machines are slow. */
+/* Time limit for filling a queue: some machines are slow. */
 #define PATIENCE_MS	60000u
 #define UNTOUCHED	0x5a5a5a5a5a5a5a5aull
 
 static void *volatile nowhere = (void *)8;
 
-static int owner, sender;		/* adapters */
-static __u32 node;			/* the owner's */
+static int owner, sender;		/* descriptors of the two adapters */
+static __u32 node;			/* node of the owner's adapter */
 
 static void begin(void)
 {
@@ -32,7 +32,7 @@ static void begin(void)
 	node = adapter_node(far);
 }
 
-/* An interrupt and who may trigger it. */
+/* An interrupt of the owner, and the sender's connection to it. */
 struct line {
 	int intr, remote;
 	__u32 number;
@@ -51,7 +51,7 @@ static struct line line_of(__u32 flags)
 	return l;
 }
 
-/* Takes one trigger, which must be there or come. */
+/* Wait for one trigger and read it. */
 static void take(int intr)
 {
 	__u64 one = 0;
@@ -88,7 +88,7 @@ TEST(triggers_before_a_read_are_one)
 
 	for (unsigned int i = 0; i < 5; i++)
 		OK(intr_trigger(l.remote));
-	/* the last of them has come when the owner's node has answered */
+	/* a probe is answered after all triggers before it */
 	OK(adapter_probe(sender, node));
 	take(l.intr);
 	none(l.intr);
@@ -179,7 +179,7 @@ TEST(all_who_share_a_number_are_triggered)
 	OK(intr_trigger(remote));
 	for (unsigned int i = 0; i < ARRAY_SIZE(intr); i++)
 		take(intr[i]);
-	/* it is there as long as one is */
+	/* the number is valid until the last interrupt that has it is closed */
 	for (unsigned int i = 1; i < ARRAY_SIZE(intr); i++)
 		close(intr[i]);
 	OK(intr_trigger(remote));
@@ -378,7 +378,7 @@ TEST_LIMIT(too_much_data_is_queued, 300)
 	too_much_queued(DATA_MAX);
 }
 
-/* The queue is limited in entries, too, or empty ones would be without end. */
+/* Entries are limited, too: those without data would have no other limit. */
 TEST_LIMIT(too_many_triggers_are_queued, 600)
 {
 	too_much_queued(0);
@@ -394,7 +394,7 @@ static void *lose_no_more(void *arg)
 	return NULL;
 }
 
-/* What one who was killed had sent is answered late. */
+/* The late reply to a killed process's data is not the result of other data. */
 TEST(each_is_told_of_his_own_data)
 {
 	struct line l = line_of(SCI_INTR_WITH_DATA);
@@ -636,12 +636,12 @@ TEST(a_sender_is_killed)
 	peer_put(peer, to, sizeof(to));
 	peer_expect(peer, "sending");
 	peer_kill(peer);
-	/* whole ones only */
+	/* data of the killed process arrives whole or not at all */
 	while (readable(intr, 0))
 		EQ(SYS(read(intr, room, sizeof(room))), sizeof(room));
 }
 
-/* ---- an owner's node that says nothing ---- */
+/* ---- an owner's node that does not reply ---- */
 
 TEST(a_reply_that_does_not_come_is_not_waited_for)
 {
@@ -656,7 +656,7 @@ TEST(a_reply_that_does_not_come_is_not_waited_for)
 	OK(knob_set(1, KNOB_WITHHOLD, MESSAGE_DATA_REPLY));
 	FAILS(intr_send(l.remote, "a", 1), ETIMEDOUT);
 	OK(knob_set(1, KNOB_WITHHOLD, 0));
-	/* the late reply is not taken for another one */
+	/* the late reply is not the result of a later send */
 	OK(intr_send(other.remote, "b", 1));
 	OK(intr_send(l.remote, "c", 1));
 	CHECK(readable(l.intr, TEST_WAIT_MS));
@@ -673,7 +673,7 @@ static unsigned int place_of(unsigned int wanted)
 	FAIL("node %u is not there", wanted);
 }
 
-/* The last node, anew. */
+/* Remove the last node and add it with doorbells or without. */
 static unsigned int node_anew(const char *doorbells)
 {
 	unsigned int last = adapter_node(adapters() - 1);
@@ -718,7 +718,7 @@ TEST(triggers_by_message)
 
 #define LOTS	100000u
 
-/* Each is a message in the kernel's memory until it is acknowledged. */
+/* Each trigger is a message in the sender's memory until it is acknowledged. */
 TEST(triggers_for_a_silent_node_have_a_limit)
 {
 	unsigned int place, sent;

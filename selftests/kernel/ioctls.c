@@ -21,7 +21,7 @@
 	{ offsetof(struct type, name),					\
 	  sizeof(((struct type *)0)->name), value }
 
-/* From @first to the end of the structure. */
+/* All fields from @first to the end of the structure are results. */
 #define OUTS(type, first)						\
 	{ offsetof(struct type, first),					\
 	  sizeof(struct type) - offsetof(struct type, first), V_OUT }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Each ioctl of the ABI as data: for tests that treat all of them alike. */
+/* A table of all ioctls and their fields, for tests that treat all ioctls alike. */
 #ifndef SELFTESTS_KERNEL_IOCTLS_H
 #define SELFTESTS_KERNEL_IOCTLS_H
 
@@ -9,7 +9,7 @@
 #define CALL_SIZE_MAX	256
 #define CALL_FIELDS_MAX	12
 
-/* What a field means, so what values are worth trying. */
+/* The meaning of a field; it determines which values are worth trying. */
 enum sci_value {
 	V_END, V_SIZE, V_FLAGS, V_RESERVED, V_OUT, V_OUT_FD, V_COUNT,
 	V_ID, V_NODE, V_TIMEOUT, V_MODE, V_NUMA, V_LENGTH, V_ADDR, V_HOW,
@@ -25,17 +25,17 @@ struct sci_field {
 struct sci_call {
 	const char *name;
 	unsigned long cmd;
-	unsigned int size;		/* of its structure */
-	unsigned int kinds;		/* bits of enum sci_kind */
-	__u32 flags;			/* that exist */
-	enum sci_kind makes;		/* kind of out_fd; KINDS: none */
+	unsigned int size;		/* of the structure */
+	unsigned int kinds;		/* of descriptors: bits of enum sci_kind */
+	__u32 flags;			/* all flags that exist */
+	enum sci_kind makes;		/* kind of out_fd; KINDS: no out_fd */
 	struct sci_field field[CALL_FIELDS_MAX];
 };
 
 extern const struct sci_call sci_calls[];
 extern const unsigned int sci_ncalls;
 
-/* The field of this kind, or NULL. */
+/* Return the first field of this meaning, or NULL. */
 const struct sci_field *call_field(const struct sci_call *c,
 				   enum sci_value value);
 

@@ -3,12 +3,12 @@
 /*
  * DOC: processes of a test program
  *
- *	runner			main(); knows nothing of what is tested
- *	  test			leads a process group
- *	    peer ...		in the same group
+ * runner			main(); independent of the tested interface
+ *   test			leads a process group
+ *     peer ...			in the same group
  *
- * The runner is the reaper of all of them, so that it sees how each one ends
- * and can tell when the last is gone.
+ * The runner is the reaper of all descendants, so that it gets the exit status of
+ * each one and notices when the last one has ended.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -38,7 +38,7 @@
 #define LINE_LENGTH	2048
 #define DEFAULT_LIMIT_S	60
 
-/* ---- what the processes of a test tell the runner ---- */
+/* ---- state of the test's processes, shared with the runner ---- */
 
 struct process_state {
 	_Atomic(const char *) file;
@@ -69,7 +69,7 @@ void ksft_register(struct ksft_test *t)
 	tests_end = &t->next;
 }
 
-/* One write, so that lines of different processes don't mix. */
+/* Print with one write(), so that lines of different processes don't mix. */
 __attribute__((format(printf, 1, 2)))
 static void print_line(const char *fmt, ...)
 {
@@ -212,7 +212,7 @@ void ksft_fails(struct ksft_site site, long long result, int one, int other)
 
 /* ---- options ---- */
 
-/* "--word=5" gives "5" if @word is that one. */
+/* Return "5" for @arg "--word=5" if @word is "word", else NULL. */
 static const char *option_value(const char *arg, const char *word)
 {
 	size_t len = strlen(word);
@@ -244,7 +244,7 @@ void ksft_set_limit(unsigned int seconds)
 	atomic_store(&run->limit_s, seconds);
 }
 
-/* ---- small things ---- */
+/* ---- helpers ---- */
 
 uint64_t ksft_now_ms(void)
 {
@@ -315,7 +315,7 @@ unsigned int ksft_count_fds(void)
 	while (readdir(dir))
 		n++;
 	closedir(dir);
-	return n - 3;			/* ".", "..", dir's own */
+	return n - 3;			/* ".", ".." and the directory's own */
 }
 
 /* ---- processes ---- */
@@ -353,7 +353,7 @@ static void print_file(const char *path)
 	fclose(f);
 }
 
-/* What each thread of a process that does not end is doing. */
+/* Print the system call and the kernel stack of each thread of a process that hangs. */
 static void print_threads(pid_t pid)
 {
 	char path[384];
@@ -383,7 +383,7 @@ int ksft_wait(pid_t pid)
 	int status = 0;
 
 	CHECK(fd >= 0);
-	/* it may be waiting for something itself */
+	/* the child may itself wait for TEST_WAIT_MS */
 	if (poll(&pfd, 1, 2 * TEST_WAIT_MS) != 1) {
 		print_threads(pid);
 		FAIL("pid %d does not end", pid);
@@ -454,7 +454,7 @@ static bool no_child_left(bool *clean)
 	return waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD;
 }
 
-/* The limit of the test that runs, scaled, in milliseconds. */
+/* Return the time limit of the running test in milliseconds, after scaling. */
 static uint64_t limit_ms(void)
 {
 	uint64_t ms = (uint64_t)atomic_load(&run->limit_s) * 1000;
@@ -472,7 +472,7 @@ int ksft_wait_ms(void)
 	return limit < 3600 ? (int)limit * 500 : 1800000;
 }
 
-/* Returns whether the process ended in time. */
+/* Return whether the process ended in time. */
 static bool wait_end(pid_t pid, int *status)
 {
 	struct pollfd pfd = { .events = POLLIN };
@@ -486,7 +486,7 @@ static bool wait_end(pid_t pid, int *status)
 	if (!ended) {
 		print_hang();
 		kill(-pid, SIGKILL);
-		/* one that can't be killed must not hold up the other tests */
+		/* a process that can't be killed must not hold up the other tests */
 		(void)HAPPENS(waitpid(pid, status, WNOHANG) == pid, 10000);
 		return false;
 	}
@@ -494,7 +494,7 @@ static bool wait_end(pid_t pid, int *status)
 	return true;
 }
 
-/* What the kernel complains of is about the test that it stands behind. */
+/* Write the test's name to the kernel log, before the messages that it causes. */
 static void mark_log(const char *program, const char *name)
 {
 	char line[256];
@@ -595,7 +595,7 @@ static bool wanted(const struct ksft_test *t, char **patterns, int n)
 	return n == 0;
 }
 
-/* Moves what begins with "--" to the front and remembers it. */
+/* Move arguments that begin with "--" to the front and store them as options. */
 static void take_options(int *argc, char ***argv)
 {
 	char **args = *argv + 1;

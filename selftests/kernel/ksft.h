@@ -21,22 +21,21 @@
  *		peer_join(p);
  *	}
  *
- * A file of tests is one program; ksft.c has main().  `program` runs all of
- * them, `program NAME...` (shell patterns) some, `program -l` lists them;
- * --WORD=NUMBER, or SCI_WORD=NUMBER in the environment, sets what
- * ksft_option("word", default) gives.
+ * A file of tests is one program; ksft.c has main().  `program` runs all tests,
+ * `program NAME...` those that match shell patterns, and `program -l` lists them.
+ * --WORD=NUMBER, or SCI_WORD=NUMBER in the environment, sets the result of
+ * ksft_option("word", default).
  *
- * Output is TAP; the exit status is 0, 1 if a test failed, 4 if all were
+ * Output is TAP.  The exit status is 0, 1 if a test failed, or 4 if all tests were
  * skipped.
  *
- * Each test runs in a process of its own, which leads a process group, for at
- * most 60 seconds unless TEST_LIMIT() says otherwise; SCI_TEST_TIMEOUT changes
- * the 60, and others in proportion.  The first check that fails ends the test.
- * When it has ended its whole group is killed, and the hooks of the program
- * look for what it left behind.
+ * Each test runs in a process of its own, which leads a process group.  Its time
+ * limit is 60 seconds, or that of TEST_LIMIT(); SCI_TEST_TIMEOUT=N replaces the 60
+ * and scales the others.  The first check that fails ends the test.  After a test
+ * the runner kills its process group, and the hooks look for leftovers.
  *
- * Functions that tests call return a result that is not negative or -errno;
- * OK() and FAILS() judge it.  SYS() makes such a result of a system call's.
+ * Functions that tests call return -errno or a result that is not negative.  OK()
+ * and FAILS() check such a result, and SYS() converts that of a system call.
  */
 #ifndef SELFTESTS_KERNEL_KSFT_H
 #define SELFTESTS_KERNEL_KSFT_H
@@ -54,8 +53,8 @@
 enum ksft_exit { KSFT_PASS = 0, KSFT_FAIL = 1, KSFT_SKIP = 4 };
 
 /*
- * How long something that must happen may take; never reached when it works.
- * Where tests may take longer than 60 seconds, so may this, in proportion.
+ * The longest wait for an event that must happen; a test that passes never waits so
+ * long. It grows with SCI_TEST_TIMEOUT if that is above 60 seconds.
  */
 #define TEST_WAIT_MS	ksft_wait_ms()
 
@@ -102,17 +101,17 @@ struct ksft_hooks {
 
 extern const struct ksft_hooks ksft_hooks;
 
-/* A number from the command line or the environment. */
+/* Return the number that the command line or the environment sets, or @otherwise. */
 unsigned long long ksft_option(const char *word, unsigned long long otherwise);
 
-/* This test may take so many seconds in all, before SCI_TEST_TIMEOUT. */
+/* Set the time limit of this test, in seconds before SCI_TEST_TIMEOUT scales it. */
 void ksft_set_limit(unsigned int seconds);
 
-/* A line of output that begins with "# ". */
+/* Print a line that begins with "# ". */
 __attribute__((format(printf, 1, 2)))
 void ksft_note(const char *fmt, ...);
 
-/* Ends the test as skipped; only in the test itself, not in a peer. */
+/* End the test as skipped. Call this in the test process only, not in a peer. */
 __attribute__((noreturn, format(printf, 1, 2)))
 void ksft_skip(const char *fmt, ...);
 
@@ -120,7 +119,7 @@ void ksft_skip(const char *fmt, ...);
 
 /* ---- checks ---- */
 
-/* Where a process is: printed when it fails, crashes or takes too long. */
+/* The place of a process: printed when the process fails, crashes or hangs. */
 struct ksft_site {
 	const char *file;
 	int line;
@@ -142,7 +141,7 @@ void ksft_eq(struct ksft_site site, long long got, long long want);
 long long ksft_ok(struct ksft_site site, long long result);
 void ksft_fails(struct ksft_site site, long long result, int one, int other);
 
-/* "EINVAL" for 22; not for two threads at once if the number has no name. */
+/* Return "EINVAL" for 22. Not thread-safe if @error has no name. */
 const char *ksft_errname(int error);
 
 #define FAIL(...)	ksft_fail(KSFT_SITE("FAIL"), __VA_ARGS__)
@@ -150,23 +149,23 @@ const char *ksft_errname(int error);
 #define CHECK(cond)							\
 	(KSFT_AT(#cond), ksft_check(KSFT_SITE(#cond), cond))
 
-/* Integers of any kind. */
+/* Compare integers of any type. */
 #define EQ(got, want)							\
 	(KSFT_AT(#got), ksft_eq(KSFT_SITE(#got), (long long)(got),	\
 				(long long)(want)))
 
-/* The result, which must not be negative. */
+/* Check that a result is not negative, and return it. */
 #define OK(call)							\
 	(KSFT_AT(#call), ksft_ok(KSFT_SITE(#call), (long long)(call)))
 
-/* The result must be -@error; or one of two; or any error. */
+/* Check that a result is -@error; one of two errors; any error. */
 #define FAILS(call, error)	FAILS_EITHER(call, error, error)
 #define FAILS_EITHER(call, one, other)					\
 	(KSFT_AT(#call),						\
 	 ksft_fails(KSFT_SITE(#call), (long long)(call), one, other))
 #define FAILS_SOMEHOW(call)	FAILS_EITHER(call, 0, 0)
 
-/* A system call's result, with errno in it. */
+/* Return the result of a system call, or -errno. */
 #define SYS(call)	ksft_sys((long)(call))
 
 static inline long ksft_sys(long result)
@@ -174,10 +173,10 @@ static inline long ksft_sys(long result)
 	return result == -1 ? -(long)errno : result;
 }
 
-/* For functions that check something: a failure tells who called. */
+/* Call a function that checks; its failures also print the caller's place. */
 #define KSFT_FROM(call)	(ksft_from(KSFT_SITE(#call)), call)
 
-/* Polls; false if @cond did not come true within @ms. */
+/* Poll until @cond is true; false after @ms milliseconds. */
 #define HAPPENS(cond, ms)						\
 	({								\
 		uint64_t until_ = ksft_now_ms() + (ms);			\
@@ -198,14 +197,14 @@ static inline long ksft_sys(long result)
 uint64_t ksft_now_ms(void);
 void ksft_pause(void);			/* between two polls */
 
-/* A stream of numbers that a seed determines. */
+/* A stream of pseudo-random numbers that a seed determines. */
 uint64_t ksft_random(uint64_t *state);
 unsigned int ksft_below(uint64_t *state, unsigned int n);
 
-/* Memory shared with processes forked later, zeroed. */
+/* Allocate zeroed memory that is shared with processes forked later. */
 void *ksft_shared(size_t size);
 
-/* Lines of a file of /proc that @match accepts; NULL: all. */
+/* Count the lines of a file that @match accepts; NULL accepts all. */
 unsigned int ksft_count_lines(const char *path,
 			      bool (*match)(const char *line));
 unsigned int ksft_count_fds(void);
@@ -217,16 +216,16 @@ struct peer;
 
 /*
  * peer_spawn() - fork a process
- * @fn: what it does, with its end of the connection; returning is exit(0)
+ * @fn: its main function; @self is its end of the connection; returning is exit(0)
  *
- * It inherits all descriptors and maps: spawn first, open later, and let the
- * peer wait with peer_expect() until it is wanted.  It dies with its parent.
+ * The peer inherits all descriptors and maps: spawn first, open later, and let the
+ * peer wait with peer_expect() until the test needs it.  It dies with its parent.
  */
 struct peer *peer_spawn(void (*fn)(struct peer *self, void *arg), void *arg);
 
 pid_t peer_pid(struct peer *p);
 
-/* Both directions, in parent and child; what doesn't come in time fails. */
+/* Send and receive, in parent or peer. A message that does not come fails the test. */
 void peer_send(struct peer *p, const char *token);
 void peer_expect(struct peer *p, const char *token);
 void peer_put(struct peer *p, const void *data, size_t len);
@@ -249,29 +248,29 @@ int peer_get_fd(struct peer *p);
 		value_;							\
 	})
 
-/* Ends it and waits for that end. */
+/* Kill the peer and wait until it has ended. */
 void peer_kill(struct peer *p);
 
-/* Waits until it exits, by itself and with 0. */
+/* Wait until the peer exits by itself with status 0. */
 void peer_join(struct peer *p);
 
 /*
- * In a peer: becomes this program anew, with no descriptor that closes on exec.
- * It says "hello" and ends when it is told "bye".
+ * Execute this program again in a peer, which closes all close-on-exec descriptors.
+ * The new program sends "hello" and exits when it receives "bye".
  */
 __attribute__((noreturn)) void peer_exec(struct peer *self);
 bool peer_exec_main(int argc, char **argv);
 
-/* In a peer: go on as another user and group, without other groups. */
+/* Change the user and group of a peer, and drop its supplementary groups. */
 void peer_become(uid_t uid, gid_t gid);
 
 /*
- * fork() for a test: 0 in the child, which dies with its parent and is known
- * to the report about one that takes too long.
+ * Fork a child that dies with its parent and that reports of hangs include. Return
+ * 0 in the child, its pid in the parent.
  */
 pid_t ksft_fork(void);
 
-/* Waits for a child; its status as waitpid() has it. */
+/* Wait for a child and return its status in the form of waitpid(). */
 int ksft_wait(pid_t pid);
 
 #ifndef SELFTESTS_KERNEL_KSFT_C

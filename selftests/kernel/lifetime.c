@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Processes that end anywhere in the middle: afterwards the kernel holds what it
- * held before.  --rounds=N (30), --seed=N.
+ * Test processes that end at any point: the kernel then holds no more objects than
+ * before. --rounds=N sets the number of rounds (30), --seed=N the seed.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -53,7 +53,7 @@ static uint64_t seed(void)
 	return s;
 }
 
-/* Lets it run for a while that the seed determines, then kills it. */
+/* Kill a process after @us microseconds. */
 static void kill_after(pid_t pid, unsigned int us)
 {
 	struct timespec ts = { us / 1000000, us % 1000000 * 1000 };
@@ -62,7 +62,7 @@ static void kill_after(pid_t pid, unsigned int us)
 	kill(pid, SIGKILL);
 }
 
-/* How long it takes, so that kills come everywhere in it. */
+/* Return the duration of everything(), so that kills hit each part of it. */
 static unsigned int microseconds_of_everything(void)
 {
 	uint64_t begun = ksft_now_ms();
@@ -96,7 +96,7 @@ static void killed_at_random(void (*fn)(uint64_t seed))
 	}
 }
 
-/* ---- killed ---- */
+/* ---- kills ---- */
 
 TEST(all_that_is_done_is_undone)
 {
@@ -152,7 +152,7 @@ TEST(children_are_killed_with_their_parents)
 	killed_at_random(fork_and_do_everything);
 }
 
-/* ---- descriptors elsewhere ---- */
+/* ---- descriptors in other processes ---- */
 
 TEST(a_child_holds_what_its_parent_had)
 {
@@ -170,7 +170,7 @@ TEST(a_child_holds_what_its_parent_had)
 		p = PAIR(LENGTH);
 		child = fork();
 		if (child == 0) {
-			/* outlives its parent, uses it all, and ends */
+			/* the grandchild outlives its parent and uses the objects */
 			close(fds[1]);
 			if (read(fds[0], &byte, 1) < 0)
 				_exit(1);
@@ -185,7 +185,7 @@ TEST(a_child_holds_what_its_parent_had)
 	end();
 }
 
-/* Descriptors in a message that nobody will read are released by the kernel. */
+/* The kernel releases descriptors in a message that no process will read. */
 TEST(descriptors_on_their_way_to_nobody)
 {
 	begin();
@@ -209,7 +209,7 @@ TEST(descriptors_on_their_way_to_nobody)
 	end();
 }
 
-/* A socket in its own queue: only the garbage collector finds it. */
+/* A socket in its own receive queue: only the garbage collector frees it. */
 TEST(descriptors_in_a_cycle)
 {
 	begin();
@@ -241,7 +241,7 @@ TEST(descriptors_in_a_cycle)
 		close(s[1]);
 		world_close(&w);
 	}
-	/* closing a socket lets it collect */
+	/* close() of a socket triggers the garbage collector */
 	for (unsigned int i = 0; i < adapters(); i++)
 		WAIT_UNTIL((close(socket(AF_UNIX, SOCK_DGRAM, 0)),
 			    counts_of(i).users == was[i].users));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* A link that goes down, and one that loses packets. */
+/* Test a link that goes down, a link that loses packets, and a node that is gone. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -61,7 +61,7 @@ TEST(events_tell_down_and_up)
 	link_set(p.near, true);
 	EV(p.remote, SCI_EV_LINK_UP);
 	WAIT_UNTIL(!adapter_probe(p.importer, p.node));
-	/* a short while is no loss */
+	/* a link that is down for a short while breaks no connection */
 	WORD(p.there, 0) = 1;
 	OK(sci_flush(p.remote));
 	EQ(p.here[0], 1);
@@ -106,7 +106,7 @@ TEST(nothing_goes_over_a_link_that_is_down)
 		EQ(EV(fd, SCI_EV_CONNECT).status, -ENETDOWN);
 	else
 		EQ(fd, -ENETDOWN);
-	/* what stays here does */
+	/* calls that need no other node work */
 	close(OK(segment_exported(p->importer, 100, PAGE)));
 	OK(sci_unmap(MAP(w.fd[KIND_LOCAL], 0, PAGE, RW), PAGE));
 }
@@ -180,7 +180,7 @@ TEST(ends_are_ends_though_the_link_is_down)
 	OK(sci_unmap(p.there, LENGTH));
 	close(p.remote);
 	link_set(p.near, true);
-	/* the exporter hears of it when it can */
+	/* the exporter gets the disconnect when the link is up again */
 	CHECK(readable(p.local, TEST_WAIT_MS));
 }
 
@@ -189,7 +189,7 @@ static void *unexport(void *arg)
 	struct pair *p = arg;
 
 	OK(segment_unexport(p->local, SCI_UNEXPORT_HOW_FORCE));
-	/* from here on, whatever the link was */
+	/* after the unexport, stores of either side are not visible to the other */
 	p->here[0] = 1;
 	return NULL;
 }
@@ -203,7 +203,7 @@ TEST(force_over_a_link_that_is_down)
 	p = PAIR(LENGTH);
 	link_set(p.far, false);
 	EQ(pthread_create(&thread, NULL, unexport, &p), 0);
-	/* which returns when they have heard of it, or are declared gone */
+	/* returns when the importers have acknowledged or are declared gone */
 	link_set(p.far, true);
 	EQ(pthread_join(thread, NULL), 0);
 	CHECK(p.there[0] != 1);
@@ -224,7 +224,7 @@ static void unexport_until_killed(struct peer *self, void *arg)
 	peer_expect(self, "nothing");
 }
 
-/* It revokes nothing of an importer that does not hear: memory must not stay. */
+/* The importer can't acknowledge. The segment must still get its memory back. */
 TEST(force_takes_memory_away_though_nobody_hears_it)
 {
 	struct pair p;
@@ -238,7 +238,7 @@ TEST(force_takes_memory_away_though_nobody_hears_it)
 	FAILS(sci_map(p.remote, 0, LENGTH, RW), ENOTCONN);
 	link_set(p.far, true);
 	EV_SOON(p.remote, SCI_EV_LOST);
-	/* and can be had again */
+	/* the segment can be exported again */
 	OK(segment_export(p.local));
 	close(OK(remote_connect(p.importer, p.node, p.id)));
 }
@@ -252,7 +252,7 @@ TEST(force_does_not_wait_for_a_kernel_that_says_nothing)
 	OK(knob_set(p.near, KNOB_WITHHOLD, MESSAGE_CUT_ACK));
 	OK(segment_unexport(p.local, SCI_UNEXPORT_HOW_FORCE));
 	OK(segment_export(p.local));
-	/* all that it says comes after what it did not say */
+	/* the session delivers the withheld message before all later ones */
 	OK(knob_set(p.near, KNOB_WITHHOLD, 0));
 	close(OK(remote_connect(p.importer, p.node, p.id)));
 }
@@ -271,7 +271,7 @@ static void map_and_unmap(struct peer *self, void *arg)
 	peer_send(self, "unmapped");
 }
 
-/* An adapter may take seconds to unmap: it waits for the packets to a silent node. */
+/* An adapter may take seconds to unmap: it waits for packets to a silent node. */
 TEST(an_unmap_that_takes_long_keeps_only_its_process_waiting)
 {
 	struct peer *peer = peer_spawn(map_and_unmap, NULL);
@@ -283,7 +283,7 @@ TEST(an_unmap_that_takes_long_keeps_only_its_process_waiting)
 	OK(knob_set(0, KNOB_HOLD_UNMAP, 1));
 	peer_send(peer, "unmap");
 	WAIT_UNTIL(knob_get(0, KNOB_UNMAPS_HELD) == 1);
-	/* calls, page faults and messages of the same adapter go on */
+	/* calls, page faults and messages of the same adapter do not wait */
 	p = PAIR(LENGTH);
 	p.there[0] = 1;
 	EQ(p.here[0], 1);
@@ -372,7 +372,7 @@ static unsigned int nodes_known(unsigned int i)
 #define ABSENT_FIRST	0x8000u
 #define ABSENT		500u
 
-/* Else anybody could fill the kernel's memory with them. */
+/* Otherwise any user could fill the kernel's memory with nodes. */
 TEST(nodes_that_do_not_exist_are_forgotten)
 {
 	unsigned int known, node;
@@ -393,7 +393,7 @@ TEST(nodes_that_do_not_exist_are_forgotten)
 	WAIT_UNTIL(nodes_known(0) <= known);
 }
 
-/* ... one that exists, however, is known as long as the adapter is there. */
+/* The kernel remembers a node that exists as long as the adapter is there. */
 TEST(a_node_that_was_met_is_remembered)
 {
 	struct pair p;
@@ -423,7 +423,7 @@ TEST(a_connect_that_nobody_hears)
 		     EHOSTUNREACH, ETIMEDOUT);
 	ksft_note("given up after %llu ms",
 		  (unsigned long long)(ksft_now_ms() - begun));
-	/* closing gives up one that would wait for ever */
+	/* closing ends a connect without a timeout */
 	fd = remote_connect_as(p.importer, p.node, p.id, SCI_CONNECT_ASYNC,
 			       SCI_TIMEOUT_INFINITE);
 	if (fd >= 0)
@@ -444,7 +444,7 @@ static void *connect_for_ever(void *arg)
 				    SCI_TIMEOUT_INFINITE);
 
 	atomic_store(&connected, true);
-	/* or the node was declared gone before the signal came */
+	/* the node may be declared gone before the signal comes */
 	CHECK(ret == -EINTR || ret == -EHOSTUNREACH || ret == -ETIMEDOUT);
 	return NULL;
 }
@@ -494,7 +494,7 @@ TEST(whoever_waits_can_be_killed)
 
 /* ---- loss ---- */
 
-/* Lost, doubled and overtaken, each with that chance. */
+/* Lose, duplicate and reorder one packet in ten each. */
 static void shake(const struct pair *p)
 {
 	static const char *const knobs[] = {
@@ -546,7 +546,7 @@ TEST_LIMIT(triggers_survive_loss, 120)
 		CHECK(readable(w.fd[KIND_INTR], TEST_WAIT_MS));
 		EQ(SYS(read(w.fd[KIND_INTR], &one, sizeof(one))), 8);
 	}
-	/* not one twice */
+	/* no trigger arrives twice */
 	OK(adapter_probe(w.pair.importer, w.pair.node));
 	CHECK(!readable(w.fd[KIND_INTR], 0));
 }

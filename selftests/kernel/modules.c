@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Loading and unloading.  SCI_MODULES is the folder of sci.ko and sci_loop.ko,
- * SCI_LOOP_OPTIONS what the latter is loaded with ("nodes=4"); --rounds=N (20).
+ * Test loading and unloading of modules. SCI_MODULES is the folder of sci.ko and
+ * sci_loop.ko, SCI_LOOP_OPTIONS the parameters of sci_loop.ko; --rounds=N (20).
  */
 #include <fcntl.h>
 #include <glob.h>
@@ -49,7 +49,7 @@ static const char *loop_options(void)
 	return given ? given : "nodes=4";
 }
 
-/* sci_pci was there, without a card: it is to be there again. */
+/* Set if sci_pci was loaded before the test: load() then loads it again. */
 static bool with_pci;
 
 static void unload_pci(void)
@@ -72,7 +72,7 @@ static void load(void)
 
 static void unload(void)
 {
-	/* what was closed a moment ago may still be on its way out */
+	/* the last release of a closed file may still be under way */
 	unload_pci();
 	WAIT_UNTIL(!delete("sci_loop"));
 	WAIT_UNTIL(!delete("sci"));
@@ -113,7 +113,7 @@ static void must_be_busy(void)
 	CHECK(loaded("sci_loop"));
 }
 
-/* ---- in use ---- */
+/* ---- modules in use ---- */
 
 TEST(an_open_adapter_holds_the_modules)
 {
@@ -142,7 +142,7 @@ TEST(every_kind_of_object_holds_the_modules)
 	}
 }
 
-/* Maps outlive descriptors: the driver may go then, the core may not. */
+/* A map outlives its descriptor. Then the driver may be unloaded, but not the core. */
 TEST(maps_hold_the_core)
 {
 	volatile uint32_t *map[3];
@@ -170,7 +170,7 @@ TEST(maps_hold_the_core)
 	load();
 }
 
-/* Modules that use a symbol of it. */
+/* Return the number of modules that use symbols of @module. */
 static long long holders(const char *module)
 {
 	char pattern[128];
@@ -186,9 +186,9 @@ static long long holders(const char *module)
 }
 
 /*
- * The core must stay until the file system of its objects has gone, and not just
- * until their last file was released: the file's end looks at the file system
- * after that.
+ * The core must stay until the file system of its objects is gone, not only until
+ * the last file is released: the end of a file uses the file system after the
+ * release.
  */
 TEST(the_file_system_holds_the_core)
 {
@@ -198,7 +198,7 @@ TEST(the_file_system_holds_the_core)
 
 /* ---- rounds ---- */
 
-/* Holds a file and a map of each kind until it is told to go. */
+/* Hold a descriptor and a map of each kind until told to end. */
 static void hold_a_world(struct peer *self, void *arg)
 {
 	(void)arg;
@@ -208,7 +208,7 @@ static void hold_a_world(struct peer *self, void *arg)
 	peer_expect(self, "end");
 }
 
-/* Asks again and again, so that it is gone as soon as it may go. */
+/* Unload a module as soon as it is not busy. */
 static void delete_at_once(const char *module)
 {
 	int ret;
@@ -217,7 +217,7 @@ static void delete_at_once(const char *module)
 		CHECK(ret == -EAGAIN || ret == -EBUSY);
 }
 
-/* The driver may go when the last file is closed, and then the core: at once. */
+/* After the last close the driver can be unloaded, then the core, without a wait. */
 TEST(unloading_races_with_the_last_close)
 {
 	unsigned int n = (unsigned int)ksft_option("rounds", 20);
@@ -305,7 +305,7 @@ TEST(the_driver_alone)
 	everything(1, 1);
 }
 
-/* Nothing remains of what was refused. */
+/* A refused parameter leaves nothing behind. */
 TEST(options_that_can_not_be)
 {
 	static const char *const bad[] = {
@@ -323,7 +323,7 @@ TEST(options_that_can_not_be)
 			FAIL("%s: %s", bad[i], ksft_errname(-ret));
 		CHECK(!loaded("sci_loop"));
 	}
-	/* the kernel ignores what no module knows, and says so in its log */
+	/* the kernel ignores an unknown parameter and logs it */
 	OK(insert("sci_loop", "nodes=2 no_such_option=1"));
 	WAIT_UNTIL(!delete("sci_loop"));
 	OK(insert("sci_loop", loop_options()));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * The kernel's own clients of NTB on ntb_pair.ko: what they need, sci_ntb.ko may rely
- * on.  SCI_MODULES is the folder of sci.ko; SCI_NTB_CLIENTS that of ntb_tool.ko,
- * ntb_pingpong.ko and ntb_perf.ko.
+ * Test the kernel's own NTB clients on ntb_pair.ko: sci_ntb.ko may rely on all that
+ * they need. SCI_MODULES is the folder of sci.ko, SCI_NTB_CLIENTS that of
+ * ntb_tool.ko, ntb_pingpong.ko and ntb_perf.ko.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static int delete(const char *module)
 	return SYS(syscall(SYS_delete_module, module, O_NONBLOCK));
 }
 
-/* What a test that failed has left is not for the next one. */
+/* Unload the modules that a failed test has left loaded. */
 static void tidy(void)
 {
 	static const char *const module[] = {
@@ -77,7 +77,7 @@ static int write_file(const char *path, const char *text)
 	return ret;
 }
 
-/* Return the number of bytes; they are followed by a 0. */
+/* Read a file, append a 0, and return the number of bytes. */
 static int read_file(const char *path, char *text, size_t size)
 {
 	int fd = SYS(open(path, O_RDONLY | O_CLOEXEC)), ret;
@@ -98,7 +98,7 @@ static unsigned long long number(const char *path)
 	return strtoull(text, NULL, 0);
 }
 
-/* A file of ntb_tool for bridge @i. */
+/* Return the path of a file of ntb_tool for bridge @i. */
 static const char *tool(unsigned int i, const char *file)
 {
 	static char path[4][128];
@@ -184,7 +184,7 @@ TEST(tool_rings_doorbells)
 	unload("ntb_tool");
 }
 
-/* db_event waits until the doorbells are exactly these. */
+/* Writing db_event blocks until the doorbells are exactly these. */
 static void db_waiter(struct peer *self, void *arg)
 {
 	(void)arg;
@@ -213,7 +213,7 @@ TEST(tool_passes_messages)
 	OK(write_file(tool(0, "peer0/msg1"), "0xabc"));
 	EQ(number(tool(1, "msg1")), 0xabc);
 	EQ(number(tool(1, "msg_sts")), 1 << 1);
-	/* the register is full: refused, and the sender can see it */
+	/* the register is full: the message is refused, as the sender's status shows */
 	write_file(tool(0, "peer0/msg1"), "0xdef");
 	EQ(number(tool(0, "msg_sts")), 1 << (4 + 1));
 	EQ(number(tool(1, "msg1")), 0xabc);
@@ -224,7 +224,7 @@ TEST(tool_passes_messages)
 	unload("ntb_tool");
 }
 
-/* Bridge @from stores through window @w of each; the peer finds it in its buffer. */
+/* Bridge @from stores through window @w; the peer finds the data in its buffer. */
 static void window_passes(unsigned int from, unsigned int w)
 {
 	char in[32], out[32], text[4096], got[4096];
@@ -257,7 +257,7 @@ TEST(windows_lead_to_the_buffers_of_the_peer)
 	for (unsigned int w = 0; w < 3; w++)
 		for (unsigned int i = 0; i < 2; i++)
 			window_passes(i, w);
-	/* this client may not be unloaded with windows in place: it removes files twice */
+	/* ntb_tool removes files twice if it is unloaded with windows in place */
 	for (unsigned int w = 0; w < 3; w++)
 		for (unsigned int i = 0; i < 2; i++) {
 			snprintf(file, sizeof(file), "peer0/mw_trans%u", w);
@@ -268,7 +268,7 @@ TEST(windows_lead_to_the_buffers_of_the_peer)
 	unload("ntb_tool");
 }
 
-/* With messages, or else with scratchpads and doorbells. */
+/* Run ntb_perf. @pair selects messages, or scratchpads and doorbells. */
 static void perf_runs(const char *pair)
 {
 	char path[128], text[512];

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Cards on a PCI bus: resets, removal, sleep, errors of the bus, and cards that
- * break the rules.  Each takes the first adapter away while it is in use, and
- * brings it back.
+ * Test cards on a PCI bus: resets, removal, sleep, errors of the bus, and cards
+ * that break the rules. Each test takes the first adapter away while it is in use,
+ * and brings it back.
  *
- * SCI_MONITOR is a terminal on which QEMU's monitor answers; there the cards are
- * called card0 and so on.  Tests of errors that only QEMU can cause need it.
+ * SCI_MONITOR is a terminal with QEMU's monitor, in which the cards are card0,
+ * card1 and so on. Tests of errors that only QEMU can cause need it.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -25,7 +25,7 @@
 #define DRIVER_DIR	PCI_DIR "/drivers/sci_pci"
 #define POWER_DIR	"/sys/power"
 
-/* The address on the bus of adapter @i: "0000:01:00.0".  Skip if it has none. */
+/* Return the bus address of adapter @i, such as "0000:01:00.0". Skip if it has none. */
 static void card_of(unsigned int i, char address[64])
 {
 	char path[128], target[PATH_MAX] = "";
@@ -74,7 +74,7 @@ static struct scene scene_of(void)
 	return s;
 }
 
-/* All of @s that belonged to the first adapter is gone, and says so. */
+/* Check that all objects of the first adapter fail with ENODEV. */
 static void all_is_gone(struct scene *s)
 {
 	struct pair *p = &s->w.pair;
@@ -86,7 +86,7 @@ static void all_is_gone(struct scene *s)
 	if (s->w.fd[KIND_DMA] >= 0)
 		FAILS(dma_move(s->w.fd[KIND_DMA], SCI_DMA_WAIT,
 			       s->w.fd[KIND_LOCAL], p->remote, 4096), ENODEV);
-	/* no map gives a signal */
+	/* maps give no signal */
 	WORD(p->there, 0) = 2;
 	WORD(p->there, 1) = WORD(p->there, 0);
 }
@@ -97,7 +97,7 @@ static bool all_there(unsigned int n)
 	return adapters() == n;
 }
 
-/* There is a new adapter that works like the one before. */
+/* Wait for a new adapter, and check that it works like the old one. */
 static void all_is_back(const struct scene *s)
 {
 	WAIT_UNTIL(all_there(s->adapters));
@@ -187,7 +187,7 @@ TEST(two_adapters_that_go_at_once)
 
 /* ---- sleep ---- */
 
-/* Send all devices to sleep and wake them again; the machine stays awake. */
+/* Send all devices to sleep and wake them; the CPUs stay awake. */
 static void sleep_and_wake(void)
 {
 	if (access(POWER_DIR "/pm_test", W_OK))
@@ -234,7 +234,7 @@ static int monitor_open(void)
 	return fd;
 }
 
-/* Read up to @mark, which ends the answer. */
+/* Read the monitor's answer until @mark. */
 static void monitor_read(int fd, const char *mark, char *answer, size_t size)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -250,7 +250,7 @@ static void monitor_read(int fd, const char *mark, char *answer, size_t size)
 	FAIL("no end of the monitor's answer");
 }
 
-/* The monitor echoes what it is sent: a number in hexadecimal is a mark. */
+/* The monitor echoes commands. The echo does not contain the decimal number. */
 #define MARK_SENT	"print/d 0xbeef\n"
 #define MARK		"48879"
 
@@ -275,7 +275,7 @@ static void monitor(const char *fmt, ...)
 		FAIL("the monitor says: %s", answer);
 }
 
-/* QEMU's name of the first adapter: node 4 is card0, node 8 is card1. */
+/* Return QEMU's name of the first adapter: node 4 is card0, node 8 is card1. */
 static const char *qemu_card(void)
 {
 	static char name[16];
@@ -305,7 +305,7 @@ TEST(a_fatal_error_of_the_bus)
 	scene_end(&s);
 }
 
-/* A reset uses up the state of the bus that was saved before it. */
+/* A reset consumes the saved state of the bus, which recovery needs. */
 TEST(a_fatal_error_after_a_reset)
 {
 	struct scene s = scene_of();
@@ -319,7 +319,7 @@ TEST(a_fatal_error_after_a_reset)
 
 /* ---- cards that break the rules ---- */
 
-/* What the kernel logs from now on. */
+/* Open the kernel log at its end. */
 static int log_open(void)
 {
 	int fd = OK(SYS(open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC)));
@@ -347,8 +347,8 @@ static void fault(const char *name)
 }
 
 /*
- * The driver gives the card up and says why; a reset brings it back when it has
- * been mended.  @step does what makes the driver notice.
+ * Cause fault @name, then call @step, which makes the driver notice. The driver
+ * must give the card up and log @why. A reset brings back the repaired card.
  */
 static void gives_up(const char *name, int (*step)(struct scene *s),
 		     const char *why)
@@ -370,7 +370,7 @@ static int step_flush(struct scene *s)
 {
 	int ret = sci_flush(s->w.pair.remote);
 
-	/* stores may be lost: either that is told, or there is no adapter */
+	/* stores may be lost: then sci_check() reports it, or the adapter is gone */
 	if (!ret && !sci_check(s->w.pair.remote, &s->before))
 		CHECK(s->before.out_result != SCI_CHECK_OK);
 	return ret;
@@ -420,7 +420,7 @@ TEST(a_card_that_reads_as_ones)
 	gives_up("ones", step_flush, "it does not answer");
 }
 
-/* A mailbox that lies about its room loses messages; the card stays. */
+/* A mailbox that states too much room loses messages, but the driver keeps the card. */
 TEST(a_mailbox_that_lies)
 {
 	struct scene s = scene_of();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Other processes of a test: tokens, data and descriptors go over a pair of
- * sockets that keep the bounds of messages.
+ * Peers of a test. Tokens, data and descriptors pass through a pair of sockets that
+ * preserve the borders of messages.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -27,7 +27,7 @@
 #define EXEC_OPTION	"--peer-on-descriptor="
 
 struct peer {
-	pid_t pid;			/* 0: we are the peer */
+	pid_t pid;			/* 0 in the peer itself */
 	int fd;
 };
 
@@ -87,7 +87,7 @@ static size_t receive(struct peer *p, void *data, size_t room, int *fd)
 
 	CHECK(poll(&pfd, 1, TEST_WAIT_MS) == 1);
 	n = recvmsg(p->fd, &msg, MSG_CMSG_CLOEXEC);
-	CHECK(n > 0);			/* else the other one is gone */
+	CHECK(n > 0);			/* 0: the other process has ended */
 	c = fd ? CMSG_FIRSTHDR(&msg) : NULL;
 	if (fd) {
 		CHECK(c && c->cmsg_type == SCM_RIGHTS);
@@ -183,7 +183,7 @@ void peer_exec(struct peer *self)
 	abort();
 }
 
-/* The other side of peer_exec(); true if this process is one. */
+/* Answer peer_exec() in the new program; false if peer_exec() has not started it. */
 bool peer_exec_main(int argc, char **argv)
 {
 	char byte[8];
@@ -203,6 +203,6 @@ void peer_become(uid_t uid, gid_t gid)
 	OK(SYS(setgroups(0, NULL)));
 	OK(SYS(setresgid(gid, gid, gid)));
 	OK(SYS(setresuid(uid, uid, uid)));
-	/* which a change of user forgets */
+	/* a change of user clears this setting */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 }

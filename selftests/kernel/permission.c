@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Who may connect and attach to what: as for a file's mode. */
+/* Test which users may connect and attach: modes have the meaning of file modes. */
 #include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
@@ -61,7 +61,7 @@ static int owners_segment(__u32 mode)
 
 /* ---- the matrix ---- */
 
-/* Who calls, and which three bits of a mode are his; none: user 0. */
+/* A caller, and the shift of the three mode bits that apply to it; -1: root. */
 struct caller {
 	const char *name;
 	uid_t uid;
@@ -153,7 +153,7 @@ TEST(attaching_needs_both_bits)
 	each_mode(try_attach);
 }
 
-/* ---- users that are not whom they seem ---- */
+/* ---- groups, users and namespaces ---- */
 
 static const gid_t eight_groups[] = { 1, 2, 3, 4, 5, 6, 7, OWNERS_GROUP };
 
@@ -191,7 +191,7 @@ TEST(the_own_node_knows_all_groups)
 	close(local);
 }
 
-/* A group that has less than others is no way around its bits. */
+/* If the group's bits grant less than those of others, the group's bits apply. */
 TEST(an_eighth_group_of_the_own_node_is_not_others)
 {
 	int local;
@@ -261,7 +261,7 @@ TEST(the_effective_user_counts)
 	close(local);
 }
 
-/* User 0 of a user namespace is nobody special outside. */
+/* User 0 of a user namespace has no rights outside it. */
 TEST(root_of_a_namespace_is_not_root)
 {
 	pid_t pid;
@@ -274,7 +274,7 @@ TEST(root_of_a_namespace_is_not_root)
 		OK(SYS(setgroups(0, NULL)));
 		OK(SYS(setresgid(OTHER_GROUP, OTHER_GROUP, OTHER_GROUP)));
 		OK(SYS(setresuid(OTHER, OTHER, OTHER)));
-		/* its files in /proc are its own again */
+		/* give the files in /proc of this process back to it */
 		prctl(PR_SET_DUMPABLE, 1);
 		if (unshare(CLONE_NEWUSER) ||
 		    write_text("/proc/self/uid_map", "0 1001 1"))
@@ -436,7 +436,7 @@ TEST(the_first_owners_mode_counts)
 	act_as_root();
 }
 
-/* ---- an adapter that is opened for reading only ---- */
+/* ---- an adapter opened for reading only or writing only ---- */
 
 static int importer_as(int flags)
 {
@@ -507,7 +507,7 @@ TEST(writing_is_enough_for_all_but_maps)
 	begin();
 	fd = OK(importer_as(O_WRONLY));
 	local = OK(segment_create(fd, 1, PAGE));
-	/* what it gave is no less than what another one gives */
+	/* a segment created through it has all rights of its creator */
 	WORD(MAP(local, 0, PAGE, RW), 0) = 1;
 	FAILS(sci_map(fd, SCI_MMAP_STATUS, PAGE, PROT_READ), EACCES);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Memory of a process as memory of a segment. */
+/* Test registered memory: pages of a process as the memory of a segment. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -40,7 +40,7 @@ static __u32 id_of(int fd)
 	return info.out_id;
 }
 
-/* An import, from the last adapter, of a segment of the first. */
+/* Export segment @fd of the first adapter and import it with the last one. */
 static volatile uint32_t *import(int fd, size_t length, int *remote)
 {
 	int far = OK(adapter_open(adapters() - 1));
@@ -50,14 +50,14 @@ static volatile uint32_t *import(int fd, size_t length, int *remote)
 	return MAP(*remote, 0, length, RW);
 }
 
-/* Pages that are pinned in the machine, or -1. */
+/* Return the number of pinned pages of the machine, or -1. */
 static long long pinned(void)
 {
 	long long got = -1, put = 0, n;
 	char name[64];
 	FILE *f;
 
-	/* else each CPU keeps a few to itself for a while */
+	/* flush the counters of each CPU */
 	write_text("/proc/sys/vm/stat_refresh", "1");
 	f = fopen("/proc/vmstat", "re");
 	while (f && fscanf(f, "%63s %lld", name, &n) == 2) {
@@ -105,7 +105,7 @@ TEST(a_segment_may_end_within_a_page)
 	FAILS(sci_map(fd, 0, LENGTH + PAGE, RW), EINVAL);
 }
 
-/* It is up to the kernel whether it can; if it can, it is the same memory. */
+/* The kernel may refuse the map. If it maps, both maps show the same memory. */
 TEST(a_local_map_shows_registered_memory)
 {
 	volatile uint32_t *mine, *p;
@@ -203,7 +203,7 @@ TEST(memory_must_be_writable)
 	FAILS(segment_register(fd, mine, LENGTH), EFAULT);
 	OK(sci_unmap(mine, LENGTH));
 	FAILS(segment_register(fd, mine, LENGTH), EFAULT);
-	/* none of which has spoilt the segment */
+	/* the failed calls have not changed the segment */
 	OK(segment_register(fd, user_memory(LENGTH), LENGTH));
 }
 
@@ -256,7 +256,7 @@ static int file_of(size_t length)
 	return fd;
 }
 
-/* Its pages are a file's: nobody may write them behind the file system's back. */
+/* Pages of a file must not be written behind the back of the file system. */
 TEST(shared_memory_is_EFAULT)
 {
 	long long was = pinned();
@@ -270,7 +270,7 @@ TEST(shared_memory_is_EFAULT)
 	      EFAULT);
 	FAILS(segment_register(empty(LENGTH), ksft_shared(LENGTH), LENGTH),
 	      EFAULT);
-	/* one page of a file among private ones */
+	/* one page of a file among anonymous pages */
 	half = user_memory(LENGTH);
 	CHECK(mmap(half + LENGTH - PAGE, PAGE, RW, MAP_SHARED | MAP_FIXED, file,
 		   0) == half + LENGTH - PAGE);
@@ -279,7 +279,7 @@ TEST(shared_memory_is_EFAULT)
 		WAIT_UNTIL(pinned() == was);
 }
 
-/* Stores to it go to copies of the file's pages. */
+/* Stores to a private map go to copies of the file's pages. */
 TEST(a_private_map_of_a_file_is_memory)
 {
 	char *mine, *shared;
@@ -305,7 +305,7 @@ TEST(large_pages_are_memory)
 	madvise(p, length, MADV_HUGEPAGE);
 	memset(p, 1, length);
 	register_and_use(p, length);
-	/* half of one, which is split */
+	/* half of a huge page, which the kernel splits */
 	register_and_use((char *)p + PAGE, 1 << 20);
 	free(p);
 	p = memory_of(2 << 20, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1);
@@ -326,7 +326,7 @@ TEST(maps_of_this_driver_are_no_memory)
 	FAILS(segment_register(empty(PAGE), status, PAGE), EFAULT);
 }
 
-/* ---- lives ---- */
+/* ---- lifetime ---- */
 
 TEST(memory_outlives_its_map)
 {
@@ -343,7 +343,7 @@ TEST(memory_outlives_its_map)
 	OK(sci_unmap(mine, LENGTH));
 	CHECK(filled(there, LENGTH, 7));
 	fill(there, LENGTH, 8);
-	/* another map at its place is other memory */
+	/* a new map at the same address has other pages */
 	CHECK(mmap(mine, LENGTH, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
 		   -1, 0) == mine);
 	memset(mine, 0xff, LENGTH);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* An adapter that is taken out while it is in use. */
+/* Test the removal of an adapter that is in use. */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -22,16 +22,16 @@
 #define MAGIC	0x600df00du
 
 /*
- * The adapter to be taken out is the last one; it exports to, and imports from,
- * the first, which stays.
+ * The last adapter, which a test removes, exports to and imports from the first
+ * adapter, which stays.
  */
 struct scene {
-	unsigned int out;		/* its place */
+	unsigned int out;		/* place of the adapter to remove */
 	unsigned int node;
-	int gone, stays;		/* adapters */
-	int exported, imported;		/* segments of the one that goes */
-	int import_of_it, export_to_it;	/* ... of the one that stays */
-	volatile uint32_t *map[4];	/* of the four, in this order */
+	int gone, stays;		/* descriptors of both adapters */
+	int exported, imported;		/* segments of @gone */
+	int import_of_it, export_to_it;	/* segments of @stays */
+	volatile uint32_t *map[4];	/* maps of the four segments, in this order */
 	volatile struct sci_status_page *status;
 	int intr, rintr, queue, mine;
 	__u32 number;
@@ -150,7 +150,7 @@ TEST(maps_stay)
 	struct scene s = scene_of();
 
 	take_out(&s);
-	/* local memory is memory, imports are private pages, nothing faults */
+	/* local memory stays, imports become private pages, no access faults */
 	s.map[0][1] = 2;
 	EQ(s.map[0][0], MAGIC);
 	EQ(s.map[0][1], 2);
@@ -187,7 +187,7 @@ TEST(polls_wake)
 		OK(SYS(fcntl(fds[i], F_SETFL, O_NONBLOCK)));
 		pfd[i] = (struct pollfd){ .fd = fds[i], .events = POLLIN };
 		EQ(SYS(poll(&pfd[i], 1, TEST_WAIT_MS)), 1);
-		/* events that were there before may be read, then it ends */
+		/* pending events may be read, then read() fails */
 		do {
 			n = SYS(read(fds[i], &ev, sizeof(ev)));
 		} while (n >= 0 && ++reads < 1000);
@@ -225,7 +225,7 @@ TEST(readers_wake)
 			EQ(pthread_join(thread[i], NULL), 0);
 }
 
-/* ---- in the middle of something ---- */
+/* ---- removal of a busy adapter ---- */
 
 static _Atomic bool stop;
 static struct scene busy;
@@ -274,11 +274,11 @@ TEST(everything_is_in_use)
 	EQ(pthread_create(&thread[0], NULL, store, NULL), 0);
 	for (uintptr_t i = 1; i < ARRAY_SIZE(thread); i++)
 		EQ(pthread_create(&thread[i], NULL, use, (void *)i), 0);
-	/* they have begun when memory has moved */
+	/* the threads are at work once the middle of the segment has changed */
 	WAIT_UNTIL(busy.map[0][LENGTH / 8] != 0);
 	take_out(&busy);
 	FAILS(sci_flush(busy.gone), ENODEV);
-	/* the others go on for a while, on what is no more */
+	/* the threads go on for a while with objects of the removed adapter */
 	for (unsigned int i = 0; i < 100; i++)
 		ksft_pause();
 	atomic_store(&stop, true);
@@ -298,7 +298,7 @@ TEST(an_adapter_comes_back)
 		OK(node_add(s.node));
 		WAIT_UNTIL(!adapter_probe(s.stays, s.node));
 	}
-	/* what was of the old one stays gone */
+	/* objects of the old adapter stay dead */
 	FAILS(sci_flush(s.gone), ENODEV);
 	FAILS(remote_connect(s.stays, s.node, 1), ENOENT);
 	adapters_find();
@@ -338,14 +338,14 @@ TEST(others_need_not_be_waited_for)
 		OK(adapter_counters(s.stays, &c));
 	} while (c.out_dma_bytes == before.out_dma_bytes);
 	take_out(&s);
-	/* it went on meanwhile, and did not come to its end */
+	/* the transfer was under way during the removal, and did not complete */
 	OK(dma_abort(fd[0]));
 	EQ(pthread_join(thread, NULL), 0);
 }
 
 /* ---- memory that does not answer ---- */
 
-/* Pages of which nobody brings the contents: whoever touches one waits. */
+/* Create pages without contents: a thread that touches such a page waits. */
 static int pages_that_wait(char **pages, unsigned int n)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -363,7 +363,7 @@ static int pages_that_wait(char **pages, unsigned int n)
 	return fd;
 }
 
-/* A call that touches such a page. */
+/* A thread in a call that touches such a page. */
 struct stuck {
 	int fd;
 	unsigned long cmd;
@@ -389,7 +389,7 @@ static void stuck_begin(struct stuck *s, int waits)
 	EQ(msg.event, UFFD_EVENT_PAGEFAULT);
 }
 
-/* Else a process whose memory is behind FUSE could keep a card from going. */
+/* Otherwise a process with memory behind FUSE could delay the removal of a card. */
 TEST(memory_that_does_not_answer_holds_nothing_up)
 {
 	struct scene s = scene_of();
@@ -421,7 +421,7 @@ TEST(memory_that_does_not_answer_holds_nothing_up)
 		stuck_begin(&stuck[i], waits);
 	take_out(&s);
 	CHECK(!is_there(&s));
-	/* its pages are as others from here on */
+	/* closing the userfaultfd ends the waits with zeroed pages */
 	close(waits);
 	for (unsigned int i = 0; i < ARRAY_SIZE(stuck); i++) {
 		EQ(pthread_join(stuck[i].thread, NULL), 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * The end of a connection as both sides see it: events, and maps that turn to
- * private pages under whoever uses them.
+ * Test revoked connections, for exporter and importer: events, and maps that turn
+ * into private pages while threads use them.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -42,7 +42,7 @@ static void check_gone(int remote, int why)
 	FAILS(sci_check(remote, &c), ENOTCONN);
 }
 
-/* ---- what the exporter sees ---- */
+/* ---- the exporter's side ---- */
 
 static void import_and_wait(struct peer *self, void *arg)
 {
@@ -87,7 +87,7 @@ static void importer_ends(bool mapped, bool killed)
 	}
 	NO_EV(p.local);
 	EQ(importers(p.local), 0);
-	/* and it is as good as new */
+	/* a new import works like the first one */
 	PAIR_IMPORT(&p);
 	EV(p.local, SCI_EV_CONNECT);
 	if (!killed) {
@@ -116,7 +116,7 @@ TEST(an_importer_without_map_leaves)
 	importer_ends(false, false);
 }
 
-/* ---- what the importer sees ---- */
+/* ---- the importer's side ---- */
 
 static void export_until_killed(struct peer *self, void *arg)
 {
@@ -160,7 +160,7 @@ TEST(an_exporter_is_killed)
 	OK(adapter_counters(p.importer, &b));
 	CHECK(b.out_errors > a.out_errors);
 	EQ(b.out_fatal, a.out_fatal);
-	/* private pages: what is stored stays here */
+	/* private pages: stores stay in this process */
 	fill(p.there, PAGE, 1);
 	CHECK(filled(p.there, PAGE, 1));
 	fill(p.there + 3 * PAGE / 4, PAGE, 2);
@@ -232,13 +232,13 @@ TEST(read_only_maps_are_revoked_too)
 	EV(p.remote, SCI_EV_LOST);
 	CHECK(r[0] != MAGIC);
 	CHECK(r[LENGTH / 4 - 1] != MAGIC);
-	/* an access that is allowed again must not find it either */
+	/* with access allowed again, the old memory must not come back */
 	OK(SYS(mprotect((void *)r, LENGTH, RW)));
 	WORD(r, 0) = 1;
 	EQ(r[0], 1);
 }
 
-/* Page faults of one load. */
+/* Return the number of page faults of one load. */
 static long load_faults(volatile uint32_t *p)
 {
 	struct rusage before, after;
@@ -250,8 +250,8 @@ static long load_faults(volatile uint32_t *p)
 }
 
 /*
- * mprotect() gives the attributes of the area to the pages that are present.  A
- * private page has others, and the kernel must insert it anew.
+ * mprotect() gives the attributes of the area to all present pages. A private page
+ * has other attributes, so the kernel must remove and insert it.
  */
 TEST(private_pages_keep_their_attributes)
 {
@@ -309,7 +309,7 @@ TEST(a_map_never_touched_is_revoked_too)
 	EQ(fresh[1], 1);
 }
 
-/* Exits with 0 if a revoked import, inherited from the parent, stays revoked. */
+/* Exit with 0 if a revoked import, inherited from the parent, stays revoked. */
 __attribute__((noreturn))
 static void map_again(const struct pair *p)
 {
@@ -321,7 +321,7 @@ static void map_again(const struct pair *p)
 		_exit(2);
 	moved = mremap((void *)p->there, LENGTH, LENGTH, MREMAP_MAYMOVE |
 		       MREMAP_DONTUNMAP);
-	/* a map of pages without a struct page may refuse to be doubled */
+	/* the kernel may refuse to duplicate a map of pages without struct page */
 	if (moved != MAP_FAILED && moved[0] == MAGIC)
 		_exit(3);
 	p->there[0] = MAGIC;
@@ -372,7 +372,7 @@ TEST(children_are_cut_off_too)
 		p.there[1] = 1;
 		_exit(p.there[0] == MAGIC);
 	}
-	/* else the end may come before the child has looked */
+	/* wait until the child has seen the exporter's memory */
 	close(seen[1]);
 	EQ(read(seen[0], &byte, 1), 1);
 	peer_kill(peer);
@@ -394,7 +394,7 @@ TEST(the_descriptor_may_be_closed_already)
 	EQ(p.there[0], 1);
 }
 
-/* Only the map is left, in a process that has no descriptor of it. */
+/* Keep only the map, in a child that has no descriptor of it. */
 static void fork_and_close(struct peer *self, void *arg)
 {
 	struct pair p;
@@ -410,7 +410,7 @@ static void fork_and_close(struct peer *self, void *arg)
 		close(p.remote);
 		close(p.importer);
 		close(fds[1]);
-		/* until the parent is gone */
+		/* wait until the parent has ended */
 		if (read(fds[0], &byte, 1) < 0)
 			_exit(1);
 		for (uint32_t i = 0;; i++)
@@ -429,14 +429,14 @@ TEST(maps_in_children_keep_nothing)
 	peer_expect(peer, "forked");
 	EV(p.local, SCI_EV_CONNECT);
 	peer_kill(peer);
-	/* its child may still have had its copies of the descriptors */
+	/* the child may not have closed its copies of the descriptors yet */
 	CHECK(readable(p.local, TEST_WAIT_MS));
 	WAIT_UNTIL(importers(p.local) == 0);
 	p.here[0] = MAGIC;
 	EQ(p.here[0], MAGIC);
 }
 
-/* ---- under whoever uses the map ---- */
+/* ---- maps in use ---- */
 
 static _Atomic bool stop;
 
@@ -481,7 +481,7 @@ struct watch {
 	uint32_t errors;
 };
 
-/* Who sees the private page sees that errors rose. */
+/* A thread that sees the private page must also see the increased error count. */
 static void *watch_order(void *arg)
 {
 	const struct watch *w = arg;
@@ -581,7 +581,7 @@ TEST(maps_come_and_go_while_the_exporter_is_killed)
 	}
 }
 
-/* ---- what the exporter does on purpose ---- */
+/* ---- revocation by the exporter ---- */
 
 TEST(unexport_quietly)
 {
@@ -617,7 +617,7 @@ TEST(unexport_by_force)
 	struct pair p = PAIR(LENGTH);
 
 	OK(segment_unexport(p.local, SCI_UNEXPORT_HOW_FORCE));
-	/* already when it returns */
+	/* the segment is cut off as soon as the call returns */
 	p.here[0] = MAGIC;
 	CHECK(p.there[0] != MAGIC);
 	p.there[1] = MAGIC;
@@ -628,7 +628,7 @@ TEST(unexport_by_force)
 	NO_EV(p.local);
 	EQ(importers(p.local), 0);
 	FAILS(remote_connect(p.importer, p.node, p.id), ENOENT);
-	/* the segment is whole, and can be exported again */
+	/* the segment is intact and can be exported again */
 	OK(segment_export(p.local));
 	close(OK(remote_connect(p.importer, p.node, p.id)));
 }
@@ -679,7 +679,7 @@ TEST(the_end_of_what_was_lost)
 		OK(segment_export(p.local));
 		EV(fd, SCI_EV_LOST);
 		there[0] = i;
-		/* in both orders */
+		/* close and unmap, in both orders */
 		if (i % 2)
 			close(fd);
 		OK(sci_unmap(there, LENGTH));
@@ -689,7 +689,7 @@ TEST(the_end_of_what_was_lost)
 	EQ(importers(p.local), 0);
 }
 
-/* The id is used again at once: who was cut off must not reach the new one. */
+/* The id is reused at once: the old import must not reach the new segment. */
 TEST(a_new_segment_of_the_same_name_is_another)
 {
 	struct pair p = PAIR(LENGTH);
@@ -712,7 +712,7 @@ static void *force(void *arg)
 	return NULL;
 }
 
-/* What it waits for is nobody's any more. */
+/* The segment that the unexport waits for is removed meanwhile. */
 TEST(removal_ends_an_unexport)
 {
 	struct pair p = PAIR(LENGTH);

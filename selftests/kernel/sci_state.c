@@ -14,7 +14,7 @@
 #define SELFTESTS_KERNEL_SCI_TEST_C
 #include "sci_test.h"
 
-/* ---- files of numbers ---- */
+/* ---- files with a number ---- */
 
 long long read_number(const char *path)
 {
@@ -75,9 +75,9 @@ bool sysfs_exists(unsigned int i, const char *fmt, ...)
 	return !access(path, F_OK);
 }
 
-/* ---- what the kernel holds ---- */
+/* ---- counts of objects ---- */
 
-/* Lines of a file that the kernel has for people, if it has it. */
+/* Return the number of lines of a debugfs file, or 0 without the file. */
 static unsigned int debug_lines(unsigned int i, const char *name)
 {
 	char path[128], line[256];
@@ -224,9 +224,9 @@ int node_add(unsigned int node)
 	return write_number(LOOP_DIR "/" KNOB_ADD, node);
 }
 
-/* ---- failures of the kernel's own ---- */
+/* ---- fault injection of the kernel ---- */
 
-/* All that can fail may, and says nothing about it. */
+/* Allow all kinds of failures, without messages in the kernel log. */
 static void allow_failures(void)
 {
 	static const char *const settings[][2] = {
@@ -269,7 +269,7 @@ bool injector_disarm(const struct fault_injector *f)
 	char text[16] = "";
 	ssize_t n = pread(f->fd, text, sizeof(text) - 1, 0);
 
-	/* that these two work is not certain as long as one may fail */
+	/* the write itself may fail while the injector is armed */
 	while (pwrite(f->fd, "0", 1, 0) != 1)
 		;
 	return n <= 0 || atoi(text) == 0;
@@ -289,8 +289,8 @@ static bool is_there(unsigned int i)
 }
 
 /*
- * Each asks itself and so many that come after it.  A probe goes there and back:
- * of the first four, which most tests use, so all pairs are tried.
+ * Each node probes itself and ASKED nodes behind it. A probe tests both directions,
+ * so all pairs of the first four nodes are probed; most tests use only these.
  */
 #define ASKED	3u
 
@@ -320,7 +320,7 @@ bool nodes_answer(void)
 	return all;
 }
 
-/* Those knobs that there are: what can't be set is not set. */
+/* Knobs that do not exist are ignored. */
 void faults_end(void)
 {
 	static const char *const faults[] = {
@@ -338,7 +338,7 @@ void faults_end(void)
 	}
 }
 
-/* All nodes are there and answer; a test may have died halfway. */
+/* Bring back all nodes that a failed test has removed, and end its faults. */
 static void calm(void)
 {
 	faults_end();
@@ -370,7 +370,7 @@ static bool after_test(void)
 	calm();
 	for (unsigned int i = 0; i < adapters(); i++) {
 		if (!is_there(i))
-			continue;	/* taken out, it has another place now */
+			continue;	/* removed, or at another place */
 		if (!counts_return(i, &before[i]))
 			clean = false;
 	}

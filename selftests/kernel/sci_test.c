@@ -554,7 +554,7 @@ void world_close(struct world *w)
 	pair_close(&w->pair);
 }
 
-/* ---- everything ---- */
+/* ---- a bit of everything ---- */
 
 static void some_memory(struct world *w, uint64_t *seed)
 {

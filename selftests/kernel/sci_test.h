@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * What tests of /dev/sciN have in common: adapters, one wrapper per ioctl,
- * maps, events, objects that are connected.
+ * Helpers for tests of /dev/sciN: adapters, one wrapper per ioctl, maps, events,
+ * and connected objects.
  *
- * Wrappers return a descriptor or 0, or -errno; they check nothing.  Those that
- * do check are written in capitals.
+ * Wrappers check nothing and return -errno, or a descriptor or 0. Functions that
+ * check have names in capitals.
  */
 #ifndef SELFTESTS_KERNEL_SCI_TEST_H
 #define SELFTESTS_KERNEL_SCI_TEST_H
@@ -19,40 +19,40 @@
 #include "ksft.h"
 #include "sci_state.h"
 
-/* ---- where things are ---- */
+/* ---- devices and addresses ---- */
 
 #define DEV_DIR		"/dev"
 
-/* A node that no fabric here has. */
+/* A node id that no test has. */
 #define NODE_NOBODY	0xfff8u
 
 #define PAGE		page_size()
 
 size_t page_size(void);
 
-/* Beyond what any program has. */
+/* An address outside of user space. */
 #define KERNEL_ADDRESS							\
 	((void *)(uintptr_t)(sizeof(void *) == 8 ? ~0ull << 47 : 0xfffff000))
 
-/* ---- adapters: those of this machine, by their place in the list ---- */
+/* ---- adapters of this machine, identified by their place in the list ---- */
 
 #define ADAPTERS_MAX	64
 
 unsigned int adapters(void);
-void adapters_find(void);			/* anew: nodes have come or gone */
+void adapters_find(void);			/* read the list again */
 unsigned int adapter_index(unsigned int i);	/* N of /dev/sciN */
 unsigned int adapter_node(unsigned int i);
 int adapter_open(unsigned int i);
 bool adapter_can(unsigned int i, __u32 cap);
 
-/* Skip the test if there are fewer, or the first can't do that. */
+/* Skip the test without @n adapters, without @cap of the first one, or without root. */
 void NEED_ADAPTERS(unsigned int n);
 void NEED_CAP(__u32 cap);
 void NEED_ROOT(void);
 
 /*
- * Raise or drop CAP_DAC_OVERRIDE of this thread, which keeps the right to it:
- * without it root is a user like others.
+ * Raise or drop CAP_DAC_OVERRIDE of this thread. Without the capability modes apply
+ * to root, too; the thread may raise it again.
  */
 void may_override(bool may);
 
@@ -64,7 +64,7 @@ int adapter_query(int fd, struct sci_ioc_query *q);
 int adapter_probe(int fd, unsigned int node);
 int adapter_counters(int fd, struct sci_ioc_counters *c);
 
-/* On adapters and remote segments; with errors and fatal of an earlier one. */
+/* For adapters and remote segments. @c has the errors and fatal of an earlier check. */
 int sci_check(int fd, struct sci_ioc_check *c);
 int sci_flush(int fd);
 
@@ -88,7 +88,7 @@ int remote_connect_as(int adapter, __u32 node, __u32 id, __u32 flags,
 		      __u32 timeout_ms);
 int remote_info(int fd, struct sci_ioc_remote_info *info);
 
-/* The number comes back in @number. */
+/* The call stores the number in @number. */
 int intr_create(int adapter, __u32 flags, __u32 *number);
 int intr_create_as(int adapter, __u32 flags, __u32 *number, __u32 mode);
 int intr_cancel(int fd);
@@ -106,39 +106,39 @@ int dma_abort(int fd);
 
 #define RW	(PROT_READ | PROT_WRITE)
 
-/* The address or -errno. */
+/* Map and return the address, or -errno. */
 long long sci_map(int fd, __u64 offset, size_t length, int prot);
 long long sci_map_as(int fd, __u64 offset, size_t length, int prot, int flags);
 
 #define MAP(fd, offset, length, prot)					\
 	((volatile void *)(uintptr_t)OK(sci_map(fd, offset, length, prot)))
 
-/* Not SYS(munmap()), so that volatile is no matter. */
+/* Unmap. Unlike munmap(), it takes volatile pointers. */
 int sci_unmap(volatile void *p, size_t length);
 
-/* Word @i behind @p. */
+/* The 32-bit word @i of @p. */
 #define WORD(p, i)	(((volatile uint32_t *)(p))[i])
 
-/* A pattern that differs for each @seed, and whether @p holds it. */
+/* Fill @p with a pattern that depends on @seed; test for that pattern or for zeros. */
 void fill(volatile void *p, size_t size, uint32_t seed);
 bool filled(const volatile void *p, size_t size, uint32_t seed);
 bool all_zero(const volatile void *p, size_t size);
 
-/* Pages of this process, @length bytes. */
+/* Map @length bytes of anonymous memory. */
 void *user_memory(size_t length);
 
 /* ---- events ---- */
 
-/* Whether poll() says so within @ms. */
+/* Return whether poll() reports POLLIN within @ms milliseconds. */
 bool readable(int fd, int ms);
 
-/* The next event, waited for; 0 or -errno. */
+/* Wait for the next event. Return 0 or -errno. */
 int ev_next(int fd, struct sci_ev_record *ev);
 
-/* The next event is of this type, is waited for, and returned. */
+/* Wait for the next event, check its type, and return it. */
 struct sci_ev_record EV(int fd, enum sci_ev_type type);
 
-/* The same, but others may come before. */
+/* Wait for an event of this type, skipping others. */
 struct sci_ev_record EV_SOON(int fd, enum sci_ev_type type);
 
 #define NO_EV(fd)	CHECK(!readable(fd, 0))
@@ -146,23 +146,23 @@ struct sci_ev_record EV_SOON(int fd, enum sci_ev_type type);
 /* ---- a segment of one adapter and an import of it on another ---- */
 
 struct pair {
-	unsigned int near, far;		/* places of the adapters */
-	int exporter, importer;		/* adapters */
-	int local, remote;		/* segments */
+	unsigned int near, far;		/* places of both adapters */
+	int exporter, importer;		/* descriptors of both adapters */
+	int local, remote;		/* descriptors of the segment */
 	__u32 id, node;			/* of the segment */
 	size_t length;
 	volatile uint32_t *here;	/* map of local */
 	volatile uint32_t *there;	/* map of remote */
 };
 
-/* Importer is the first adapter, exporter the second if there is one. */
+/* Create a pair: the first adapter imports, the second, if there is one, exports. */
 struct pair PAIR(size_t length);
 
-/* The exporter's half, and the importer's, for different processes. */
+/* Create the exporter's half or the importer's half, for use in different processes. */
 struct pair PAIR_EXPORT(size_t length);
 void PAIR_IMPORT(struct pair *p);
 
-/* ---- one object of each kind, connected with each other ---- */
+/* ---- one object of each kind, connected to each other ---- */
 
 enum sci_kind {
 	KIND_ADAPTER, KIND_LOCAL, KIND_REMOTE, KIND_INTR, KIND_RINTR, KIND_DMA,
@@ -171,14 +171,14 @@ enum sci_kind {
 
 struct world {
 	struct pair pair;
-	int fd[KINDS];			/* -1: this adapter hasn't it */
+	int fd[KINDS];			/* -1: the adapter does not support the kind */
 	struct sci_dma_vec vec;
 };
 
 struct world WORLD(void);
 void world_close(struct world *w);
 
-/* A bit of everything: creates, moves data, triggers, lets go; for @rounds. */
+/* Create objects of all kinds, move data, trigger, and close them, @rounds times. */
 void everything(uint64_t seed, unsigned int rounds);
 
 #ifndef SELFTESTS_KERNEL_SCI_TEST_C

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Local segments: their memory, names and states, their maps, their end. */
+/* Test local segments: memory, ids, states, maps, attached segments, and their ends. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -132,7 +132,7 @@ TEST(the_limit_on_locked_memory_holds_for_users)
 	close(first);
 }
 
-/* Charged as long as the memory is there, not as long as the descriptor is. */
+/* Memory stays charged while it is mapped, even without the descriptor. */
 TEST(a_map_stays_charged)
 {
 	struct rlimit limit = { 64 << 10, 64 << 10 };
@@ -152,10 +152,10 @@ TEST(a_map_stays_charged)
 	close(fd);
 }
 
-/* More than the export table of a card has entries. */
+/* More segments than the export table of a card has entries. */
 #define UNEXPORTED	1100u
 
-/* What nobody uses any more costs the adapter nothing. */
+/* Unexported segments without importers occupy no entry of the export table. */
 TEST(unexported_segments_take_no_room)
 {
 	struct rlimit limit = { 2 * UNEXPORTED, 2 * UNEXPORTED };
@@ -178,7 +178,7 @@ TEST(unexported_segments_take_no_room)
 
 #define SHARE	(48u << 10)
 
-/* Creates a segment, gives its descriptor away, and exits. */
+/* Create a segment, pass its descriptor to the parent, and exit. */
 static void create_for_another(struct peer *self, void *arg)
 {
 	struct rlimit limit = { 64 << 10, 64 << 10 };
@@ -207,7 +207,7 @@ static int created_by(struct peer *p)
 	return ret < 0 ? ret : fd;
 }
 
-/* The limit is the user's: a process that has ended does not take its share along. */
+/* The limit applies to the user: the share of an ended process stays charged. */
 TEST(memory_that_is_passed_on_stays_charged)
 {
 	struct peer *p[3];
@@ -254,7 +254,7 @@ TEST(memory_is_on_the_numa_node_asked_for)
 	}
 }
 
-/* ---- names ---- */
+/* ---- ids ---- */
 
 TEST(an_id_is_there_once_per_node)
 {
@@ -376,7 +376,7 @@ TEST(an_empty_segment_waits_for_memory)
 	EQ(info_of(fd).out_length, PAGE);
 }
 
-/* Nothing is allocated for it: a length beyond the machine is no matter. */
+/* An empty segment allocates nothing, so its length may exceed the machine's memory. */
 TEST(an_empty_segment_costs_nothing)
 {
 	struct rlimit limit = { 0, 0 };
@@ -461,7 +461,7 @@ TEST(what_is_removed_can_not_come_back)
 	FAILS(segment_share(fd), ENOTCONN);
 	FAILS(sci_map(fd, 0, PAGE, RW), ENOTCONN);
 	FAILS(remote_connect(adapter, adapter_node(0), 1), ENOENT);
-	/* its name is free, and what has it now is another */
+	/* the id is free for another segment, which is not affected */
 	next = OK(segment_exported(adapter, 1, 2 * PAGE));
 	close(fd);
 	CHECK(listed(1));
@@ -481,7 +481,7 @@ TEST(local_maps_stay_when_a_segment_is_removed)
 	OK(segment_remove(fd));
 	CHECK(!listed(1));
 	CHECK(filled(p, 2 * PAGE, 1));
-	/* also where nobody has touched it yet */
+	/* also pages that were not touched before the removal */
 	fill(p, 4 * PAGE, 2);
 	close(fd);
 	CHECK(filled(p, 4 * PAGE, 2));
@@ -576,10 +576,10 @@ TEST(a_map_may_lose_its_middle)
 
 TEST(advice_does_not_lose_data)
 {
-	/* it is taken, and refused, as for any file's memory that is not ... */
+	/* advice is accepted and refused as for file memory */
 	const struct {
 		int advice;
-		bool known;	/* ... by every kernel's configuration */
+		bool known;	/* the kernel implements it in any configuration */
 		bool taken;
 	} tries[] = {
 		{ MADV_DONTNEED, true, true },
@@ -639,7 +639,7 @@ TEST(a_map_keeps_the_memory_and_no_more)
 	close(fd);
 	CHECK(!listed(1));
 	FAILS(remote_connect(adapter, adapter_node(0), 1), ENOENT);
-	/* the name is free, the memory is not */
+	/* the id is free, the memory is still in use */
 	fd = OK(segment_exported(adapter, 1, 2 * PAGE));
 	fill(MAP(fd, 0, 2 * PAGE, RW), 2 * PAGE, 10);
 	CHECK(filled(p, PAGE, 9));
@@ -763,7 +763,7 @@ TEST(attached_processes_are_told_of_a_removal)
 	OK(segment_remove(fd));
 	EV(mate, SCI_EV_DISCONNECT);
 	NO_EV(mate);
-	/* the memory is its own, too */
+	/* the attached process keeps the memory */
 	p[0] = 1;
 	EQ(p[0], 1);
 	EQ(WORD(MAP(mate, 0, PAGE, RW), 0), 1);
@@ -833,7 +833,7 @@ TEST(many_segments_at_once)
 		CHECK(!listed(i));
 }
 
-/* ---- memory is charged to the control group of the process that creates it ---- */
+/* ---- memory is charged to the control group of its creator ---- */
 
 #define CGROUP		"/sys/fs/cgroup"
 #define CGROUP_TEST	CGROUP "/sci_test"
@@ -844,7 +844,7 @@ static long long group_memory(void)
 	return read_number(CGROUP_TEST "/memory.current");
 }
 
-/* Create @length bytes in the group, and let the parent look. */
+/* Join the control group, then create a segment of @length bytes. */
 static void create_in_group(struct peer *self, void *arg)
 {
 	size_t length = *(size_t *)arg;
@@ -890,13 +890,13 @@ TEST(memory_is_charged_to_the_control_group)
 	CHECK(group_memory() >= was + CHARGED);
 	peer_send(peer, "close");
 	peer_expect(peer, "closed");
-	/* the kernel keeps some charges of each CPU in stock */
+	/* the kernel keeps charges in stock for each CPU */
 	WAIT_UNTIL(group_memory() < was + CHARGED / 2);
 	peer_join(peer);
 	WAIT_UNTIL(!rmdir(CGROUP_TEST));
 }
 
-/* The group's limit holds: the call fails, or the kernel ends the process. */
+/* At the limit the call fails, or the kernel kills the process. */
 TEST(no_more_than_the_control_group_may_have)
 {
 	char limit[32];

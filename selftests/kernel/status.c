@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* What an adapter says of itself: queries, probes, counters, its status page. */
+/* Test queries, probes, counters, checks, and the status page of an adapter. */
 #include <endian.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -118,7 +118,7 @@ TEST(users_are_counted)
 	EQ(sysfs_number(0, "users"), was);
 }
 
-/* The value of a line of /proc/self/fdinfo/FD, or "" if there is none. */
+/* Read the value of @key from /proc/self/fdinfo/FD, "" if there is none. */
 static void fdinfo(int fd, const char *key, char value[64])
 {
 	char path[64], line[128];
@@ -387,7 +387,7 @@ TEST(the_status_page_is_one_page)
 TEST(the_pages_of_an_adapter_are_apart_whatever_the_page_size)
 {
 	const __u64 offsets[] = { SCI_MMAP_STATUS, SCI_MMAP_BARRIER };
-	const __u64 largest = 256 << 10;	/* Linux's, on Hexagon */
+	const __u64 largest = 256 << 10;	/* page size of Linux on Hexagon */
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(offsets); i++) {
 		EQ(offsets[i] % largest, 0);
@@ -447,7 +447,7 @@ TEST(the_kernel_can_not_be_made_to_write_it)
 	__u32 was = s->errors;
 
 	FAILS(SYS(read(zero, (void *)s, PAGE)), EFAULT);
-	/* the debugger's way in, which breaks write protection elsewhere */
+	/* writing /proc/self/mem ignores write protection of ordinary memory */
 	FAILS_SOMEHOW(SYS(pwrite(mem, "x", 1, (off_t)(uintptr_t)s)));
 	EQ(s->errors, was);
 }
@@ -466,11 +466,11 @@ TEST(the_status_page_outlives_its_descriptor)
 		_exit(s->down != 0);
 	EQ(ksft_wait(pid), 0);
 	EQ(s->down, 0);
-	/* and does not keep the adapter in use */
+	/* a map does not count as a user of the adapter */
 	EQ(sysfs_number(0, "users"), users);
 }
 
-/* ---- the words and the page of the adapter itself ---- */
+/* ---- hw_ words and barrier page, which a card provides ---- */
 
 TEST(what_is_memory_has_no_words_of_its_own)
 {
@@ -510,7 +510,7 @@ static void barrier(volatile struct sci_barrier_page *b,
 {
 	__u32 ticket, any = 0;
 
-	/* locked: the CPU gives up its stores */
+	/* a locked instruction drains the CPU's store buffer */
 	__atomic_fetch_add(&any, 1, __ATOMIC_SEQ_CST);
 	ticket = le32toh(b->barrier);
 	WAIT_UNTIL((__s32)(le32toh(s->hw_done) - ticket) >= 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Tracepoints: what they say, in an instance of tracefs of our own. */
+/* Test the tracepoints and their fields, in a tracefs instance of this test. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 struct event {
 	char name[32];
-	char text[160];			/* what it prints behind its name */
+	char text[160];			/* text behind the name of the event */
 };
 
 static struct event events[EVENTS_MAX];
@@ -33,13 +33,13 @@ static void trace_begin(void)
 	NEED_ROOT();
 	if (access(TRACEFS "/events/sci", F_OK))
 		SKIP("no tracepoints in " TRACEFS);
-	/* that of a test which failed */
+	/* remove the instance of a failed test */
 	trace_end();
 	OK(SYS(mkdir(INSTANCE, 0700)));
 	OK(write_text(INSTANCE "/events/sci/enable", "1"));
 }
 
-/* "  task-123  [001] d..1.  12.345678: sci_trigger: sci0 node=4 to 8 ..." */
+/* Parse "  task-123  [001] d..1.  12.345678: sci_trigger: sci0 node=4 to 8 ...". */
 static void event_parse(const char *line)
 {
 	struct event *e = &events[nevents];
@@ -64,7 +64,7 @@ static void trace_read(void)
 	CHECK(nevents < EVENTS_MAX);
 }
 
-/* The next event at or after @from of that name that has @what; or NULL. */
+/* Return the first event at or after @from with this name, and @what in its text. */
 static const struct event *event_find(unsigned int from, const char *name,
 				      const char *what)
 {
@@ -75,7 +75,7 @@ static const struct event *event_find(unsigned int from, const char *name,
 	return NULL;
 }
 
-/* Whether these words came in this order. */
+/* Return whether events with these texts came in this order. */
 static bool words_came(const char *name, const char *const *words)
 {
 	unsigned int from = 0;
@@ -188,7 +188,7 @@ static unsigned int handle_of(const char *direction)
 	return handle;
 }
 
-/* Both ends call the connection by the same handle. */
+/* Check that both ends log the same handle for the connection. */
 static void trigger_and_compare(__u32 flags, const char *data)
 {
 	int owner, sender, intr, remote;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* How much of an adapter one user can hold: the others must find some. */
+/* Test the limits on what one user can hold of an adapter. */
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@
 static int importer, exporter;
 static __u32 node;
 
-/* Set a parameter of sci.ko; returns the earlier value. */
+/* Set a parameter of sci.ko and return the earlier value. */
 static long long set(const char *parameter, long long value)
 {
 	long long was = OK(read_number(parameter));
@@ -69,7 +69,7 @@ TEST(connections_of_a_user)
 		held[i] = OK(remote_connect(importer, node, 1));
 	for (unsigned int i = 0; i < 3; i++)
 		FAILS(remote_connect(importer, node, 1), ENOSPC);
-	/* those that failed hold nothing; others have a limit of their own */
+	/* failed connects hold nothing; each user has a limit of its own */
 	act_as(OTHER_USER);
 	other = OK(remote_connect(importer, node, 1));
 	act_as(0);
@@ -139,9 +139,9 @@ TEST(what_is_lost_counts_until_it_is_closed)
 	set(CONNECTIONS, was);
 }
 
-/* ---- entries of the table ---- */
+/* ---- entries of the address translation table ---- */
 
-/* One percent of the table, in bytes. */
+/* Return the bytes that one percent of the table maps; @entry: bytes of one entry. */
 static size_t table_percent(size_t *entry)
 {
 	struct sci_ioc_query q;
@@ -172,7 +172,7 @@ TEST(entries_of_a_user)
 	FAILS(sci_map(remote[0], 0, length + entry, RW), ENOSPC);
 	mine = (void *)MAP(remote[0], 0, length, RW);
 	WORD(mine, 0) = 1;
-	/* what is mapped already takes no more entries, any other map does */
+	/* a second map of mapped pages takes no entries; a map of other pages does */
 	OK(sci_unmap(MAP(remote[0], 0, entry, RW), entry));
 	FAILS(sci_map(remote[1], 0, entry, RW), ENOSPC);
 	act_as(OTHER_USER);
@@ -196,7 +196,7 @@ TEST(entries_of_a_user)
 
 /* ---- slots of exported segments ---- */
 
-/* How many segments this user can export, and the descriptors. */
+/* Export as many segments as this user can. Return their number and descriptors. */
 static unsigned int export_all(int fd[EXPORTS_MAX], __u32 first)
 {
 	unsigned int n;
@@ -233,7 +233,7 @@ TEST(exports_of_a_user)
 	ksft_note("%u exports", n);
 	CHECK(n >= 1);
 	EQ(m, n);
-	/* an export that ends leaves room for one */
+	/* an export that ends leaves room for another one */
 	set(PERCENT, 1);
 	OK(segment_unexport(mine[0], SCI_UNEXPORT_HOW_FORCE));
 	act_as(USER);

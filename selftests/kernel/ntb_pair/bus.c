@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
 /*
- * A PCI bus in software.  Its domain has nothing else: function 0 of slots 0 and 1
- * are the bridges.  They have a command register, and neither BARs nor interrupts.
+ * A PCI bus in software. Its domain has two functions: function 0 of slots 0 and 1
+ * are the bridges. They have a command register, but no BARs and no interrupts.
  */
 
 #include "pair.h"
@@ -31,7 +31,7 @@ static int pair_config_read(struct pci_bus *bus, unsigned int devfn, int where,
 	return PCIBIOS_SUCCESSFUL;
 }
 
-/* Only the command register can be written. */
+/* Write the command register; ignore all other registers. */
 static int pair_config_write(struct pci_bus *bus, unsigned int devfn, int where,
 			     int size, u32 val)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Two bridges whose cable ends in this machine. */
+/* Two non-transparent bridges that one cable connects within this machine. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/dma-map-ops.h>
@@ -38,7 +38,7 @@ static struct pair_bridge *bridge_of(struct ntb_dev *ntb)
 	return container_of(ntb, struct pair_bridge, ntb);
 }
 
-/* ---- interrupts: each asks again what is to be told of ---- */
+/* ---- interrupts: each reads the pending bits again ---- */
 
 static bool bridge_pending(const u64 *bits, const u64 *mask)
 {
@@ -90,7 +90,7 @@ static bool pair_link_is_up(void)
 	return pair_cable && pair_bridges[0].enabled && pair_bridges[1].enabled;
 }
 
-/* Change what the link's state depends on, and tell both clients if it has changed. */
+/* Change @what, and tell both clients if that has changed the state of the link. */
 static void pair_link_change(bool *what, bool value)
 {
 	unsigned long flags;
@@ -383,7 +383,7 @@ static u32 bridge_msg_read(struct ntb_dev *ntb, int *pidx, int midx)
 	return READ_ONCE(bridge_of(ntb)->msg[midx]);
 }
 
-/* Deliver a message, unless the register still has the one before. */
+/* Deliver a message unless the register still holds an earlier one. */
 static bool bridge_msg_put(struct pair_bridge *to, int midx, u32 msg)
 {
 	unsigned long flags;
@@ -446,7 +446,7 @@ static const struct ntb_dev_ops bridge_ops = {
 
 /* ---- PCI driver ---- */
 
-/* What a bridge is after a reset; its windows have memory of their own. */
+/* Put a bridge into its state after a reset. Its windows keep their memory. */
 static void bridge_reset(struct pair_bridge *b, struct pci_dev *pdev)
 {
 	spin_lock_irq(&pair_lock);
@@ -463,7 +463,7 @@ static void bridge_reset(struct pair_bridge *b, struct pci_dev *pdev)
 	spin_unlock_irq(&pair_lock);
 }
 
-/* No interrupt begins or runs any more on return. */
+/* On return no interrupt runs or begins. */
 static void bridge_quiesce(struct pair_bridge *b)
 {
 	spin_lock_irq(&pair_lock);
@@ -496,7 +496,7 @@ static void pair_remove(struct pci_dev *pdev)
 {
 	struct pair_bridge *b = pci_get_drvdata(pdev);
 
-	/* as if it had been pulled out: the other bridge notices first */
+	/* like a bridge that is pulled out: the peer's link goes down first */
 	pair_link_change(&b->enabled, false);
 	ntb_unregister_device(&b->ntb);
 	bridge_quiesce(b);

@@ -3,20 +3,20 @@
 /*
  * DOC: ntb_pair.ko: two non-transparent bridges in one kernel, for tests
  *
- *  pair.c	the bridges, as the kernel's NTB API has them; the module
- *  bus.c	a PCI bus in software, with one function for each of the two bridges
- *  window.c	their memory windows, and the DMA operations of the two functions
+ *	pair.c		the bridges behind the kernel's NTB API, and the module
+ *	bus.c		a PCI bus in software, with one function for each bridge
+ *	window.c	memory windows of the bridges, and DMA operations of the functions
  *
- * What one bridge does reaches the other one's client as it would from hardware:
+ * An action of one bridge reaches the other bridge's client as from hardware:
  * doorbells, messages and link events come in hard interrupt context, a masked
- * doorbell waits, a message to a full register is refused.
+ * doorbell waits, and a message to a full register is refused.
  *
- * A window in software cannot lead to any memory that a client names: its physical
- * address is that of the inbound buffer itself.  So the DMA operations of a function
- * allocate the memory behind one of the function's inbound windows: that whose alignment
+ * A window in software can't lead to any memory that a client names: its physical
+ * address is that of the inbound buffer.  So the DMA operations of a function
+ * allocate the memory behind one of its inbound windows: the window whose alignment
  * the client has asked for last.  A translation to another address is refused.
- * ntb_perf asks for one window and translates the other of two, so `other=1` is for it.
- * Bus addresses are not physical addresses, so that a client that mixes them up fails.
+ * ntb_perf asks for one window and translates the other; `other=1` is for it.
+ * Bus addresses are not physical addresses: a client that mixes them up fails.
  */
 #ifndef NTB_PAIR_H
 #define NTB_PAIR_H
@@ -82,7 +82,7 @@ struct pair_bridge {
 };
 
 extern struct pair_bridge pair_bridges[2];
-extern spinlock_t pair_lock;		/* all that changes in them */
+extern spinlock_t pair_lock;		/* protects all that changes in the bridges */
 
 /* ---- bus.c ---- */
 
@@ -98,7 +98,7 @@ extern bool pair_other;
 int pair_windows_create(void);
 void pair_windows_destroy(void);
 
-/* Physical address of a bridge's inbound window. */
+/* Return the physical address of an inbound window. */
 static inline phys_addr_t pair_window_phys(const struct pair_window *w)
 {
 	return page_to_phys(w->page);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Memory windows: where their memory is, and who has it. */
+/* Memory windows: their memory, and the DMA operations that allocate it. */
 
 #include <linux/dma-map-ops.h>
 #include <linux/mm.h>
@@ -10,24 +10,24 @@
 
 #include "pair.h"
 
-#define BLOCK		SZ_4M			/* the largest that the kernel allocates */
+#define BLOCK		SZ_4M			/* largest block of the page allocator */
 #define BLOCKS_MAX	512u
 #define BUS_BASE	0x5c100000000ull
 
 unsigned int pair_windows = 2;
 unsigned long pair_window_size = SZ_16M;
 bool pair_other;
-static struct page *pair_memory;		/* all windows, in a row */
+static struct page *pair_memory;		/* all windows, contiguous */
 static unsigned int pair_blocks;
 
-/* ---- memory in a row ---- */
+/* ---- contiguous memory ---- */
 
 static void block_free(struct page *block)
 {
 	__free_pages(block, get_order(BLOCK));
 }
 
-/* Insert @block, sorted by address, and return the index. */
+/* Insert @block, sorted by address, and return its index. */
 static unsigned int block_insert(struct page **blocks, unsigned int count,
 				 struct page *block)
 {
@@ -44,7 +44,7 @@ static bool block_follows(struct page *const *blocks, unsigned int i)
 	return page_to_pfn(blocks[i]) == page_to_pfn(blocks[i - 1]) + BLOCK / PAGE_SIZE;
 }
 
-/* Return whether @i is in a run of @wanted blocks, and where that begins. */
+/* Return whether block @i is in a run of @wanted blocks that begins at @first. */
 static bool block_run(struct page *const *blocks, unsigned int count, unsigned int i,
 		      unsigned int wanted, unsigned int *first)
 {
@@ -58,7 +58,7 @@ static bool block_run(struct page *const *blocks, unsigned int count, unsigned i
 	return end - i >= wanted;
 }
 
-/* Allocate blocks until @wanted of them lie in a row; free the others. */
+/* Allocate blocks until @wanted of them are contiguous; free the others. */
 static struct page *blocks_alloc(unsigned int wanted)
 {
 	struct page **blocks = kcalloc(BLOCKS_MAX, sizeof(*blocks), GFP_KERNEL);
@@ -91,7 +91,7 @@ int pair_windows_create(void)
 	pair_memory = blocks_alloc(pair_blocks);
 	if (!pair_memory)
 		return -ENOMEM;
-	/* ioremap() is for memory that the kernel does not use otherwise */
+	/* ioremap() works only on memory that the kernel does not use */
 	pages = pair_blocks * (BLOCK / PAGE_SIZE);
 	for (i = 0; i < pages; i++)
 		SetPageReserved(pair_memory + i);
@@ -109,7 +109,7 @@ void pair_windows_destroy(void)
 {
 	unsigned long pages = pair_blocks * (BLOCK / PAGE_SIZE), i;
 
-	/* ioremap_wc() has changed the kernel's own map of it, too */
+	/* ioremap_wc() has also changed the kernel's own map */
 	set_memory_wb((unsigned long)page_address(pair_memory), pages);
 	for (i = 0; i < pages; i++)
 		ClearPageReserved(pair_memory + i);
