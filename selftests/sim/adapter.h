@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * DOC: cards for tests
+ * DOC: simulated cards for tests
  *
- * A world of cards with a clock of its own and a link that loses, doubles,
- * delays and spoils packets.  Time passes in world_step(): to the next packet
- * that arrives or timer that runs.  Each test runs in a process of its own, so
- * the world is a global.
+ * Some cards share a clock and a link that loses, duplicates, delays and corrupts
+ * packets. world_step() advances the clock to the next arriving packet or expiring
+ * timer. Each test runs in a process of its own, so @world may be global.
  */
 #ifndef SELFTESTS_SIM_ADAPTER_H
 #define SELFTESTS_SIM_ADAPTER_H
@@ -18,19 +17,19 @@
 #include "sim/adapter/adapter.h"
 
 #define CARDS		4u
-#define MEMORY		(2u << 20)	/* of each card's machine */
+#define MEMORY		(2u << 20)	/* main memory behind each card */
 #define FLIGHTS		4096u
-#define PAGE		65536u		/* of the window, by default */
+#define PAGE		65536u		/* default page size of the window */
 
-/* Where things are in main memory. */
+/* Addresses in main memory. */
 #define AT_RX		0x10000u
 #define AT_STATUS	0x20000u
 #define AT_EXPORTS	0x30000u
 #define AT_DMA		0x40000u
 #define AT_ROOTS	0x50000u	/* one page for each export */
-#define AT_LEAVES	0x80000u	/* one for each */
+#define AT_LEAVES	0x80000u	/* one leaf page for each export */
 #define AT_DATA		0x100000u
-#define AT_LOCAL	0x180000u	/* for DMA */
+#define AT_LOCAL	0x180000u	/* local buffers of DMA */
 #define EXPORT_ENTRIES	32u
 #define RX_ENTRIES	16u
 #define DMA_ENTRIES	8u
@@ -39,8 +38,8 @@ struct flight {
 	uint64_t at;
 	uint64_t order;
 	size_t len;
-	uint16_t to;		/* node whose card gets it */
-	bool no_node;		/* as undeliverable */
+	uint16_t to;		/* node of the card that receives it */
+	bool no_node;		/* return to @to as undeliverable */
 	struct sim_packet packet;
 };
 
@@ -50,8 +49,8 @@ struct card {
 	uint8_t *memory;
 	bool connected;
 	unsigned int connects;
-	uint32_t pending;	/* as the last call of interrupt() said */
-	uint32_t raised;	/* all of its calls or'ed */
+	uint32_t pending;	/* argument of the last interrupt() call */
+	uint32_t raised;	/* raised bits of all interrupt() calls */
 	unsigned int interrupts;
 	unsigned int deadlines;
 	unsigned int att_changes;
@@ -59,13 +58,13 @@ struct card {
 	unsigned int invalidates;
 	uint16_t invalidated;
 	unsigned int sent;
-	unsigned int calls;	/* of dma_read, dma_write and send */
-	struct sim_packet last;	/* that it sent */
+	unsigned int calls;	/* number of calls of dma_read, dma_write and send */
+	struct sim_packet last;	/* last packet that the card sent */
 	bool bus_master_off;
-	uint64_t no_write;	/* a page that cannot be written, or 0 */
-	uint64_t wrote;		/* where its last write went, */
-	size_t wrote_len;	/* and how much */
-	unsigned int crossed;	/* accesses that were in two pages */
+	uint64_t no_write;	/* a page that refuses writes, or 0 */
+	uint64_t wrote;		/* address of the last write */
+	size_t wrote_len;	/* its length */
+	unsigned int crossed;	/* number of accesses across a page border */
 };
 
 struct world {
@@ -76,16 +75,16 @@ struct world {
 	struct flight flight[FLIGHTS];
 	unsigned int flights;
 	unsigned int lost;
-	/* the link */
-	uint64_t delay;		/* ns, at least */
-	uint64_t jitter;	/* more, at random */
-	unsigned int lose;	/* of 1000 */
+	/* properties of the link */
+	uint64_t delay;		/* least time of a packet, in ns */
+	uint64_t jitter;	/* largest random addition to @delay, in ns */
+	unsigned int lose;	/* lost packets per 1000 */
 	unsigned int twice;
 	unsigned int spoil;
-	unsigned int flap;	/* undeliverable, and yet there is a copy */
-	uint64_t late;		/* of packets sent twice, one is so late */
-	bool cut;		/* everything is lost */
-	bool (*filter)(const struct sim_packet *p);	/* true: lose it */
+	unsigned int flap;	/* per 1000: delivered and reported as undeliverable */
+	uint64_t late;		/* largest delay of a second copy, in ns */
+	bool cut;		/* all packets are lost */
+	bool (*filter)(const struct sim_packet *p);	/* true: lose the packet */
 };
 
 static struct world world = { .random = 1, .delay = 1000 };
@@ -119,7 +118,7 @@ static inline struct card *card_at(uint16_t node)
 	return NULL;
 }
 
-/* ---- what a card is lent ---- */
+/* ---- functions of the host that a card calls ---- */
 
 static inline uint64_t host_now(void *ctx)
 {
@@ -315,7 +314,7 @@ static inline void flight_land(struct flight *f)
 		sim_adapter_receive(to->a, &this.packet, this.len);
 }
 
-/* Up to the next event, which is not later than @until; false: there is none. */
+/* Advance to the next event, not beyond @until. Return false if there is none. */
 static inline bool world_step_until(uint64_t until)
 {
 	struct flight *f = flight_first();
@@ -339,7 +338,7 @@ static inline bool world_step(void)
 	return world_step_until(SIM_NEVER - 1);
 }
 
-/* Until nothing is on its way and no timer runs. */
+/* Advance until no packet is under way and no timer runs. */
 static inline void world_settle(void)
 {
 	unsigned int steps = 0;
@@ -417,7 +416,7 @@ static inline uint64_t get64(const struct card *c, uint64_t at)
 
 /* ---- cards ---- */
 
-/* With the buffers of the papers' cards: packets of 64 bytes. */
+/* A configuration with the stream buffers of the papers' cards: 64 bytes. */
 static inline struct sim_config config_64(void)
 {
 	struct sim_config config = sim_config_default;
@@ -428,8 +427,8 @@ static inline struct sim_config config_64(void)
 }
 
 /*
- * Card @i, node 4 * (i + 1), as after a reset.  NULL is config_64(), of which
- * most tests count the packets.
+ * Create card @i with node id 4 * (i + 1), in its state after reset. NULL selects
+ * config_64(), for which most tests count packets.
  */
 static inline struct card *card_new(unsigned int i,
 				    const struct sim_config *config)
@@ -460,7 +459,7 @@ static inline void cards_free(void)
 			card_free(&world.card[i]);
 }
 
-/* What a driver does with a card it has found. */
+/* Set up the card as a driver does, and bring its link up. */
 static inline void card_start(struct card *c)
 {
 	set64(c, SCI_PCI_RX_BASE, AT_RX);
@@ -489,7 +488,7 @@ static inline uint64_t export_entry(uint16_t id)
 	return AT_EXPORTS + id % EXPORT_ENTRIES * SCI_PCI_EXPORT_ENTRY_SIZE;
 }
 
-/* Bus address of a byte of an export: pages of one stand in reverse order. */
+/* Return the bus address of a byte of an export, whose pages are in reverse order. */
 static inline uint64_t export_at(uint16_t id, uint32_t offset)
 {
 	uint32_t slot = id % EXPORT_ENTRIES;
@@ -498,7 +497,7 @@ static inline uint64_t export_at(uint16_t id, uint32_t offset)
 	       offset % 4096;
 }
 
-/* At most 64 KiB, ids below 8 modulo EXPORT_ENTRIES. */
+/* Create an export of at most 64 KiB. Ids must be below 8 modulo EXPORT_ENTRIES. */
 static inline void export_make(struct card *c, uint16_t id, uint64_t length,
 			       uint16_t flags)
 {
@@ -526,7 +525,7 @@ static inline void map_entry(struct card *c, uint32_t entry, uint16_t node,
 		      (uint32_t)(attr | SCI_PCI_ATT_VALID) << 16 | node);
 }
 
-/* Two cards, 0 has export 1 of 1 in its window's page 0; answers card 0. */
+/* Return card 0. Page 0 of its window maps export 1 of card 1, which is @target. */
 static inline struct card *pair_up(struct card **target)
 {
 	struct card *c = card_up(0);
@@ -538,7 +537,7 @@ static inline struct card *pair_up(struct card **target)
 	return c;
 }
 
-/* ---- what CPUs do ---- */
+/* ---- accesses of a CPU ---- */
 
 static inline void store(struct card *c, unsigned int initiator,
 			 uint64_t offset, const void *data, size_t len)
@@ -564,7 +563,7 @@ static inline uint32_t load32(struct card *c, uint64_t offset)
 	return v;
 }
 
-/* Consecutive stores of @step bytes of a pattern. */
+/* Store a pattern, @step bytes at a time. */
 static inline void store_run(struct card *c, unsigned int initiator,
 			     uint64_t offset, size_t len, size_t step,
 			     uint8_t seed)
@@ -593,7 +592,7 @@ static inline bool barrier_done(struct card *c, uint32_t ticket)
 	return (int32_t)(csr(c, SCI_PCI_USER_DONE) - ticket) >= 0;
 }
 
-/* A store barrier; answers the error count. */
+/* Do a store barrier and return the error count. */
 static inline uint32_t barrier(struct card *c)
 {
 	uint32_t ticket = csr(c, SCI_PCI_USER_BARRIER);

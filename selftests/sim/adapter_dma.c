@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The DMA engine. */
+/* Test the DMA engine of the simulated card. */
 #include "selftests/sim/adapter.h"
 
 #define IRQ	SCI_PCI_DESC_IRQ
@@ -71,13 +71,13 @@ TEST(push_and_pull)
 		 SCI_PCI_STATUS_LINK_UP | SCI_PCI_STATUS_OUTSTANDING |
 		 SCI_PCI_STATUS_DMA_BUSY);
 	CHECK_EQ(c->sent, 64);
-	CHECK_EQ(csr(c, SCI_PCI_USER_CHECK), 0);	/* no stores */
+	CHECK_EQ(csr(c, SCI_PCI_USER_CHECK), 0);	/* DMA is no store */
 	ring_to(c, 1);
 	CHECK_EQ(status_of(c, 0), SCI_PCI_DESC_OK);
 	CHECK_EQ(done_of(c, 0), 0x8000);
 	CHECK_EQ(csr(c, SCI_PCI_DMA_HEAD), 1);
 	CHECK(same(c, 0, t, 1, 0, 0x8000));
-	CHECK_EQ(csr(c, SCI_PCI_INT_STATUS), 0);	/* IRQ was not set */
+	CHECK_EQ(csr(c, SCI_PCI_INT_STATUS), 0);	/* no IRQ flag */
 	CHECK_EQ(COUNT(c, DMA_WRITES), 0x8000 / 64);
 	CHECK_EQ(COUNT(c, DMA_BYTES), 0x8000);
 
@@ -116,7 +116,7 @@ TEST(any_alignment_and_length)
 		CHECK_EQ(c->memory[AT_LOCAL + local + len],
 			 (uint8_t)((local + len) * 7 + 1));
 	}
-	CHECK_EQ(csr(c, SCI_PCI_DMA_HEAD), 600);	/* round the ring */
+	CHECK_EQ(csr(c, SCI_PCI_DMA_HEAD), 600);	/* the ring has wrapped */
 	CHECK_EQ(c->crossed + t->crossed, 0);
 	CHECK_EQ(csr(c, SCI_PCI_USER_ERRORS), 0);
 	cards_free();
@@ -189,7 +189,7 @@ TEST(disabling_ends_dma_to_the_own_node)
 	cards_free();
 }
 
-/* ---- when it fails ---- */
+/* ---- errors and aborts ---- */
 
 TEST(an_error_says_how_far_it_came)
 {
@@ -205,7 +205,7 @@ TEST(an_error_says_how_far_it_came)
 	CHECK_EQ(csr(c, SCI_PCI_INT_STATUS) & SCI_PCI_INT_DMA,
 		 SCI_PCI_INT_DMA);
 	CHECK_EQ(COUNT(c, DMA_ERRORS), 1);
-	CHECK_EQ(csr(c, SCI_PCI_USER_ERRORS), 1);	/* for all of it */
+	CHECK_EQ(csr(c, SCI_PCI_USER_ERRORS), 1);	/* for the whole transfer */
 	CHECK_EQ(csr(c, SCI_PCI_USER_FATAL), 1);
 	CHECK_EQ(csr(c, SCI_PCI_ERROR_CODE), SCI_PCI_ERR_PROTECTION);
 	CHECK_EQ(csr(c, SCI_PCI_ERROR_NODE), node_of(t));
@@ -275,14 +275,14 @@ TEST(an_error_aborts_the_rest_of_its_chain)
 	struct card *t, *c = pair_up(&t);
 
 	desc(c, 0, AT_LOCAL, 1, 0, 64, node_of(t), CHAIN);
-	desc(c, 1, AT_LOCAL, 9, 0, 64, node_of(t), CHAIN);	/* fails */
+	desc(c, 1, AT_LOCAL, 9, 0, 64, node_of(t), CHAIN);	/* no such export */
 	desc(c, 2, AT_LOCAL, 1, 0, 64, node_of(t), CHAIN);
 	ring_to(c, 3);
 	CHECK_EQ(status_of(c, 0), SCI_PCI_DESC_OK);
 	CHECK_EQ(status_of(c, 1), SCI_PCI_DESC_FAILED + SCI_PCI_ERR_PROTECTION);
 	CHECK_EQ(status_of(c, 2), SCI_PCI_DESC_FAILED + SCI_PCI_ERR_ABORTED);
 	CHECK_EQ(done_of(c, 2), 0);
-	/* it goes on with what is handed over later */
+	/* the engine goes on with descriptors behind the old tail */
 	desc(c, 3, AT_LOCAL, 1, 0, 64, node_of(t), 0);
 	desc(c, 4, AT_LOCAL, 1, 0, 64, node_of(t), 0);
 	ring_to(c, 5);
@@ -305,7 +305,7 @@ TEST(abort_ends_what_was_handed_over)
 	CHECK_EQ(c->sent, 128);
 	set(c, SCI_PCI_DMA_CONTROL, SCI_PCI_DMA_ABORT);
 	CHECK(csr(c, SCI_PCI_STATUS) & SCI_PCI_STATUS_DMA_BUSY);
-	CHECK_EQ(status_of(c, 0), 0);		/* not before the answers */
+	CHECK_EQ(status_of(c, 0), 0);		/* not before all responses */
 	ring_to(c, 4);
 	CHECK_EQ(status_of(c, 0), SCI_PCI_DESC_FAILED + SCI_PCI_ERR_ABORTED);
 	CHECK_EQ(done_of(c, 0), 128 * 64);
@@ -318,7 +318,7 @@ TEST(abort_ends_what_was_handed_over)
 	CHECK_EQ(status_of(c, 3), SCI_PCI_DESC_OK);
 	CHECK_EQ(csr(c, SCI_PCI_USER_ERRORS), 0);
 	CHECK_EQ(csr(c, SCI_PCI_ERROR_CODE), 0);
-	set(c, SCI_PCI_DMA_CONTROL, SCI_PCI_DMA_ABORT);	/* nothing to do */
+	set(c, SCI_PCI_DMA_CONTROL, SCI_PCI_DMA_ABORT);	/* no descriptor is pending */
 	desc(c, 4, AT_LOCAL, 1, 0, 64, node_of(t), 0);
 	ring_to(c, 5);
 	CHECK_EQ(status_of(c, 4), SCI_PCI_DESC_OK);
@@ -420,7 +420,7 @@ TEST(what_was_handed_over_is_not_taken_back)
 	cards_free();
 }
 
-/* Answers to what an old ring asked for must not go to the new one's memory. */
+/* Responses to requests of an old ring must not reach the new ring's memory. */
 TEST(a_new_ring_forgets_the_old_one)
 {
 	struct card *t, *c = pair_up(&t);
@@ -455,7 +455,7 @@ TEST(a_status_that_cannot_be_written)
 	cards_free();
 }
 
-/* Stores come first. */
+/* Stores have priority over DMA. */
 TEST(dma_leaves_room_for_stores)
 {
 	struct card *t, *c = pair_up(&t);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* What others may reach: the export table, and packets that lie. */
+/* Test the export table of the simulated card, and its handling of forged packets. */
 #include "selftests/sim/adapter.h"
 
 #define ONES	UINT32_MAX
@@ -12,7 +12,7 @@ struct target {
 	uint64_t entry;
 };
 
-/* Export 1 of LENGTH bytes that are all 0x5a. */
+/* Create export 1 of LENGTH bytes, all 0x5a. */
 static struct target target(void)
 {
 	struct target x;
@@ -74,7 +74,7 @@ TEST(each_right_is_asked_for)
 	cards_free();
 }
 
-/* Not VALID, and no longer so. */
+/* Clearing VALID takes effect at INVALIDATE, setting VALID at once. */
 TEST(an_export_ends_with_invalidate)
 {
 	struct target x = target();
@@ -157,7 +157,7 @@ TEST(lists_that_lie_are_refused)
 		CHECK(readable(&x, 4096) && writable(&x, 4096));
 		export_make(x.t, 1, LENGTH, RIGHTS);
 	}
-	put64(x.t, leaf, AT_DATA + 8);		/* no page */
+	put64(x.t, leaf, AT_DATA + 8);		/* not the address of a page */
 	invalidate(x.t, 1);
 	CHECK(!readable(&x, 0));
 	export_make(x.t, 1, LENGTH, RIGHTS);
@@ -188,7 +188,7 @@ TEST(a_table_that_is_not_there_exports_nothing)
 	CHECK(readable(&x, 0));
 	x.t->no_write = export_at(1, 0);
 	CHECK(!writable(&x, 0) && readable(&x, 0) && writable(&x, 4096));
-	set(x.t, SCI_PCI_EXPORT_ENTRIES, 3);	/* stops it */
+	set(x.t, SCI_PCI_EXPORT_ENTRIES, 3);	/* an invalid value stops the engine */
 	CHECK(!readable(&x, 0));
 	cards_free();
 }
@@ -201,12 +201,12 @@ TEST(a_lock_that_cannot_write_is_refused)
 	map_entry(x.c, 0, node_of(x.t), SCI_PCI_ATT_LOCK, 1, 0);
 	CHECK(!readable(&x, 0));
 	x.t->no_write = 0;
-	CHECK(readable(&x, 0));		/* 0x5a5a5a5a was there */
+	CHECK(readable(&x, 0));		/* the lock counts from 0x5a5a5a5a */
 	CHECK_EQ(get32(x.t, export_at(1, 0)), 0x5a5a5a5b);
 	cards_free();
 }
 
-/* ---- packets made by hand ---- */
+/* ---- forged requests ---- */
 
 static struct sim_packet request(const struct target *x, enum packet_kind kind)
 {
@@ -228,13 +228,13 @@ static void deliver(struct card *c, struct sim_packet *p)
 	sim_adapter_receive(c->a, p, p->size);
 }
 
-/* The answer to it; -1: none. */
+/* Deliver a request and return the status of the response, or -1 without a response. */
 static int answer(const struct target *x, struct sim_packet *p)
 {
 	unsigned int sent = x->t->sent;
 
 	deliver(x->t, p);
-	world.flights = 0;	/* nobody waits for it */
+	world.flights = 0;	/* drop the response */
 	if (x->t->sent == sent)
 		return -1;
 	CHECK_EQ(x->t->sent, sent + 1);
@@ -269,15 +269,15 @@ TEST(a_request_is_executed_once)
 
 	CHECK_EQ(write_value(&x, 5, 1, 1, 10), 0);
 	CHECK_EQ(byte(&x), 10);
-	CHECK_EQ(write_value(&x, 5, 1, 1, 11), 0);	/* answered again */
+	CHECK_EQ(write_value(&x, 5, 1, 1, 11), 0);	/* duplicate, not executed */
 	CHECK_EQ(byte(&x), 10);
 	CHECK_EQ(COUNT(x.t, DUPLICATES), 1);
 	CHECK_EQ(write_value(&x, 5, 3, 1, 12), 0);
-	CHECK_EQ(write_value(&x, 5, 2, 1, 13), 0);	/* overtaken */
+	CHECK_EQ(write_value(&x, 5, 2, 1, 13), 0);	/* overtaken by 3 */
 	CHECK_EQ(write_value(&x, 5, 3, 1, 14), 0);
 	CHECK_EQ(byte(&x), 13);
 	CHECK_EQ(write_value(&x, 5, 5, 5, 15), 0);
-	CHECK_EQ(write_value(&x, 5, 4, 4, 16), -1);	/* given up */
+	CHECK_EQ(write_value(&x, 5, 4, 4, 16), -1);	/* below the floor */
 	CHECK_EQ(write_value(&x, 5, 3, 1, 17), -1);
 	CHECK_EQ(byte(&x), 15);
 	CHECK_EQ(COUNT(x.t, DUPLICATES), 4);
@@ -296,11 +296,11 @@ TEST(an_old_epoch_counts_as_nothing)
 	CHECK_EQ(byte(&x), 11);
 	CHECK_EQ(write_value(&x, 6, 2, 2, 13), 0);
 	CHECK_EQ(byte(&x), 13);
-	/* nor does a reset of the target's help it */
+	/* a reset of the target does not revive an old epoch */
 	set(x.t, SCI_PCI_CONTROL, SCI_PCI_CONTROL_RESET);
 	card_start(x.t);
 	CHECK_EQ(write_value(&x, 5, 9, 9, 14), -1);
-	CHECK_EQ(write_value(&x, 6, 2, 2, 14), 0);	/* executed before */
+	CHECK_EQ(write_value(&x, 6, 2, 2, 14), 0);	/* executed before the reset */
 	CHECK_EQ(byte(&x), 13);
 	CHECK_EQ(write_value(&x, 6, 3, 2, 15), 0);
 	CHECK_EQ(byte(&x), 15);
@@ -336,7 +336,7 @@ TEST(numbers_wrap_around)
 		CHECK_EQ(write_value(&x, 5, floor - 1, floor - 1, 1), -1);
 		CHECK_EQ(write_value(&x, 5, n + 1, floor, 1), -1);
 		CHECK_EQ(byte(&x), (uint8_t)i);
-		/* the first 255 of these are new, the others are known */
+		/* the first 255 of these numbers are new, the others duplicates */
 		CHECK_EQ(write_value(&x, 5, floor, floor, 1), 0);
 		CHECK_EQ(byte(&x), i < 255 ? 1 : (uint8_t)i);
 	}
@@ -354,7 +354,7 @@ TEST(each_source_counts_for_itself)
 		CHECK_EQ(answer(&x, &p), 0);
 		CHECK_EQ(x.t->last.value, 0x5a5a5a5a + (s - 16) / 4);
 	}
-	for (uint32_t s = 16; s < 65536; s += 4) {	/* none is forgotten */
+	for (uint32_t s = 16; s < 65536; s += 4) {	/* all sources are remembered */
 		struct sim_packet p = request(&x, PACKET_LOCK);
 
 		p.source = (uint16_t)s;
@@ -446,7 +446,7 @@ TEST(requests_stay_in_a_page)
 	cards_free();
 }
 
-/* ---- answers made by hand ---- */
+/* ---- forged responses ---- */
 
 static struct sim_packet response(const struct sim_packet *q, uint8_t status)
 {
@@ -475,7 +475,7 @@ TEST(answers_that_lie_are_dropped)
 		if (status == SCI_PCI_ERR_NODE ||
 		    status == SCI_PCI_ERR_PROTECTION)
 			continue;
-		r = response(&q, (uint8_t)status);	/* without the data */
+		r = response(&q, (uint8_t)status);	/* lacks the data */
 		deliver(x.c, &r);
 	}
 	r = response(&q, 0);
@@ -502,7 +502,7 @@ TEST(answers_that_lie_are_dropped)
 	CHECK(!memcmp(&v, "abcd", 4));
 	CHECK_EQ(COUNT(x.c, CRC_ERRORS), 256);
 	CHECK_EQ(csr(x.c, SCI_PCI_USER_ERRORS), 0);
-	deliver(x.c, &r);			/* and once more */
+	deliver(x.c, &r);			/* a duplicate */
 	world_settle();
 	cards_free();
 }
@@ -545,7 +545,7 @@ TEST(the_check_sum_is_that_of_zlib)
 	uint8_t *bytes = (uint8_t *)&p + 4;
 	uint32_t crc;
 
-	/* bit by bit, for all lengths */
+	/* compute the CRC bit by bit, for all lengths */
 	for (unsigned int i = 0; i < sizeof(p) - 4; i++)
 		bytes[i] = (uint8_t)any();
 	for (size_t size = 12; size <= sizeof(p); size++) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Drivers, memories and links that do anything: a card neither crashes nor hangs
- * nor loses count, and after a reset it is as new.
+ * Test random actions of drivers, memory and links: a card must not crash, hang or
+ * lose count, and must work after a reset.
  */
 #include "selftests/sim/adapter.h"
 #include "sim/adapter/model.h"
 
 #define STEPS		(TEST_ASAN ? 100000u : 250000u)
-#define CALLS_MAX	20000u	/* of the host's functions in one call */
+#define CALLS_MAX	20000u	/* calls of host functions in one call of the card */
 
-/* ---- what always holds ---- */
+/* ---- invariants ---- */
 
 static unsigned int length(const struct link *list)
 {
@@ -166,7 +166,7 @@ static void drive(struct card *c)
 	case 1:
 		csr(c, SCI_PCI_USER_ERRORS + 4 * below(8));
 		break;
-	case 2:			/* how far it is, about */
+	case 2:			/* tail and head close to the card's own */
 		set(c, SCI_PCI_DMA_TAIL, csr(c, SCI_PCI_DMA_HEAD) + below(10));
 		set(c, SCI_PCI_RX_HEAD, c->a->rx.tail - below(3));
 		break;
@@ -205,7 +205,7 @@ static void scribble(struct card *c)
 		put64(c, AT_LEAVES + below(8) * 4096 + below(16) * 8,
 		      (uint64_t)some_value() << below(12));
 		break;
-	case 2:			/* a good descriptor, or nearly */
+	case 2:			/* a descriptor that is valid, or nearly */
 		at = AT_DMA + below(DMA_ENTRIES) * SCI_PCI_DESC_SIZE;
 		put64(c, at, AT_LOCAL + below(0x10000));
 		put64(c, at + 8, (uint64_t)below(8) << 32 | below(0x10000));
@@ -228,7 +228,7 @@ static void access_window(struct card *c)
 	if (below(4)) {
 		uint32_t mask = c->config.stream_size - 1;
 
-		if (below(2)) {	/* whole lines, so that slots fill */
+		if (below(2)) {	/* whole lines fill slots */
 			offset &= ~(uint64_t)63;
 			len = 64;
 		}
@@ -356,7 +356,7 @@ static void fuzz(uint64_t seed, uint32_t outstanding_max, uint32_t stream_size)
 	}
 }
 
-/* After all that, a reset makes it a card again. */
+/* Reset all cards after the fuzzing, and check that they work. */
 static void check_works(void)
 {
 	struct card *c = &world.card[0], *t = &world.card[1];
@@ -370,7 +370,7 @@ static void check_works(void)
 	world_settle();
 	check_all(true);
 	card_start(t);
-	/* its packets' epochs may have been forged: those of a new card rise */
+	/* forged packets may have used higher epochs than a new card would use */
 	sim_adapter_reset(c->a, UINT64_MAX);
 	card_start(c);
 	export_make(t, 1, 0x10000, RIGHTS);
@@ -406,7 +406,7 @@ TEST(fuzz_4)
 	check_works();
 }
 
-/* Every source there is, every kind of packet: memory stays within bounds. */
+/* Memory stays within bounds for requests from every source. */
 TEST(sources_are_bounded)
 {
 	struct card *t = card_up(0);

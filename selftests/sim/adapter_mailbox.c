@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Mailbox, receive ring and commands. */
+/* Test mailbox, receive ring and commands of the simulated card. */
 #include "selftests/sim/adapter.h"
 #include "sim/adapter/model.h"
 
@@ -13,7 +13,7 @@ static void mail(struct card *c, uint32_t node, uint32_t first)
 	set(c, SCI_PCI_MBOX_SEND, node);
 }
 
-/* What software does with an entry; false: there is none. */
+/* Take an entry from the receive ring, as software does. False: the ring is empty. */
 static bool receive(struct card *c, uint32_t *head, uint32_t turn, uint32_t *v)
 {
 	uint64_t e = AT_RX + *head % RX_ENTRIES * 128;
@@ -37,7 +37,7 @@ TEST(mail_arrives_whole)
 	world_settle();
 	CHECK_EQ(csr(c, SCI_PCI_MBOX_FREE), 32);
 	CHECK_EQ(t->raised, SCI_PCI_INT_RX);
-	CHECK_EQ(t->wrote, AT_RX);		/* the turn, last */
+	CHECK_EQ(t->wrote, AT_RX);		/* the turn is written last */
 	CHECK_EQ(t->wrote_len, 4);
 	CHECK_EQ(get32(t, AT_RX), 1);
 	CHECK_EQ(get32(t, AT_RX + 4), node_of(c) << 16 | SCI_PCI_RX_MAILBOX);
@@ -49,7 +49,7 @@ TEST(mail_arrives_whole)
 		CHECK_EQ(get32(t, AT_RX + i), 0xeeeeeeee);
 	CHECK_EQ(COUNT(c, MBOX_SENT), 1);
 	CHECK_EQ(COUNT(t, MBOX_RECEIVED), 1);
-	CHECK_EQ(csr(c, SCI_PCI_USER_DONE), 0);	/* no store */
+	CHECK_EQ(csr(c, SCI_PCI_USER_DONE), 0);	/* mail is not a store */
 	cards_free();
 }
 
@@ -75,7 +75,7 @@ TEST(mail_beyond_the_room_is_dropped)
 	CHECK_EQ(csr(c, SCI_PCI_USER_CHECK), 0);
 	world_settle();
 	CHECK_EQ(COUNT(c, MBOX_SENT), 32);
-	CHECK_EQ(COUNT(c, MBOX_FAILED), 16);	/* found no room there */
+	CHECK_EQ(COUNT(c, MBOX_FAILED), 16);	/* no room in the target's ring */
 	CHECK_EQ(COUNT(t, MBOX_RECEIVED), 16);
 	CHECK_EQ(COUNT(t, MBOX_BUSY), 16);
 	cards_free();
@@ -87,7 +87,7 @@ TEST(mail_for_nobody_comes_back)
 
 	memset(c->memory + AT_RX, 0xee, 256);
 	set(c, SCI_PCI_INT_MASK, SCI_PCI_INT_RX);
-	mail(c, 16, 200);		/* nobody there */
+	mail(c, 16, 200);		/* node 16 does not exist */
 	world_settle();
 	CHECK_EQ(COUNT(c, MBOX_FAILED), 1);
 	CHECK_EQ(c->raised, SCI_PCI_INT_RX);
@@ -98,14 +98,14 @@ TEST(mail_for_nobody_comes_back)
 	for (uint32_t i = 0; i < 16; i++)
 		CHECK_EQ(get32(c, AT_RX + 16 + 4 * i), 200 + i);
 	CHECK_EQ(get32(c, AT_RX + 128), 0xeeeeeeee);
-	/* without room it is gone: the ring belongs to what comes from others */
+	/* a full ring drops returned mail: its entries are for mail of other nodes */
 	for (uint32_t i = 0; i < RX_ENTRIES; i++) {
 		mail(c, 16, i);
 		world_settle();
 	}
 	CHECK_EQ(COUNT(c, MBOX_FAILED), RX_ENTRIES + 1);
 	CHECK_EQ(csr(c, SCI_PCI_MBOX_FREE), 32);
-	/* another failure tells nothing */
+	/* mail that fails for another reason is not returned */
 	set(c, SCI_PCI_RX_HEAD, RX_ENTRIES);
 	world.cut = true;
 	mail(c, node_of(t), 0);
@@ -119,8 +119,8 @@ TEST(mail_that_fails_is_counted_and_no_error)
 	struct card *t, *c = pair_up(&t);
 
 	set(c, SCI_PCI_INT_STATUS, SCI_PCI_INT_ALL);
-	mail(c, 16, 0);			/* nobody there */
-	mail(c, 7, 0);			/* no node id */
+	mail(c, 16, 0);			/* node 16 does not exist */
+	mail(c, 7, 0);			/* 7 is not a node id */
 	mail(c, 0x10008, 0);
 	world_settle();
 	CHECK_EQ(COUNT(c, MBOX_FAILED), 3);
@@ -209,7 +209,7 @@ TEST(turns_leave_out_zero)
 	struct card *c = card_up(0);
 	uint32_t head = ONES - 5, turn = ONES - 5, v;
 
-	/* as if so many had come already */
+	/* the state after so many entries */
 	c->a->rx.head = head;
 	c->a->rx.tail = head;
 	c->a->rx_turn = turn;
@@ -258,7 +258,7 @@ TEST(a_ring_that_is_not_there_is_busy)
 	c->no_write = 0;
 	mail(c, node_of(c), 2);
 	CHECK_EQ(get32(c, AT_RX), 1);
-	set(c, SCI_PCI_RX_HEAD, 77);		/* stops it */
+	set(c, SCI_PCI_RX_HEAD, 77);		/* an invalid value stops the engine */
 	mail(c, node_of(c), 3);
 	CHECK_EQ(COUNT(c, MBOX_FAILED), 2);
 	CHECK_EQ(COUNT(c, MBOX_BUSY), 2);
@@ -292,7 +292,7 @@ TEST(others_read_some_registers)
 {
 	struct card *t, *c = pair_up(&t);
 
-	store_run(t, 0, 0, 64, 64, 0);		/* an error there: ATT */
+	store_run(t, 0, 0, 64, 64, 0);		/* makes ERRORS_ATT of the target 1 */
 	for (uint32_t o = 0; o < 0x3000; o++) {
 		bool may = others_may_read(o);
 		uint32_t status;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Memory is what was stored last, whatever the link does: packets that are lost,
- * come twice, late, in another order or spoilt, nodes that seem to be gone,
- * links that go down, resets.  Where the error count rose, software stores again,
- * and then that is what is there, and no packet from before overwrites it.
+ * Test the order of stores on links that lose, duplicate, delay, reorder and
+ * corrupt packets, with nodes that seem to be gone, links that go down, and resets.
+ * If the error count has risen, software repeats its stores. After that memory
+ * holds the last stored data, and no earlier packet overwrites it.
  */
 #include "selftests/sim/adapter.h"
 
-#define SPAN		2048u		/* bytes that are fought for */
+#define SPAN		2048u		/* bytes that all stores go to */
 #define INITIATORS	5u
-#define STORES		24u		/* between two barriers */
+#define STORES		24u		/* number between two barriers */
 #define RUNS		(TEST_ASAN ? 150u : 500u)
 
 struct fight {
@@ -18,8 +18,8 @@ struct fight {
 	struct card *t;
 	uint8_t want[SPAN];
 	uint32_t errors;
-	bool again;		/* stores were lost with a reset */
-	bool map;		/* through three pages by turns */
+	bool again;		/* a reset has lost stores */
+	bool map;		/* use three pages in turn */
 };
 
 static void fight_map(struct fight *f)
@@ -49,7 +49,7 @@ static void fight_some(struct fight *f)
 	case 0:
 		fight_store(f, at, 64);
 		break;
-	case 1:			/* a run, cut anywhere */
+	case 1:			/* consecutive stores, cut at a random place */
 		for (uint32_t i = 0; i < 64 && below(12); i += 8)
 			fight_store(f, at + i, 8);
 		break;
@@ -59,7 +59,7 @@ static void fight_some(struct fight *f)
 	}
 }
 
-/* All of it, as one who does not know what has arrived. */
+/* Store everything again: software does not know which stores have arrived. */
 static void fight_again(struct fight *f)
 {
 	f->again = false;
@@ -105,7 +105,7 @@ static void disturb(struct fight *f)
 	case 1:
 		reset(f);
 		break;
-	case 2:			/* later ones are given up before these */
+	case 2:			/* later stores time out before earlier ones */
 		set(f->c, SCI_PCI_TIMEOUT_US, 1 + below(60));
 		set(f->c, SCI_PCI_RETRIES, below(3));
 		break;
@@ -132,7 +132,7 @@ static void fight(struct fight *f, unsigned int disturbances)
 			fight_again(f);
 		}
 		fight_check(f);
-		if (below(2))		/* or the late ones meet the next run */
+		if (below(2))		/* late packets of this run meet the next run */
 			continue;
 		world_pass(below(20000));
 		fight_check(f);
@@ -252,7 +252,7 @@ TEST(the_worst_of_all_links_3)
 	worst(3);
 }
 
-/* ---- the cases one by one ---- */
+/* ---- single cases ---- */
 
 static bool lose_all(const struct sim_packet *p)
 {
@@ -268,8 +268,8 @@ static void store_value(struct card *c, uint32_t at, uint8_t value)
 }
 
 /*
- * A request is given up while an older one is not.  The floor cannot pass the
- * older one; were it not for the wait, the rewritten line could be overwritten.
+ * A request is given up while an older one is outstanding. The floor cannot pass
+ * the older one. Without a wait, a late packet could overwrite the repeated store.
  */
 TEST(what_was_given_up_never_comes_after)
 {
@@ -284,7 +284,7 @@ TEST(what_was_given_up_never_comes_after)
 	sim_adapter_no_node(c->a, &old, old.size);
 	CHECK_EQ(csr(c, SCI_PCI_USER_ERRORS), 1);
 	world.filter = NULL;
-	store_value(c, 0, 3);			/* again, but it has to wait */
+	store_value(c, 0, 3);			/* has to wait for the older request */
 	CHECK_EQ(c->sent, 2);
 	CHECK_EQ(barrier(c), 1);
 	CHECK_EQ(t->memory[export_at(1, 0)], 3);
@@ -311,7 +311,7 @@ TEST(a_packet_from_before_a_reset_does_nothing)
 	sim_adapter_receive(t->a, &old, old.size);
 	CHECK_EQ(t->memory[export_at(1, 0)], 2);
 	CHECK_EQ(COUNT(t, DUPLICATES), 1);
-	/* nor does an answer from before end one of now */
+	/* a response from before the reset does not complete a new request */
 	store_value(c, 64, 3);
 	old.kind |= PACKET_RESPONSE;
 	old.source = node_of(t);
@@ -364,7 +364,7 @@ TEST(one_lost_packet_holds_256_at_most)
 		else
 			break;
 	}
-	CHECK_EQ(n, 256 + 8);			/* eight wait in the buffers */
+	CHECK_EQ(n, 256 + 8);			/* eight wait in stream buffers */
 	CHECK_EQ(COUNT(c, WRITES_64), 256);
 	world.filter = NULL;
 	CHECK_EQ(barrier(c), 0);

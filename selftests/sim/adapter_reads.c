@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Loads, prefetch, locks, interrupt maps, what a page allows, loop-back. */
+/* Test loads, prefetch, locks, interrupt maps, page attributes and loop-back. */
 #include "selftests/sim/adapter.h"
 
 #define ONES	UINT32_MAX
@@ -106,7 +106,7 @@ TEST(a_load_may_be_given_up)
 	put32(t, export_at(1, 0), 7);
 	put32(t, export_at(1, 128), 9);
 	CHECK_EQ(sim_window_read(c->a, 0, 0, &v, 4), SIM_BUS_WAIT);
-	CHECK_EQ(load32(c, 128), 9);	/* sent already */
+	CHECK_EQ(load32(c, 128), 9);	/* already sent */
 	CHECK_EQ(sim_window_read(c->a, 0, 0, &v, 4), SIM_BUS_WAIT);
 	CHECK_EQ(sim_window_read(c->a, 0, 4, &v, 4), SIM_BUS_WAIT);
 	CHECK_EQ(sim_window_read(c->a, 0, 8, &v, 4), SIM_BUS_WAIT);
@@ -139,10 +139,10 @@ TEST(prefetch_fetches_a_line)
 		CHECK_EQ(load32(c, 4 * i), i);
 	CHECK_EQ(COUNT(c, READS), 8);
 	CHECK_EQ(c->last.length, 64);
-	for (uint32_t i = 0; i < 16 * 8; i++)	/* all eight are kept */
+	for (uint32_t i = 0; i < 16 * 8; i++)	/* eight lines are cached */
 		CHECK_EQ(load32(c, 4 * i), i);
 	CHECK_EQ(COUNT(c, READS), 8);
-	CHECK_EQ(load32(c, 4 * 128), 128);	/* takes the place of one */
+	CHECK_EQ(load32(c, 4 * 128), 128);	/* replaces a cached line */
 	CHECK_EQ(load32(c, 0), 0);
 	CHECK_EQ(COUNT(c, READS), 10);
 	cards_free();
@@ -156,29 +156,29 @@ TEST(kept_lines_end)
 	load32(c, 0);
 	put32(t, export_at(1, 0), 99);
 	CHECK_EQ(load32(c, 0), 0);
-	set(c, SCI_PCI_USER_FLUSH, 0);			/* by a flush */
+	set(c, SCI_PCI_USER_FLUSH, 0);			/* a flush drops the line */
 	CHECK_EQ(load32(c, 0), 99);
 	put32(t, export_at(1, 0), 100);
 	world_pass(999999 - 2 * world.delay);
 	CHECK_EQ(load32(c, 0), 99);
-	world_pass(2 * world.delay + 1);		/* by time */
+	world_pass(2 * world.delay + 1);		/* the line expires */
 	CHECK_EQ(load32(c, 0), 100);
-	store(c, 1, 4, &v, 4);				/* by a store */
+	store(c, 1, 4, &v, 4);				/* a store drops the line */
 	CHECK_EQ(load32(c, 4), 1000);
 	v++;
-	store(c, 1, PAGE + 8, &v, 4);			/* by another page */
+	store(c, 1, PAGE + 8, &v, 4);			/* a store by another page */
 	CHECK_EQ(load32(c, 8), 1001);
 	put32(t, export_at(1, 0), 101);
-	sim_att_write(c->a, 16 * 16, 0);		/* by an entry */
+	sim_att_write(c->a, 16 * 16, 0);		/* a change of the ATT entry */
 	CHECK_EQ(load32(c, 0), 101);
 	put32(t, export_at(1, 0), 102);
-	sim_adapter_link(c->a, false);			/* by the link */
+	sim_adapter_link(c->a, false);			/* a change of the link */
 	sim_adapter_link(c->a, true);
 	CHECK_EQ(load32(c, 0), 102);
 	cards_free();
 }
 
-/* A store that overtakes the answer: what is kept must not be what was. */
+/* A store overtakes the response to a prefetch. The cached line must not hide it. */
 TEST(a_store_during_a_prefetch_is_not_hidden)
 {
 	struct card *t, *c = prefetch_pair(&t);
@@ -261,7 +261,7 @@ TEST(locks_want_four_aligned_bytes_and_both_rights)
 	cards_free();
 }
 
-/* However often requests and answers come: one number for each lock. */
+/* Each lock returns a number once, on a link that loses and duplicates packets. */
 TEST(locks_happen_exactly_once)
 {
 	struct card *t, *c = lock_pair(&t);
@@ -293,7 +293,7 @@ TEST(a_store_to_an_interrupt_map_raises_it)
 
 	map_entry(c, 1, node_of(t), SCI_PCI_ATT_INTERRUPT, 0, 0xabcd1234);
 	store(c, 0, PAGE + 3, &data, 1);
-	store(c, 0, PAGE + 4, &data, 8);	/* nothing gathers */
+	store(c, 0, PAGE + 4, &data, 8);	/* does not gather */
 	CHECK_EQ(barrier(c), 0);
 	CHECK_EQ(COUNT(c, INTERRUPTS_SENT), 2);
 	CHECK_EQ(COUNT(t, INTERRUPTS_RECEIVED), 2);
@@ -326,7 +326,7 @@ TEST(an_interrupt_that_finds_no_room_is_an_error)
 	cards_free();
 }
 
-/* ---- what a page allows ---- */
+/* ---- page attributes ---- */
 
 TEST(read_only_pages_are_read)
 {
@@ -368,7 +368,7 @@ TEST(pages_begin_on_a_page_below_4_gib)
 	cards_free();
 }
 
-/* ---- the own node ---- */
+/* ---- loop-back ---- */
 
 TEST(loop_back_needs_no_cable)
 {

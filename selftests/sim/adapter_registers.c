@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Every register of the adapter: value after reset, kind of access, limits. */
+/* Test every register of the card: value after reset, kind of access, limits. */
 #include "selftests/sim/adapter.h"
 
 #define ONES	UINT32_MAX
 
-/* What of a register stays when all ones and then zeroes are written. */
+/* A register, its value after reset, and its value after writing all ones. */
 struct reg {
 	uint32_t offset;
 	uint32_t reset;
-	uint32_t ones;		/* reads so after ONES was written */
+	uint32_t ones;		/* value after writing ONES */
 };
 
 #define RO(offset, value)	{ offset, value, value }
@@ -150,12 +150,12 @@ TEST(bases_take_effect_with_their_high_half)
 	cards_free();
 }
 
-/* ---- nonsense stops the engine, and only a reset helps ---- */
+/* ---- an invalid value stops the engine until a reset ---- */
 
 struct nonsense {
 	uint32_t offset;
 	uint64_t value;
-	bool base;		/* 64 bits */
+	bool base;		/* a 64-bit register */
 	bool running;		/* the card has been started */
 };
 
@@ -204,7 +204,7 @@ static void check_stops(const struct nonsense *n)
 	CHECK_EQ(csr(c, SCI_PCI_USER_FATAL), 1);
 	CHECK_EQ(csr(c, SCI_PCI_USER_ERRORS), 0);
 	CHECK(csr(c, SCI_PCI_INT_STATUS) & SCI_PCI_INT_ERROR);
-	/* nothing but a reset helps */
+	/* valid values do not restart the engine */
 	set64(c, n->offset & ~7u, 0);
 	set(c, n->offset, 0);
 	CHECK(csr(c, SCI_PCI_STATUS) & SCI_PCI_STATUS_STOPPED);
@@ -267,7 +267,7 @@ TEST(att_keeps_what_exists)
 	cards_free();
 }
 
-/* ---- what a card may be ---- */
+/* ---- valid configurations ---- */
 
 static bool possible(const struct sim_config *config)
 {
@@ -331,7 +331,7 @@ TEST(features_say_what_the_card_is)
 	cards_free();
 }
 
-/* ---- a window that is the host's business ---- */
+/* ---- a window that the host accesses directly ---- */
 
 TEST(direct_windows_are_left_to_the_host)
 {
@@ -381,7 +381,7 @@ TEST(direct_windows_are_asked_to_invalidate)
 	CHECK_EQ(c->invalidates, 1);
 	CHECK_EQ(c->invalidated, 9);
 	CHECK_EQ(csr(c, SCI_PCI_CMD_STATUS), SCI_PCI_CMD_BUSY);
-	set(c, SCI_PCI_CMD_ARG, 10);	/* of the next command */
+	set(c, SCI_PCI_CMD_ARG, 10);	/* argument of the next command */
 	set(c, SCI_PCI_CMD, SCI_PCI_CMD_INVALIDATE);
 	CHECK_EQ(c->invalidates, 1);
 	sim_adapter_invalidated(c->a, 10);
@@ -415,7 +415,7 @@ TEST(direct_stores_to_nodes_that_are_not_there)
 		 SCI_PCI_INT_ERROR);
 	cards_free();
 
-	/* elsewhere the model knows itself */
+	/* a card without direct windows ignores the call */
 	c = card_new(0, NULL);
 	card_start(c);
 	sim_adapter_unreachable(c->a, 77);
@@ -425,7 +425,7 @@ TEST(direct_stores_to_nodes_that_are_not_there)
 
 /* ---- interrupts ---- */
 
-/* Makes the cause COMMAND. */
+/* Raise the cause COMMAND. */
 static void command(struct card *c)
 {
 	set(c, SCI_PCI_CMD, SCI_PCI_CMD_INVALIDATE);
@@ -438,17 +438,17 @@ TEST(messages_are_sent_when_a_cause_appears)
 	command(c);
 	CHECK_EQ(csr(c, SCI_PCI_INT_STATUS), SCI_PCI_INT_COMMAND);
 	CHECK_EQ(c->interrupts, 0);
-	set(c, SCI_PCI_INT_MASK, SCI_PCI_INT_ALL);	/* allows one that is */
+	set(c, SCI_PCI_INT_MASK, SCI_PCI_INT_ALL);	/* unmask a pending cause */
 	CHECK_EQ(c->raised, SCI_PCI_INT_COMMAND);
 	CHECK_EQ(c->pending, SCI_PCI_INT_COMMAND);
 	CHECK_EQ(c->interrupts, 1);
-	command(c);			/* is there already */
+	command(c);			/* the cause is already pending */
 	CHECK_EQ(c->interrupts, 1);
-	set(c, SCI_PCI_INT_STATUS, SCI_PCI_INT_RX);	/* another's */
+	set(c, SCI_PCI_INT_STATUS, SCI_PCI_INT_RX);	/* clear another cause */
 	CHECK_EQ(c->pending, SCI_PCI_INT_COMMAND);
 	set(c, SCI_PCI_INT_STATUS, SCI_PCI_INT_COMMAND);
 	CHECK_EQ(c->pending, 0);
-	CHECK_EQ(c->interrupts, 2);	/* INTA# goes; no message */
+	CHECK_EQ(c->interrupts, 2);	/* to lower INTA#; sends no message */
 	c->raised = 0;
 	command(c);
 	CHECK_EQ(c->raised, SCI_PCI_INT_COMMAND);
@@ -470,7 +470,7 @@ TEST(link_up_follows_cable_and_enable)
 	struct card *c = card_new(0, NULL);
 
 	set(c, SCI_PCI_INT_MASK, SCI_PCI_INT_ALL);
-	sim_adapter_link(c->a, true);		/* nobody asked */
+	sim_adapter_link(c->a, true);		/* not enabled */
 	CHECK_EQ(csr(c, SCI_PCI_STATUS), 0);
 	set(c, SCI_PCI_CONTROL, SCI_PCI_CONTROL_ENABLE);
 	CHECK(c->connected);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Stream buffers: what becomes of stores, and barriers. */
+/* Test stream buffers and barriers of the simulated card. */
 #include "selftests/sim/adapter.h"
 
-#define GATHER	10000u		/* GATHER_NS */
+#define GATHER	10000u		/* default of GATHER_NS */
 
 TEST(a_full_line_leaves_at_once_as_one_packet)
 {
@@ -61,7 +61,7 @@ TEST(sixty_bytes_cost_four_packets)
 	cards_free();
 }
 
-/* They have no bytes in common; a store to the same line later has, with them. */
+/* These packets have no byte in common. A later store to the same line waits. */
 TEST(packets_of_one_buffer_do_not_wait_for_each_other)
 {
 	struct card *t, *c = pair_up(&t);
@@ -77,7 +77,7 @@ TEST(packets_of_one_buffer_do_not_wait_for_each_other)
 	cards_free();
 }
 
-/* Every start and length in a line: nothing beside it is touched. */
+/* Store with every start and length in a line: no other byte changes. */
 TEST(masks_say_which_bytes_count)
 {
 	struct card *t, *c = pair_up(&t);
@@ -103,10 +103,10 @@ TEST(a_store_elsewhere_flushes)
 	struct card *t, *c = pair_up(&t);
 
 	store_run(c, 0, 0, 8, 8, 1);
-	store_run(c, 0, 16, 8, 8, 2);		/* a gap */
+	store_run(c, 0, 16, 8, 8, 2);		/* behind a gap */
 	CHECK_EQ(COUNT(c, GATHER_BROKEN), 1);
 	CHECK_EQ(c->sent, 1);
-	store_run(c, 0, 16, 8, 8, 3);		/* the same again */
+	store_run(c, 0, 16, 8, 8, 3);		/* the same bytes again */
 	CHECK_EQ(COUNT(c, GATHER_BROKEN), 2);
 	store_run(c, 0, 4096, 8, 8, 4);
 	CHECK_EQ(COUNT(c, GATHER_BROKEN), 3);
@@ -140,7 +140,7 @@ TEST(what_gathers_too_long_leaves)
 	world_pass(1);
 	CHECK_EQ(c->sent, 1);
 	CHECK_EQ(COUNT(c, GATHER_TIMEOUTS), 1);
-	/* the time runs from the first store on */
+	/* the time starts with the first store */
 	store_run(c, 0, 64, 8, 8, 1);
 	world_pass(GATHER / 2);
 	store_run(c, 0, 72, 8, 8, 9);
@@ -175,12 +175,12 @@ TEST(another_initiator_in_the_line_flushes)
 {
 	struct card *t, *c = pair_up(&t);
 
-	map_entry(c, 1, node_of(t), 0, 1, 0);	/* the same memory again */
+	map_entry(c, 1, node_of(t), 0, 1, 0);	/* maps the same memory again */
 	store_run(c, 0, 0, 8, 8, 1);
 	store_run(c, 1, 0, 8, 8, 2);
 	store_run(c, 2, PAGE, 8, 8, 3);
 	CHECK_EQ(COUNT(c, GATHER_BROKEN), 2);
-	store_run(c, 0, 8, 8, 8, 4);		/* goes on, but not gathered */
+	store_run(c, 0, 8, 8, 8, 4);		/* consecutive, but not gathered */
 	CHECK_EQ(barrier(c), 0);
 	CHECK(stored(t, 1, 0, 8, 3));
 	CHECK(stored(t, 1, 8, 8, 4));
@@ -196,7 +196,7 @@ TEST(eight_buffers_are_a_pipeline)
 	CHECK_EQ(c->sent, 8);
 	CHECK_EQ(COUNT(c, STALLS), 0);
 	CHECK_EQ(barrier(c), 0);
-	CHECK_EQ(world.now - begin, 2 * world.delay);	/* all at once */
+	CHECK_EQ(world.now - begin, 2 * world.delay);	/* all in parallel */
 	CHECK(stored(t, 1, 0, 512, 5));
 	cards_free();
 }
@@ -224,7 +224,7 @@ TEST(no_more_than_the_slots_are_outstanding)
 	struct card *t, *c = pair_up(&t);
 	uint64_t data[8] = { 7 };
 
-	for (unsigned int i = 0; i < 72; i++)	/* 64 slots, 8 buffers */
+	for (unsigned int i = 0; i < 72; i++)	/* 64 slots and 8 buffers */
 		CHECK_EQ(sim_window_write(c->a, 0, 64 * i, data, 64),
 			 SIM_BUS_DONE);
 	CHECK_EQ(c->sent, 64);
@@ -271,7 +271,7 @@ TEST(a_line_waits_for_its_transaction)
 
 	store_run(c, 0, 0, 64, 64, 1);
 	store_run(c, 0, 0, 64, 64, 2);
-	store_run(c, 0, 64, 64, 64, 3);		/* another line passes */
+	store_run(c, 0, 64, 64, 64, 3);		/* a store to another line passes */
 	store_run(c, 0, 0, 64, 64, 4);
 	CHECK_EQ(c->sent, 2);
 	CHECK_EQ(csr(c, SCI_PCI_USER_CHECK), 4);
@@ -293,7 +293,7 @@ TEST(tickets_are_done_in_order)
 	CHECK(barrier_done(c, first));
 	store_run(c, 0, 0, 8, 8, 1);
 	second = csr(c, SCI_PCI_USER_BARRIER);
-	CHECK_EQ(c->sent, 1);			/* it flushes */
+	CHECK_EQ(c->sent, 1);			/* reading BARRIER flushes */
 	store_run(c, 0, 0, 8, 8, 2);		/* has to wait for a slot */
 	third = csr(c, SCI_PCI_USER_BARRIER);
 	CHECK(!barrier_done(c, second));
@@ -312,7 +312,7 @@ TEST(tickets_are_done_in_order)
 	cards_free();
 }
 
-/* A store that had to wait is older than one that overtook it. */
+/* A store that waits is older than the store that overtook it. */
 TEST(a_barrier_covers_what_waits)
 {
 	struct card *t, *c = pair_up(&t);
@@ -354,14 +354,14 @@ TEST(a_barrier_waits_for_the_slowest_store)
 	cards_free();
 }
 
-/* ERRORS is in memory before the DONE that covers it. */
+/* ERRORS is written to memory before the DONE value that covers it. */
 TEST(errors_are_there_before_done)
 {
 	struct card *t, *c = pair_up(&t);
 	uint32_t ticket, errors = 0;
 
 	for (unsigned int i = 0; i < 40; i++) {
-		/* every third beyond the export */
+		/* every third store goes beyond an export */
 		map_entry(c, i, node_of(t), 0, i % 3 ? 1 : 2, 0);
 		store_run(c, 0, (uint64_t)i * PAGE, 64, 64, 1);
 		errors += i % 3 == 0;
@@ -392,7 +392,7 @@ TEST(status_words_follow_their_base)
 	set64(c, SCI_PCI_STATUS_BASE, 0);
 	sim_adapter_link(c->a, true);
 	CHECK_EQ(get32(c, AT_STATUS + 68), 1);
-	set64(c, SCI_PCI_STATUS_BASE, MEMORY);	/* there is nothing */
+	set64(c, SCI_PCI_STATUS_BASE, MEMORY);	/* no memory there */
 	CHECK_EQ(csr(c, SCI_PCI_ERROR_CODE), SCI_PCI_ERR_BUS);
 	CHECK_EQ(csr(c, SCI_PCI_USER_FATAL), 1);
 	csr(c, SCI_PCI_USER_BARRIER);
@@ -413,7 +413,7 @@ TEST(ending_a_page_flushes_it_and_no_other)
 	store_run(c, 1, PAGE + 4096, 8, 8, 2);
 	sim_att_write(c->a, 0, 0);
 	CHECK_EQ(c->sent, 1);
-	store_run(c, 0, 8, 8, 8, 1);		/* would have gone on */
+	store_run(c, 0, 8, 8, 8, 1);		/* the page was ended */
 	CHECK_EQ(csr(c, SCI_PCI_USER_ERRORS), 1);
 	CHECK_EQ(csr(c, SCI_PCI_ERROR_CODE), SCI_PCI_ERR_ATT);
 	CHECK_EQ(csr64(c, SCI_PCI_ERROR_ADDRESS), 8);
@@ -424,7 +424,7 @@ TEST(ending_a_page_flushes_it_and_no_other)
 	cards_free();
 }
 
-/* What has left when the page turns to another goes where it was to go. */
+/* Packets sent before a page changes go to the page's old target. */
 TEST(a_page_that_turns_takes_nothing_along)
 {
 	struct card *t, *c = pair_up(&t);
@@ -480,8 +480,8 @@ TEST(buffers_of_128_bytes)
 	store_run(c, 0, 0, 128, 8, 1);
 	CHECK_EQ(COUNT(c, WRITES_128), 1);
 	CHECK_EQ(c->last.size, PACKET_HEADER + 128);
-	store_run(c, 0, 256, 80, 8, 2);		/* a full half and a piece */
-	store_run(c, 0, 512 + 32, 96, 32, 3);	/* across the middle */
+	store_run(c, 0, 256, 80, 8, 2);		/* a full half line and a piece */
+	store_run(c, 0, 512 + 32, 96, 32, 3);	/* across the middle of a line */
 	store_run(c, 0, PAGE + 1024, 128, 8, 4);	/* NO_128 */
 	CHECK_EQ(barrier(c), 0);
 	CHECK_EQ(COUNT(c, WRITES_128), 1);
@@ -509,14 +509,14 @@ TEST(sixteen_buffers_of_128_bytes)
 	cards_free();
 }
 
-/* ---- when it fails ---- */
+/* ---- errors ---- */
 
 TEST(stores_fail_with_their_code)
 {
 	struct card *t, *c = pair_up(&t);
 
-	map_entry(c, 1, 16, 0, 1, 0);		/* nobody there */
-	map_entry(c, 2, 6, 0, 1, 0);		/* no node id */
+	map_entry(c, 1, 16, 0, 1, 0);		/* node 16 does not exist */
+	map_entry(c, 2, 6, 0, 1, 0);		/* 6 is not a node id */
 	map_entry(c, 3, node_of(t), 0, 9, 0);	/* no such export */
 	store_run(c, 0, PAGE, 64, 64, 1);
 	CHECK_EQ(barrier(c), 1);
@@ -537,7 +537,7 @@ TEST(stores_fail_with_their_code)
 	CHECK_EQ(csr(c, SCI_PCI_ERROR_CODE), SCI_PCI_ERR_TIMEOUT);
 	CHECK_EQ(COUNT(c, RETRIES), 5);
 	CHECK_EQ(COUNT(c, TIMEOUTS), 1);
-	CHECK_EQ(COUNT(c, WRITES_16), 1);	/* without repetitions */
+	CHECK_EQ(COUNT(c, WRITES_16), 1);	/* repetitions are not counted */
 	cards_free();
 }
 
@@ -553,7 +553,7 @@ TEST(timeouts_double)
 	CHECK_EQ(barrier(c), 1);
 	CHECK_EQ(world.now - begin, (10 + 20 + 40 + 80) * 1000);
 	CHECK_EQ(c->sent, 4);
-	set(c, SCI_PCI_TIMEOUT_US, 0);		/* counts as 1 */
+	set(c, SCI_PCI_TIMEOUT_US, 0);		/* has the effect of 1 */
 	set(c, SCI_PCI_RETRIES, 0);
 	begin = world.now;
 	store_run(c, 0, 0, 64, 64, 1);
@@ -577,9 +577,9 @@ TEST(a_link_that_goes_down_fails_what_is_outstanding)
 	sim_adapter_link(c->a, false);
 	CHECK(barrier_done(c, ticket));
 	CHECK_EQ(COUNT(c, ERRORS_LINK), 72);
-	CHECK_EQ(COUNT(c, WRITES_64), 64);	/* the others never began */
+	CHECK_EQ(COUNT(c, WRITES_64), 64);	/* the others were not sent */
 	CHECK_EQ(csr(c, SCI_PCI_ERROR_CODE), SCI_PCI_ERR_LINK);
-	/* what gathers stays; it fails when it leaves */
+	/* stores that gather fail when they are sent */
 	CHECK_EQ(sim_window_write(c->a, 0, 8192, data, 8), SIM_BUS_DONE);
 	CHECK_EQ(csr(c, SCI_PCI_USER_ERRORS), 72);
 	CHECK_EQ(barrier(c), 73);
@@ -601,7 +601,7 @@ TEST(disabling_fails_everything)
 	set(c, SCI_PCI_CONTROL, 0);
 	CHECK_EQ(csr(c, SCI_PCI_USER_ERRORS), 1);
 	CHECK_EQ(load32(c, 0), UINT32_MAX);
-	CHECK_EQ(load32(c, PAGE), UINT32_MAX);	/* the own node too */
+	CHECK_EQ(load32(c, PAGE), UINT32_MAX);	/* loop-back fails, too */
 	CHECK_EQ(csr(c, SCI_PCI_USER_ERRORS), 3);
 	store_run(c, 0, PAGE, 64, 64, 1);
 	CHECK_EQ(barrier(c), 4);
@@ -623,7 +623,7 @@ TEST(a_reset_empties_everything)
 	world_settle();
 	CHECK_EQ(csr(c, SCI_PCI_USER_ERRORS), 0);
 	CHECK_EQ(t->memory[export_at(1, 129)], 0);
-	/* and it works as new */
+	/* after the reset the card works */
 	card_start(c);
 	map_entry(c, 0, node_of(t), 0, 1, 0);
 	store_run(c, 0, 0, 64, 64, 9);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * DOC: tests of the fabric daemon
+ * DOC: tests of the fabric daemon sci-switch
  *
  *	TEST(something)
  *	{
  *		int a, b;
  *
- *		daemon_start(NULL);		a daemon of this test's own
- *		a = adapter(4);			attached, its link is up
+ *		daemon_start(NULL);		start a daemon for this test
+ *		a = adapter(4);			attach node 4; its link is up
  *		b = adapter(8);
  *		send_request(a, 4, 8, 1);
  *		expect_packet(b, 1);
- *		control("counters 4");		see `said`
+ *		control("counters 4");		the answer is in `said`
  *		daemon_stop();
  *	}
  *
- * Nothing sleeps: fence() returns when the daemon has seen to all that was sent
- * before it, and what it sent to others then is there to be read.
+ * Tests do not sleep: fence() returns when the daemon has handled all frames sent
+ * before it.  Packets that it has forwarded can then be read.
  */
 #ifndef SELFTESTS_SIM_SWITCH_H
 #define SELFTESTS_SIM_SWITCH_H
@@ -44,10 +44,10 @@
 #define SAID_MAX	(1 << 20)
 #define DATA_SIZE	64u		/* of a mailbox packet */
 
-static char dir[64];			/* of the test's files */
+static char dir[64];			/* folder of the test's files */
 static pid_t daemon_pid;
 static int control_fd = -1;
-static char said[SAID_MAX];		/* the last answer */
+static char said[SAID_MAX];		/* last answer */
 
 /* ---- files ---- */
 
@@ -111,7 +111,7 @@ static inline void remove_dir(void)
 
 /* ---- the daemon ---- */
 
-/* build/selftests/sim/switch_... stand beside build/sci-switch. */
+/* Programs of this folder are in build/selftests/sim; sci-switch is in build. */
 static inline void program_path(char path[PATH_MAX])
 {
 	const char *build = getenv("SCI_BUILD");
@@ -131,7 +131,7 @@ static inline void program_path(char path[PATH_MAX])
 	snprintf(path + n, (size_t)(PATH_MAX - n), "/sci-switch");
 }
 
-/* Starts the program, with this output. */
+/* Start sci-switch with standard output to @out. */
 static inline pid_t program_start_on(const char *const *argv, int out)
 {
 	const char *errors = in_dir("errors");
@@ -153,7 +153,7 @@ static inline pid_t program_start_on(const char *const *argv, int out)
 	return pid;
 }
 
-/* Starts the program; returns its process, and its output. */
+/* Start sci-switch. Return its pid, and its standard output in @out. */
 static inline pid_t program_start(const char *const *argv, int *out)
 {
 	int fds[2];
@@ -165,7 +165,7 @@ static inline pid_t program_start(const char *const *argv, int *out)
 	return pid;
 }
 
-/* Waits until it ends by itself; returns the status. */
+/* Wait for the program's exit and return its status, or -signal. */
 static inline int program_status(pid_t pid)
 {
 	int status;
@@ -174,7 +174,7 @@ static inline int program_status(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-/* All that comes until the end of it. */
+/* Read until the end of the file and close it. */
 static inline void read_all(int fd, char *text, size_t room)
 {
 	size_t used = 0;
@@ -187,7 +187,7 @@ static inline void read_all(int fd, char *text, size_t room)
 	close(fd);
 }
 
-/* Runs it to its end with these words; its output is in `said`. */
+/* Run sci-switch with these arguments until it exits. Its output is in `said`. */
 static inline int program(const char *words)
 {
 	const char *argv[32] = { "sci-switch" };
@@ -204,7 +204,7 @@ static inline int program(const char *words)
 	return program_status(pid);
 }
 
-/* What the last program wrote to standard error has @text in it. */
+/* Return whether the program's standard error contains @text. */
 static inline bool errors_have(const char *text)
 {
 	static char errors[65536];
@@ -230,7 +230,7 @@ static inline int unix_socket(const char *name, int type)
 	return fd;
 }
 
-/* With a topology file of these lines, or NULL; and a seed. */
+/* Start a daemon with a topology file of these lines, or without for NULL. */
 static inline void daemon_start_seed(const char *topology, const char *seed)
 {
 	char sock[128], ctl[128], file[128], ready[16] = "";
@@ -259,7 +259,7 @@ static inline void daemon_start(const char *topology)
 	daemon_start_seed(topology, "1");
 }
 
-/* It ends well, and without a trace. */
+/* Stop the daemon. It must exit with 0 and leave no files. */
 static inline void daemon_stop(void)
 {
 	CHECK_EQ(kill(daemon_pid, SIGTERM), 0);
@@ -281,7 +281,7 @@ static inline void wait_readable(int fd)
 	CHECK_EQ(poll(&p, 1, TEST_WAIT_MS), 1);
 }
 
-/* The last line that has come is the end of an answer. */
+/* Return whether the last line received ends an answer. */
 static inline bool answer_ends(const char *text, size_t n)
 {
 	const char *last;
@@ -293,7 +293,7 @@ static inline bool answer_ends(const char *text, size_t n)
 	return !strcmp(last, "ok\n") || !strncmp(last, "error: ", 7);
 }
 
-/* The answer is in `said`, with its last line. */
+/* Read an answer, including its last line, into `said`. */
 static inline void read_answer(int fd)
 {
 	size_t used = 0;
@@ -319,7 +319,7 @@ static inline void ask(const char *command)
 	read_answer(control_fd);
 }
 
-/* A command that works. */
+/* Send a command that must succeed. */
 static inline void control(const char *command)
 {
 	const char *end;
@@ -331,7 +331,7 @@ static inline void control(const char *command)
 	CHECK(!strcmp(end, "ok\n"));
 }
 
-/* One that does not; the answer has @why in it. */
+/* Send a command that must fail with @why in its error message. */
 static inline void control_fails(const char *command, const char *why)
 {
 	ask(command);
@@ -348,7 +348,7 @@ static inline void control_fails(const char *command, const char *why)
 		CHECK(strstr(said, text));				\
 	} while (0)
 
-/* A counter of a node or link. */
+/* Return a counter of a node or link. */
 static inline uint64_t counter(const char *point, const char *name)
 {
 	char text[128];
@@ -377,7 +377,7 @@ static inline void send_frame(int fd, const void *frame, size_t size)
 	CHECK_EQ(send(fd, frame, size, MSG_NOSIGNAL), size);
 }
 
-/* The next frame; its size, 0 at the end. */
+/* Receive a frame and return its size, or 0 at the end of the connection. */
 static inline size_t recv_frame(int fd, void *frame, size_t room)
 {
 	ssize_t n;
@@ -390,7 +390,7 @@ static inline size_t recv_frame(int fd, void *frame, size_t room)
 	return (size_t)n;
 }
 
-/* A frame of a head alone. */
+/* Receive a frame that is only a head, and check it. */
 static inline void expect_frame(int fd, uint32_t kind, uint32_t node,
 				uint32_t value)
 {
@@ -435,8 +435,8 @@ static inline void refused(const void *frame, size_t size, int error)
 }
 
 /*
- * What was sent on @fd before has been seen to: an invalidation, for which
- * nobody is asked while there is no direct node.  Only what is due comes first.
+ * Wait until the daemon has handled all earlier frames of @fd: send an
+ * invalidation, which the daemon acknowledges at once if no direct node exists.
  */
 static inline void fence(int fd, uint16_t node)
 {
@@ -495,7 +495,7 @@ static inline bool packet_good(const struct sim_packet *p)
 	return p->crc == packet_crc(p);
 }
 
-/* The next frame is packet @number, as it was sent. */
+/* Receive packet @number and check that it is unchanged. */
 static inline void expect_packet(int fd, uint32_t number)
 {
 	struct frame_packet f;
@@ -509,7 +509,7 @@ static inline void expect_packet(int fd, uint32_t number)
 	CHECK(test_filled(f.packet.data, DATA_SIZE, number));
 }
 
-/* There is nothing to read. */
+/* Return whether no frame can be read. */
 static inline bool nothing(int fd)
 {
 	char byte;
@@ -518,7 +518,7 @@ static inline bool nothing(int fd)
 	       errno == EAGAIN;
 }
 
-/* The numbers of all packets that are there, in order; 0: a broken one. */
+/* Read all waiting packets and store their numbers, 0 for a corrupted packet. */
 static inline unsigned int read_numbers(int fd, uint32_t *number,
 					unsigned int room)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* sci-switch: who may attach, and what becomes of the id when it goes. */
+/* Test which adapters may attach to sci-switch, and when a node id is free again. */
 #include <sys/resource.h>
 
 #include "selftests/sim/switch.h"
@@ -31,7 +31,7 @@ TEST(one_node_of_an_id)
 	daemon_start(NULL);
 	fd = adapter(4);
 	refused_frame(&f, EEXIST);
-	fence(fd, 4);			/* the first one is as it was */
+	fence(fd, 4);			/* the first adapter is still attached */
 	close(adapter(8));
 	daemon_stop();
 }
@@ -75,7 +75,7 @@ TEST(another_version)
 	daemon_start(NULL);
 	f.version = FABRIC_VERSION + 1;
 	refused_frame(&f, EPROTONOSUPPORT);
-	refused(&f, 20, EPROTONOSUPPORT);	/* it may have another size */
+	refused(&f, 20, EPROTONOSUPPORT);	/* its size may differ, too */
 	f.version = 0;
 	refused_frame(&f, EPROTONOSUPPORT);
 	daemon_stop();
@@ -131,7 +131,7 @@ TEST(a_node_that_the_topology_has_not)
 	daemon_stop();
 }
 
-/* It says nothing, or goes before it has an answer. */
+/* Connections that send nothing, or close before the answer. */
 TEST(connections_without_an_adapter)
 {
 	struct frame_attach f = attach_frame(4);
@@ -152,7 +152,7 @@ TEST(connections_without_an_adapter)
 	daemon_stop();
 }
 
-/* Frames that follow a refused one do not hide the answer. */
+/* Frames behind a refused one do not keep the adapter from reading the answer. */
 TEST(a_refusal_is_read)
 {
 	struct frame_attach f = attach_frame(4);
@@ -212,7 +212,7 @@ TEST(many_nodes)
 	daemon_stop();
 }
 
-/* More than the daemon has descriptors for: others wait, and come. */
+/* More connections than descriptors: an adapter waits until one is free. */
 TEST(no_more_descriptors)
 {
 	struct frame_attach f = attach_frame(4);

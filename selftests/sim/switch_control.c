@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* sci-switch: its control socket and the client of it. */
+/* Test the control socket of sci-switch, and its client `sci-switch ctl`. */
 #include "selftests/sim/switch.h"
 
 TEST(commands_answer)
@@ -93,14 +93,14 @@ TEST(commands_that_are_wrong)
 	fd = adapter(8);
 	for (i = 0; i < ARRAY_LEN(bad); i++)
 		control_fails(bad[i].command, bad[i].why);
-	control("get 8");		/* nothing has been set */
+	control("get 8");		/* failed commands have set nothing */
 	SAID("loss 0\n");
 	SAID("queue-packets 4096\n");
 	fence(fd, 8);
 	daemon_stop();
 }
 
-/* Without a file, what is set for all is so for those that come. */
+/* Settings for all nodes also apply to nodes that attach later. */
 TEST(settings_of_those_that_come)
 {
 	int fd;
@@ -170,11 +170,11 @@ TEST(scripts)
 	SAID("loss 5\n");
 	script_fails("set 8 loss 6\nset 8 loss x\nset 8 loss 7\n",
 		     "script:2: loss x: parts");
-	control("get 8 loss");		/* up to there, and no further */
+	control("get 8 loss");		/* line 1 took effect, line 3 did not */
 	SAID("loss 6\n");
 	script_fails("\n\nfrob\n", "script:3: frob: no such command");
 	script_fails("script x\n", "script:1: a script in a script");
-	control("nodes");		/* no file is named any more */
+	control("nodes");		/* no script is named in errors any more */
 	control_fails("frob", "error: frob: no such command");
 	close(fd);
 	daemon_stop();
@@ -198,7 +198,7 @@ TEST(commands_come_as_they_like)
 		CHECK_EQ(send(fd, slow, 1, 0), 1);
 	read_answer(fd);
 	CHECK(!strcmp(said, "ok\n"));
-	/* Many at once, and then nothing more is said. */
+	/* many commands in one write, then the end of the connection */
 	send_text(fd, "set 8 loss 1\nget 8 loss\nfrob\nset 8 loss 2\n"
 		      "get 8 loss\nnodes");
 	CHECK_EQ(shutdown(fd, SHUT_WR), 0);
@@ -245,7 +245,7 @@ TEST(bytes_that_are_no_text)
 	daemon_stop();
 }
 
-/* It asks and asks, and does not read: only it has to wait. */
+/* A client sends commands and does not read answers. Only that client waits. */
 TEST(a_client_that_does_not_read)
 {
 	int client, fd, size = 0;
@@ -303,7 +303,7 @@ TEST(garbage)
 	CHECK(nothing(fd));
 	CHECK(good > 60);
 	CHECK(mailboxes > 30);
-	control("garbage 8 100000");	/* more than fit */
+	control("garbage 8 100000");	/* more than fits into the queue */
 	CHECK(counter("8", "overflow") > 0);
 	close(fd);
 	daemon_stop();
@@ -344,7 +344,7 @@ TEST(the_client)
 	daemon_stop();
 }
 
-/* The client knows its folder, the daemon has another. */
+/* The client resolves paths in its own folder; the daemon has another one. */
 TEST(the_client_names_scripts_whole)
 {
 	daemon_start(NULL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* sci-switch: how it starts, ends, dies, and starts again. */
+/* Test how sci-switch starts, ends, is killed, and starts again. */
 #include "selftests/sim/switch.h"
 
 static void mode_is(const char *name, unsigned int mode)
@@ -102,7 +102,7 @@ TEST(a_live_daemon_is_not_replaced)
 	daemon_stop();
 }
 
-/* Many at once for the name of a dead one: one of them gets it. */
+/* Of many daemons that start at once in place of a killed one, one succeeds. */
 TEST(one_of_many_starts)
 {
 	enum { N = 8 };
@@ -134,7 +134,7 @@ TEST(one_of_many_starts)
 	remove_dir();
 }
 
-/* A socket that somebody listens on without our lock. */
+/* A socket on which a program listens that does not hold the lock. */
 TEST(sockets_of_others)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };

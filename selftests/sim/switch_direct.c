@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* sci-switch: direct nodes see each other's memory. */
+/* Test direct nodes of sci-switch, which map each other's memory. */
 #include <sys/mman.h>
 
 #include "selftests/sim/switch.h"
 
 #define MEMORY	(4u << 20)
 
-/* Two ranges: one from 0 and one from 4 GiB on. */
+/* A frame with two ranges of memory: one from 0 and one from 4 GiB on. */
 static struct frame_attach direct_frame(uint32_t node)
 {
 	struct frame_attach f = attach_frame(node);
@@ -62,7 +62,7 @@ static int direct_adapter(uint16_t node, int memory_fd)
 	return fd;
 }
 
-/* A peer comes; returns its memory. */
+/* Receive the frame that announces a peer, and return the peer's memory. */
 static int expect_peer(int fd, uint16_t node)
 {
 	struct frame_attach f, want = direct_frame(node);
@@ -87,7 +87,7 @@ static int expect_peer(int fd, uint16_t node)
 	return memory_fd;
 }
 
-/* Both are the same memory. */
+/* Check that both descriptors name the same memory. */
 static void same_memory(int x, int y)
 {
 	static char mark = 'a';
@@ -138,7 +138,7 @@ TEST(direct_nodes_learn_of_each_other)
 	m4 = memory();
 	m8 = memory();
 	a = direct_adapter(4, m4);
-	c = adapter(12);		/* does not want to know */
+	c = adapter(12);		/* not a direct node */
 	control("nodes");
 	SAID("4 up direct waiting 0\n");
 	SAID("12 up packets waiting 0\n");
@@ -160,7 +160,7 @@ TEST(direct_nodes_learn_of_each_other)
 	daemon_stop();
 }
 
-/* It dies and comes back before the daemon has looked. */
+/* A node is killed and attaches again before the daemon has noticed. */
 TEST(a_direct_node_is_replaced)
 {
 	int m = memory(), a, b, i;
@@ -195,7 +195,7 @@ TEST(export_tables_are_passed_on)
 	send_exports(a, 4, 0x2000);
 	expect_exports(b, 4, 0x2000);
 	c = adapter(12);
-	send_exports(c, 12, 0x3000);	/* of no interest to anybody */
+	send_exports(c, 12, 0x3000);	/* no node gets this table */
 	close(c);
 	c = direct_adapter(16, m);
 	close(expect_peer(a, 16));
@@ -204,7 +204,7 @@ TEST(export_tables_are_passed_on)
 	expect_exports(c, 8, 0x8000);
 	close(expect_peer(c, 4));
 	expect_exports(c, 4, 0x2000);
-	/* One that comes back has no table until it says so. */
+	/* a node that attaches again has no table until it sends one */
 	close(b);
 	expect_frame(a, FRAME_PEER_GONE, 8, 0);
 	expect_frame(c, FRAME_PEER_GONE, 8, 0);
@@ -215,7 +215,7 @@ TEST(export_tables_are_passed_on)
 	daemon_stop();
 }
 
-/* Adapters 4, 8 and 12, that know each other. */
+/* Attach direct nodes 4, 8 and 12 and read the frames that announce their peers. */
 static void three(int fd[3])
 {
 	int m = memory(), i, k;
@@ -241,11 +241,11 @@ TEST(invalidation_waits_for_all)
 	expect_frame(fd[1], FRAME_INVALIDATE, 4, 77);
 	expect_frame(fd[2], FRAME_INVALIDATE, 4, 77);
 	send_head(fd[1], FRAME_INVALIDATED, 4, 77);
-	send_head(fd[1], FRAME_INVALIDATED, 4, 77);	/* once is enough */
-	send_head(fd[2], FRAME_INVALIDATED, 4, 78);	/* not asked for */
+	send_head(fd[1], FRAME_INVALIDATED, 4, 77);	/* has no effect */
+	send_head(fd[2], FRAME_INVALIDATED, 4, 78);	/* not requested */
 	send_head(fd[2], FRAME_INVALIDATED, 8, 77);
 	send_request(fd[1], 8, 4, 1);
-	expect_packet(fd[0], 1);	/* and no answer yet */
+	expect_packet(fd[0], 1);	/* and no acknowledgement yet */
 	send_request(fd[2], 12, 4, 2);
 	expect_packet(fd[0], 2);
 	send_head(fd[2], FRAME_INVALIDATED, 4, 77);
@@ -276,7 +276,7 @@ TEST(several_invalidations)
 	daemon_stop();
 }
 
-/* Who goes has answered. */
+/* A node that detaches counts as having answered. */
 TEST(invalidation_while_nodes_go)
 {
 	int fd[3];
@@ -311,14 +311,14 @@ TEST(invalidation_by_the_last_one)
 	close(fd[1]);
 	expect_frame(fd[2], FRAME_PEER_GONE, 8, 0);
 	expect_frame(fd[0], FRAME_PEER_GONE, 8, 0);
-	close(fd[2]);			/* this one was the last */
+	close(fd[2]);			/* the last answer that was missing */
 	expect_frame(fd[0], FRAME_INVALIDATED, 4, 5);
 	expect_frame(fd[0], FRAME_PEER_GONE, 12, 0);
-	fence(fd[0], 4);		/* nobody is there to be asked */
+	fence(fd[0], 4);		/* no direct node is left to ask */
 	daemon_stop();
 }
 
-/* Its owner goes, and comes back: old answers mean nothing. */
+/* The owner of an invalidation attaches again: old answers have no effect. */
 TEST(invalidation_of_the_dead)
 {
 	int fd[3], m = memory();
@@ -356,7 +356,7 @@ TEST(too_many_invalidations)
 	daemon_stop();
 }
 
-/* ---- memory that is not what it says ---- */
+/* ---- invalid memory ---- */
 
 static void refused_with(const struct frame_attach *f, const int *fds,
 			 unsigned int n)
@@ -397,11 +397,11 @@ TEST(bad_memory)
 	daemon_start(NULL);
 	control("nodes");
 	fds = daemon_fds();
-	refused(&good, sizeof(good), EINVAL);	/* without a descriptor */
+	refused(&good, sizeof(good), EINVAL);	/* no descriptor */
 	refused_with(&good, many, 2);
 	refused_with(&good, many, 8);
 	refused_with(&good, many, 12);
-	f = attach_frame(4);			/* one that is of no use */
+	f = attach_frame(4);			/* a descriptor that is not needed */
 	refused_with(&f, many, 1);
 	f = good;
 	f.direct = 2;
@@ -416,7 +416,7 @@ TEST(bad_memory)
 	f = good;
 	f.range[1].size = 0;
 	refused_with(&f, many, 1);
-	f.range[1].size = (3u << 20) + 1;	/* beyond the file */
+	f.range[1].size = (3u << 20) + 1;	/* beyond the end of the file */
 	refused_with(&f, many, 1);
 	f.range[1].size = UINT64_MAX;
 	refused_with(&f, many, 1);
@@ -431,7 +431,7 @@ TEST(bad_memory)
 	WAIT_UNTIL(daemon_fds() == fds, TEST_WAIT_MS);
 	fd = direct_adapter(4, m);
 
-	/* Descriptors with other frames are of no use, and closed. */
+	/* the daemon closes descriptors that come with other frames */
 	f.head = (struct frame){ .kind = FRAME_INVALIDATE, .node = 4 };
 	for (i = 0; i < 20; i++) {
 		send_with(fd, &f, sizeof(f.head), many, 3);
@@ -441,7 +441,7 @@ TEST(bad_memory)
 	daemon_stop();
 }
 
-/* Frames with descriptors wait for a node that does not read. */
+/* Frames with descriptors are queued for a node that does not read. */
 TEST(descriptors_wait)
 {
 	int m = memory(), a, b, c, i;
@@ -452,7 +452,7 @@ TEST(descriptors_wait)
 	b = adapter(8);
 	for (i = 0; i < 2000; i++)
 		send_request(b, 8, 4, 1);
-	send_request(b, 8, 65532, 1);	/* a fence would ask 4 */
+	send_request(b, 8, 65532, 1);	/* instead of a fence, which would ask node 4 */
 	CHECK_EQ(recv_frame(b, &f, sizeof(f)), sizeof(f));
 	CHECK_EQ(f.head.kind, FRAME_NO_NODE);
 	for (i = 0; i < 20; i++) {

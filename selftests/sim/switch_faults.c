@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* sci-switch: loss, duplicates, disorder, corruption, delay, links, triggers. */
+/* Test faults of sci-switch: loss, duplicates, reordering, corruption, delay, links. */
 #include "selftests/sim/switch.h"
 
 #define MANY	4000u
 #define BURST	50u		/* packets between two fences */
 
-/* What arrives of MANY packets from 4 to 8, after some commands. */
+/* Numbers of the packets that have arrived, of MANY packets from 4 to 8. */
 struct arrived {
 	unsigned int n;
-	uint32_t number[2 * MANY];	/* 0: broken */
+	uint32_t number[2 * MANY];	/* 0: corrupted */
 };
 
 static int a, b;
@@ -20,7 +20,7 @@ static void nodes_4_and_8(void)
 	b = adapter(8);
 }
 
-/* With a control connection of no use: packets that are held have gone on. */
+/* Wait until no packet is held, then until all delivered packets have been read. */
 static void settle(struct arrived *r)
 {
 	WAIT_UNTIL((r->n += read_numbers(b, r->number + r->n, 2 * MANY - r->n),
@@ -28,7 +28,7 @@ static void settle(struct arrived *r)
 		    counter("ring:4", "lost") ==
 		    MANY + counter("4", "duplicated") +
 		    counter("ring:4", "duplicated")), TEST_WAIT_MS);
-	/* what did not fit into the socket is still the daemon's */
+	/* packets that did not fit into the socket are in the daemon's queue */
 	WAIT_UNTIL((r->n += read_numbers(b, r->number + r->n, 2 * MANY - r->n),
 		    r->n == counter("8", "delivered")), TEST_WAIT_MS);
 }
@@ -69,7 +69,7 @@ static bool same(const struct arrived *x, const struct arrived *y)
 	       !memcmp(x->number, y->number, x->n * sizeof(x->number[0]));
 }
 
-/* @n of MANY is about as many as @ppm says. */
+/* Check that @n of MANY is near @ppm parts per million. */
 static void about(uint64_t n, unsigned int ppm)
 {
 	uint64_t want = (uint64_t)MANY * ppm / 1000000;
@@ -89,7 +89,7 @@ static unsigned int count_zero(const struct arrived *r)
 	return n;
 }
 
-/* How many come behind one that was sent later. */
+/* Count the packets that arrived behind a packet sent later. */
 static unsigned int count_late(const struct arrived *r)
 {
 	unsigned int i, n = 0;
@@ -103,7 +103,7 @@ static unsigned int count_late(const struct arrived *r)
 	return n;
 }
 
-/* Of a link or of the node itself: the same but for its generator. */
+/* Places to set a fault at: node or links. Only their random generators differ. */
 static const char *const places[] = { "4", "ring:4", "all", "links", "ring" };
 
 #define EACH_PLACE(i) for (unsigned int i = 0; i < ARRAY_LEN(places); i++)
@@ -143,7 +143,7 @@ TEST(loss)
 	EACH_PLACE(i) {
 		run(&r, "1", set(i, "loss 100000"));
 		about(MANY - r.n, 100000);
-		if (!i)			/* the same always and everywhere */
+		if (!i)			/* the same on all machines */
 			CHECK_EQ(MANY - r.n, 373);
 		CHECK_EQ(counted("lost"), MANY - r.n);
 		CHECK_EQ(count_late(&r), 0);
@@ -181,7 +181,7 @@ TEST(corruption)
 	}
 }
 
-/* On two links a packet may be corrupted twice, and still is. */
+/* Packets that two links corrupt must not become valid again. */
 TEST(corruption_everywhere)
 {
 	static struct arrived r;
@@ -204,7 +204,7 @@ TEST(disorder)
 	EACH_PLACE(i) {
 		run(&r, "1", set(i, "reorder 50000"));
 		CHECK_EQ(r.n, MANY);
-		/* None is held while another is. */
+		/* a packet is not held while another is */
 		CHECK(counted("reordered") > 150);
 		CHECK_EQ(count_late(&r), counted("reordered"));
 		end();
@@ -232,7 +232,7 @@ TEST(disorder_over_a_distance)
 	end();
 }
 
-/* The last one is not held for ever. */
+/* A held packet is released after some time, even if no packet overtakes it. */
 TEST(a_packet_that_nobody_overtakes)
 {
 	daemon_start(NULL);
@@ -250,7 +250,7 @@ static const char *const all_faults[] = {
 	"set links hold 3600s",
 };
 
-/* What 12 sends to 16 does not matter to what happens to these. */
+/* Send MANY packets from 4 to 8. Packets of @others, from 12 to 16, must not matter. */
 static void with_all_faults(struct arrived *r, const char *seed, bool others)
 {
 	unsigned int i;
@@ -315,7 +315,7 @@ TEST(a_seed_begins_anew)
 	end();
 }
 
-/* What is lost for one node does not depend on what another sends. */
+/* The losses of one node do not depend on packets of other nodes. */
 TEST(nodes_have_generators_of_their_own)
 {
 	static struct arrived r[2];
@@ -361,7 +361,7 @@ TEST(everything_is_lost)
 	run(&r, "1", "set 4 loss 1000000");
 	CHECK_EQ(r.n, 0);
 	CHECK_EQ(counter("4", "lost"), MANY);
-	send_request(a, 4, 12, 1);	/* also what would not arrive */
+	send_request(a, 4, 12, 1);	/* also a packet that would not arrive */
 	fence(a, 4);
 	CHECK(nothing(a));
 	end();
@@ -382,7 +382,7 @@ TEST(delayed_packets_come_in_order)
 	end();
 }
 
-/* The next request from 4 is under way until another one passes. */
+/* Send a request from 4 that is held until another packet passes. */
 static void hold_one(uint32_t number)
 {
 	control("set 4 reorder 1000000");
@@ -392,7 +392,7 @@ static void hold_one(uint32_t number)
 	control("set 4 reorder 0");
 }
 
-/* What is under way for a node that goes arrives nowhere. */
+/* Packets under way to a node that detaches are not delivered to its successor. */
 TEST(packets_of_the_dead)
 {
 	struct frame_packet f;
@@ -409,7 +409,7 @@ TEST(packets_of_the_dead)
 	CHECK_EQ(f.packet.number, 1);
 	b = adapter(8);
 	hold_one(3);
-	close(a);			/* a dead node's packets go on */
+	close(a);			/* its packets are still delivered */
 	a = adapter(4);
 	send_request(a, 4, 8, 4);
 	expect_packet(b, 4);
@@ -422,14 +422,14 @@ TEST(packets_of_the_dead)
 	control("set ring:4 delay 3600s");
 	control("set ring:8 delay 3600s");
 	a = adapter(4);
-	send_request(a, 4, 8, 3);	/* the daemon ends with these */
+	send_request(a, 4, 8, 3);	/* under way when the daemon exits */
 	send_request(b, 8, 4, 3);
 	fence(a, 4);
 	fence(b, 8);
 	end();
 }
 
-/* No more than so many of one node wait. */
+/* The number of delayed packets of a node is limited. */
 TEST(many_delayed_packets)
 {
 	unsigned int i;
@@ -454,7 +454,7 @@ TEST(stuck_responses)
 	send_request(a, 4, 8, 1);
 	send_response(a, 4, 8, 2);
 	fence(a, 4);
-	send_response(b, 8, 4, 3);	/* those to others are not */
+	send_response(b, 8, 4, 3);	/* responses to other nodes get through */
 	expect_packet(b, 1);
 	expect_packet(a, 3);
 	CHECK(nothing(b));
@@ -476,7 +476,7 @@ TEST(garbled_mailboxes)
 	nodes_4_and_8();
 	control("set 4 garble 1000000");
 	send_kind(a, 4, 8, PACKET_WRITE, 1);
-	expect_packet(b, 1);		/* only mailbox requests */
+	expect_packet(b, 1);		/* only mailbox requests change */
 	send_response(a, 4, 8, 2);
 	expect_packet(b, 2);
 	send_request(a, 4, 8, 3);
@@ -511,7 +511,7 @@ TEST(damaged_messages)
 		sent = send_control(i, 3);
 		CHECK_EQ(recv_frame(b, &f, sizeof(f)), 128);
 		CHECK(packet_good(&f.packet));
-		/* the header of the control packet stays as it was */
+		/* the header of the control packet is unchanged */
 		CHECK(!memcmp(f.packet.data, sent.packet.data, 16));
 		changed += !!memcmp(f.packet.data, sent.packet.data, DATA_SIZE);
 	}
@@ -539,14 +539,14 @@ TEST(a_node_without_a_link)
 	SAID("8 down packets waiting 0\n");
 	send_request(a, 4, 8, 1);
 	send_request(b, 8, 4, 2);
-	send_request(b, 8, 77 * 4, 2);	/* nor is it told of no node */
-	send_request(a, 4, 12, 3);	/* others are not hurt */
+	send_request(b, 8, 77 * 4, 2);	/* it gets no NO_NODE frame either */
+	send_request(a, 4, 12, 3);	/* other nodes are not affected */
 	send_request(c, 12, 4, 4);
 	expect_packet(c, 3);
 	expect_packet(a, 4);
 	fence(b, 8);
 	CHECK_EQ(counter("8", "lost"), 3);
-	control("link down 8");		/* nothing changes */
+	control("link down 8");		/* no effect */
 	control("link up 8");
 	expect_frame(b, FRAME_LINK, 8, 1);
 	send_request(a, 4, 8, 5);
@@ -555,7 +555,7 @@ TEST(a_node_without_a_link)
 	end();
 }
 
-/* A ring that is cut: its sender knows, others lose packets. */
+/* A cut ring: its sender gets a LINK frame, other nodes lose packets. */
 TEST(a_link_goes_down)
 {
 	int c;
@@ -568,7 +568,7 @@ TEST(a_link_goes_down)
 	control("links");
 	SAID("ring:8 to 12 down\n");
 	send_request(a, 4, 12, 1);
-	send_request(c, 12, 4, 2);	/* does not come there */
+	send_request(c, 12, 4, 2);	/* is lost on the cut link */
 	expect_packet(a, 2);
 	fence(a, 4);
 	fence(c, 12);
@@ -620,9 +620,9 @@ TEST(a_link_goes_down_while_packets_are_under_way)
 	end();
 }
 
-/* ---- after and for ---- */
+/* ---- `after` and `for` ---- */
 
-/* Sends 1 to @n; what arrives. */
+/* Send packets 1 to @n. Store the numbers that arrive, and return how many. */
 static unsigned int send_some(uint32_t n, uint32_t *number)
 {
 	uint32_t i;
@@ -656,11 +656,11 @@ TEST(after_and_for_packets)
 	numbers_are(number, send_some(3, number), (uint32_t[]){ 2, 3 }, 2);
 	control("set 4 loss 1000000 after 1 packet");
 	numbers_are(number, send_some(3, number), (uint32_t[]){ 1 }, 1);
-	control("set 4 loss 0 for 1 packet");	/* then as it was */
+	control("set 4 loss 0 for 1 packet");	/* then loss is 1000000 again */
 	numbers_are(number, send_some(3, number), (uint32_t[]){ 1 }, 1);
 	control("set 4 loss 0");
 	control("set 4 loss 1000000 after 1 packet");
-	control("set 4 loss 0");		/* not after all */
+	control("set 4 loss 0");		/* cancels the pending setting */
 	numbers_are(number, send_some(3, number), (uint32_t[]){ 1, 2, 3 }, 3);
 	end();
 }
@@ -676,7 +676,7 @@ TEST(several_things_later)
 	control("set 4 loss 1000000 after 3 packets for 1 packets");
 	numbers_are(number, send_some(7, number),
 		    (uint32_t[]){ 1, 3, 5, 5, 6, 7 }, 6);
-	/* reset forgets what has not come yet */
+	/* reset cancels pending settings */
 	control("set 4 loss 1000000 after 1 packet");
 	control("reset");
 	numbers_are(number, send_some(3, number), (uint32_t[]){ 1, 2, 3 }, 3);
@@ -695,7 +695,7 @@ TEST(for_a_time)
 	control("link down 8 after 10 ms for 10 ms");
 	expect_frame(b, FRAME_LINK, 8, 0);
 	expect_frame(b, FRAME_LINK, 8, 1);
-	control("set 4 loss 1000000 after 3600s");	/* still to come */
+	control("set 4 loss 1000000 after 3600s");	/* pending at the end */
 	end();
 }
 
@@ -725,7 +725,7 @@ TEST(a_node_is_killed_by_count)
 		expect_packet(b, i);
 	a = adapter(4);
 	send_request(a, 4, 8, 9);
-	/* The fourth one was on its way when its sender was killed. */
+	/* packet 4 was already under way when its sender was killed */
 	expect_packet(b, 4);
 	expect_packet(b, 9);
 	control("kill 4 after 20 ms");

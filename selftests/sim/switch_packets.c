@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* sci-switch: packets between nodes, frames that are none, nodes that sleep. */
+/* Test packets, malformed frames, and nodes that do not read from sci-switch. */
 #include "selftests/sim/switch.h"
 
 #define MANY	1000u
@@ -24,7 +24,7 @@ TEST(packets_of_all_sizes_and_kinds)
 
 			f.packet.size = (uint16_t)(PACKET_HEADER + data);
 			test_fill(f.packet.data, data, i);
-			/* A wrong CRC is not the switch's business. */
+			/* sci-switch forwards packets with a wrong CRC */
 			f.packet.crc = packet_crc(&f.packet) + i % 2;
 			send_frame(a, &f, frame_size(&f));
 			CHECK_EQ(recv_frame(b, &g, sizeof(g)), frame_size(&f));
@@ -47,7 +47,7 @@ TEST(a_node_that_is_not_there)
 	CHECK_EQ(g.head.kind, FRAME_NO_NODE);
 	CHECK_EQ(g.head.node, 4);
 	CHECK(!memcmp(&f.packet, &g.packet, f.packet.size));
-	send_response(a, 4, 8, 8);	/* nobody waits for an answer to it */
+	send_response(a, 4, 8, 8);	/* NO_NODE frames are sent for requests only */
 	fence(a, 4);
 	CHECK(nothing(a));
 	CHECK_EQ(counter("4", "no-node"), 2);
@@ -102,7 +102,7 @@ TEST(packets_of_a_pair_stay_in_order)
 	daemon_stop();
 }
 
-/* The whole way round: the response comes by the other half of the ring. */
+/* The response to a request takes the other part of the ring. */
 TEST(the_ring_goes_one_way)
 {
 	int a, b, c;
@@ -222,12 +222,12 @@ TEST(broken_frames_end_the_connection)
 	disconnected(&f, sizeof(f.head));
 	f.head.kind = FRAME_INVALIDATED;
 	disconnected(&f, sizeof(f.head) + 1);
-	fence(b, 8);			/* nobody else noticed */
+	fence(b, 8);			/* other nodes are not affected */
 	CHECK(nothing(b));
 	daemon_stop();
 }
 
-/* Random frames of a node hurt nobody else. */
+/* Random frames of a node do not affect other nodes. */
 TEST(random_frames)
 {
 	uint64_t state = 1;
@@ -281,7 +281,7 @@ TEST(a_node_that_does_not_read)
 		send_request(a, 4, 8, i);
 		if (i % 100)
 			continue;
-		send_request(a, 4, 12, i);	/* another is not hurt */
+		send_request(a, 4, 12, i);	/* node 12 is not affected */
 		expect_packet(c, i);
 	}
 	fence(a, 4);
@@ -293,7 +293,7 @@ TEST(a_node_that_does_not_read)
 	CHECK_EQ(delivered + overflow, 5 * MANY);
 	CHECK_EQ(counter("12", "overflow"), 0);
 
-	/* What was kept comes, in order, and then it is as before. */
+	/* queued packets are delivered in order, then new packets arrive */
 	for (i = 0; i < delivered; i++) {
 		struct frame_packet f;
 
@@ -315,7 +315,7 @@ TEST(a_queue_has_so_many_bytes)
 	int a, b;
 
 	daemon_start(NULL);
-	control("set 8 queue-bytes 1290");	/* frames of 128 */
+	control("set 8 queue-bytes 1290");	/* room for 10 frames of 128 bytes */
 	a = adapter(4);
 	b = adapter(8);
 	for (i = 1; i <= 2 * MANY; i++)
@@ -345,7 +345,7 @@ TEST(a_node_without_a_queue)
 	daemon_stop();
 }
 
-/* It dies with a full queue; the next one of its id gets none of that. */
+/* A node detaches with a full queue; its successor gets none of these packets. */
 TEST(a_queue_dies_with_its_node)
 {
 	unsigned int i;
@@ -364,7 +364,7 @@ TEST(a_queue_dies_with_its_node)
 	daemon_stop();
 }
 
-/* What is not a packet is not lost, and comes behind what waits. */
+/* Frames other than packets are never dropped, and queue behind waiting packets. */
 TEST(other_frames_are_not_lost)
 {
 	struct frame_packet f;

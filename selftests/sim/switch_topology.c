@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* sci-switch: topology files, and the ways that packets take. */
+/* Test topology files of sci-switch and the routes of packets. */
 #include "selftests/sim/switch.h"
 
-/* Links between two nodes, as the daemon says. */
+/* Return the number of links between two nodes, from the answer of `route`. */
 static unsigned int hops(unsigned int from, unsigned int to)
 {
 	unsigned int n = 0;
@@ -14,7 +14,7 @@ static unsigned int hops(unsigned int from, unsigned int to)
 	control(command);
 	for (at = said; (at = strchr(at, '\n')); at++)
 		n++;
-	return n - 1;			/* "ok" */
+	return n - 1;			/* without the line "ok" */
 }
 
 static void route_is(const char *pair, const char *links)
@@ -76,7 +76,7 @@ TEST(switches_join_rings)
 		     "ring c 20\n"
 		     "switch t b c\n"
 		     "switch s a b\n");
-	/* b: 12 16 t s */
+	/* the order of ring b is 12, 16, t, s */
 	route_is("4 12", "a:4\na:8\nb:s\n");
 	route_is("12 4", "b:12\nb:16\nb:t\na:s\n");
 	route_is("8 20", "a:8\nb:s\nb:12\nb:16\nc:t\n");
@@ -96,7 +96,7 @@ TEST(switches_join_rings)
 	daemon_stop();
 }
 
-/* Rows first, always onwards. */
+/* A route follows the row first, then the column, each in one direction. */
 TEST(hops_of_a_torus)
 {
 	enum { X = 5, Y = 3 };
@@ -114,7 +114,7 @@ TEST(hops_of_a_torus)
 	/* from (1, 0) to (4, 2): along row 0, then down column 4 */
 	route_is("104 156", "t.row0:104\nt.row0:108\nt.row0:112\n"
 			    "t.col4:116\nt.col4:136\n");
-	/* from (4, 2) to (0, 0), around both */
+	/* from (4, 2) to (0, 0), with a wrap-around in both */
 	route_is("156 100", "t.row2:156\nt.col0:140\n");
 	daemon_stop();
 }
@@ -147,14 +147,14 @@ TEST(packets_in_a_torus)
 		}
 	}
 	/*
-	 * 16 sources, each 16 targets, 1.5 hops on average in each dimension,
-	 * on 16 links of each.
+	 * 256 packets need 1.5 links of each dimension on average, and there are 16
+	 * links of each: 24 packets on a link.
 	 */
 	control("counters t.row2:36");
 	SAID("forwarded 24 ");
 	control("counters t.col1:24");
 	SAID("forwarded 24 ");
-	/* One of a node's two links goes: it is not cut off. */
+	/* a node with one of its two links down is not cut off */
 	control("link down t.row0:4");
 	fence(fd[0], 4);
 	send_request(fd[0], 4, 8, 1);
@@ -210,7 +210,7 @@ TEST(settings_in_the_file)
 	SAID("duplicate 77\n");
 	SAID("queue-packets 5\n");
 	SAID("hold 2ms\n");
-	/* These are what reset goes back to. */
+	/* reset returns to the settings of the file */
 	control("set links loss 0");
 	control("set links delay 1s");
 	control("set 4 duplicate 0");
@@ -223,9 +223,9 @@ TEST(settings_in_the_file)
 	daemon_stop();
 }
 
-/* ---- files that are wrong ---- */
+/* ---- errors in topology files ---- */
 
-/* The daemon does not start; it says where, and why. */
+/* Check that the daemon does not start, and that its error message contains @error. */
 static void wrong(const char *text, const char *error)
 {
 	char words[256];

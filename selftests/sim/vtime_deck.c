@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * DECK's post and retrieve in virtual time, beside what the DECK/SCI paper published.
+ * Test DECK's post and retrieve in virtual time beside the figures of the DECK/SCI
+ * paper.
  *
- * The objects of libsci/deck run on the model of the paper's machine, profile B. Only
- * start-up and the search for mail boxes, which need threads, stand here.
+ * The objects of libsci/deck run on the model of the paper's machine, profile B.
+ * This file replaces start-up and the search for mail boxes, which need threads.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,10 +20,10 @@
 #define CONNECT_MS	10000
 #define WARM_UP		48u		/* rounds until all rings are attached */
 #define WARM_UP_LONG	2u
-#define ROUNDS		24u		/* a whole lap of the ring, whose position comes once */
+#define ROUNDS		24u		/* a lap of the ring; it sends its position once */
 #define LONG		16384u
 
-/* ---- in place of world.c, find.c and service.c ---- */
+/* ---- replacement of world.c, find.c and service.c ---- */
 
 static struct deck_world worlds[2];
 
@@ -56,22 +57,22 @@ static void world_init(struct deck_world *w, int rank, size_t limit)
 	list_init(&w->kept);
 }
 
-/* ---- two nodes that post to each other ---- */
+/* ---- ping-pong between two nodes ---- */
 
 struct result {
 	double us;			/* half a round trip */
-	double packets;			/* of one message, whole lines */
-	double pieces;			/* ... and 16 bytes */
+	double packets;			/* of 64 bytes, for one message */
+	double pieces;			/* packets of 16 bytes, for one message */
 	double reads;
 	double barriers;
 };
 
 struct pingpong {
-	size_t length;			/* with which messages are created, too */
+	size_t length;			/* of messages, also at creation */
 	size_t limit;			/* DECK_MSG_BUF_LIMIT */
 	uint64_t begin;
 	uint64_t counts[SCI_PCI_COUNTERS_COUNT];
-	struct sci_addr addr[2];	/* of the mail boxes */
+	struct sci_addr addr[2];	/* addresses of the mail boxes */
 	struct result result;
 	bool differs;
 	int error;
@@ -79,7 +80,7 @@ struct pingpong {
 
 struct side {
 	struct deck_world *w;
-	struct deck_mbox *box;		/* own */
+	struct deck_mbox *box;		/* the mail box of this node */
 	struct deck_mbox other;
 	struct deck_msg *msg;
 	uint8_t *seen;
@@ -123,7 +124,7 @@ static void measure_end(struct vt_node *n, struct pingpong *pp)
 	};
 }
 
-/* The ports meet, so both mail boxes are there; then each port connects to one. */
+/* Connect the ports, then the mail boxes, which exist when the ports are connected. */
 static int connect_sides(struct vt_node *n, struct pingpong *pp, struct side *s)
 {
 	const struct sci_addr port = { .node = 8, .id = PORT_ID };
@@ -186,7 +187,7 @@ static void fill(struct pingpong *pp, struct side *s, unsigned int round)
 	deck_msg_set_length(s->msg, pp->length);
 }
 
-/* The bytes that fill() put there, and from whom. */
+/* Check the bytes, length and source of a message that fill() has made. */
 static bool good(const struct pingpong *pp, struct side *s, unsigned int round, int from)
 {
 	if (deck_msg_length(s->msg) != pp->length || deck_msg_source(s->msg) != from ||
@@ -198,7 +199,7 @@ static bool good(const struct pingpong *pp, struct side *s, unsigned int round, 
 	return !pp->length || s->seen[pp->length - 1] == (uint8_t)(round * 13);
 }
 
-/* One round, from the side that begins it, and from the other one. */
+/* Do one round: node 0 posts first, node 1 retrieves first. */
 static int play_round(struct side *s, unsigned int me)
 {
 	int ret = me ? deck_mbox_retrv(s->box, s->msg) : deck_mbox_post(&s->other, s->msg);
@@ -227,7 +228,7 @@ static void play(struct vt_node *n, void *arg)
 		pp->differs |= !good(pp, &s, 0, 1);
 		fill(pp, &s, 1);
 	}
-	/* one more, with other bytes; nobody leaves before all has been counted */
+	/* one more round, with other data; both nodes stay until the counts are read */
 	if (!ret)
 		ret = play_round(&s, me);
 	if (!ret && !me)
@@ -260,7 +261,7 @@ static struct result pingpong(size_t length)
 	return pingpong_limited(length, DECK_MSG_BUF_LIMIT);
 }
 
-/* ---- what the paper measured ---- */
+/* ---- figures of the paper ---- */
 
 TEST(a_line_is_below_4_us)
 {
@@ -271,7 +272,7 @@ TEST(a_line_is_below_4_us)
 			test_note("%zu bytes: %.2f us, %.3f packets (paper: 4.66 us)",
 				  n, r.us, r.packets);
 		CHECK(r.us < 4.0);
-		/* the line, and the position of its ring every 24 lines */
+		/* the line, and the ring's position once in 24 lines */
 		CHECK_EQ(r.packets * 2 * ROUNDS, 2 * ROUNDS + 2);
 		CHECK_EQ(r.pieces * 2 * ROUNDS, 0);
 		CHECK_EQ(r.reads * 2 * ROUNDS, 0);
@@ -290,7 +291,7 @@ TEST(two_lines_are_below_5_us)
 	CHECK_EQ(r.barriers * 2 * ROUNDS, 0);
 }
 
-/* Of the wire's 87.71 MB/s; the paper had 84.12. */
+/* The bandwidth of the wire is 87.71 MB/s; the paper measured 84.12 MB/s. */
 TEST(zero_copy_has_the_speed_of_the_wire)
 {
 	struct result r = pingpong(1 << 20);
@@ -298,12 +299,12 @@ TEST(zero_copy_has_the_speed_of_the_wire)
 
 	test_note("1 MiB: %.2f MB/s, %.2f packets (paper: 84.12 MB/s)", rate, r.packets);
 	CHECK(rate >= 0.99 * 87.71);
-	/* request, address, end; their rings' positions; the bytes, of which none twice */
+	/* request, address, end; positions of their rings; each byte of data once */
 	CHECK_EQ(r.packets * 2 * ROUNDS, 2 * ROUNDS * ((1 << 20) / 64 + 3) + 20);
 	CHECK_EQ(r.reads * 2 * ROUNDS, 0);
 }
 
-/* What makes a message zero-copy is the size it was created with. */
+/* The size at creation decides whether a message is sent without a copy. */
 TEST(the_size_at_creation_decides)
 {
 	const size_t n = 65536;
@@ -316,7 +317,7 @@ TEST(the_size_at_creation_decides)
 	CHECK(direct.us < copied.us);
 }
 
-/* Where one protocol follows the other. */
+/* Print the results around the sizes at which the protocol changes. */
 TEST(protocols_change)
 {
 	static const size_t sizes[] = { 62, 63, 64, 256, 1024, 2048, 4096, 6144, 6208,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Madeleine through a gateway between two rings, in virtual time (profile A): the bandwidth
- * beside that of one ring, and the time that the gateway adds.
+ * Test Madeleine through a gateway between two rings, in virtual time (profile A):
+ * bandwidth beside that of one ring, and the time that the gateway adds.
  *
- * Each node has one ring's adapter. Packets of both rings share the links of the model, which
- * are faster than the buses. The gateway has one CPU, which serves both rings in turn.
+ * Each node has one ring's adapter. Packets of both rings share the model's links,
+ * which are faster than the buses. The gateway's CPU serves both rings in turn.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 
 #define GATEWAY		1
 #define LAST		2
-#define CHANNEL		2		/* index of the virtual one in the session */
+#define CHANNEL		2		/* virtual channel of the session */
 #define WARM_UP		20u		/* messages of up to WARM_UP_BYTES */
 #define WARM_UP_BYTES	65536u
 
@@ -30,18 +30,18 @@ static const char gateway_text[] =
 
 struct run {
 	size_t len;
-	unsigned int messages;		/* of a measurement */
-	bool one_way;			/* ... and one answer; else each is answered */
+	unsigned int messages;		/* number that is measured */
+	bool one_way;			/* only the last message is answered */
 	bool two_buses;
-	double us;			/* of a message */
+	double us;			/* time of a message */
 	struct session *session;
-	bool ended;			/* the first process has all its answers */
-	bool left;			/* ... and the gateway has stopped */
+	bool ended;			/* the first process has all answers */
+	bool left;			/* the gateway has stopped */
 	bool differs;
 	int error;
 };
 
-/* Through the gateway: ranks 0 and 2 have a network each. */
+/* Set up a route through the gateway. Ranks 0 and 2 are on different networks. */
 static void pair_route(struct pair *p, int me, int other)
 {
 	struct mad_link *in = &p->in.stream->link, *out = &p->out.stream->link;
@@ -72,7 +72,7 @@ static void get(struct pair *p, uint8_t *buf, size_t len)
 	mad_end_unpacking(k);
 }
 
-/* The first process sends @n messages; the other one answers each, or the last. */
+/* The first process sends @n messages. The other one answers each, or only the last. */
 static void messages(struct run *run, struct pair *p, uint8_t *buf, size_t len, unsigned int n,
 		     bool first)
 {
@@ -156,7 +156,7 @@ static void play(struct vt_node *n, void *arg)
 		forward(n, run, w);
 	else if (!ret)
 		end_run(n, run, &p, buf);
-	/* the end of a process would end the gateway */
+	/* stay until the gateway has stopped: an exit would end it */
 	while (!ret && run->session && !run->left)
 		vt_wait(n, vt_touches(n), vt_clock(n) + VT_MS);
 	run->error = run->error ? run->error : ret;
@@ -194,7 +194,7 @@ static double time_of(struct run run, bool gateway)
 	return run.us;
 }
 
-/* What a gateway adds to the time of a message. */
+/* Print the time that a gateway adds to a message. */
 TEST(short_messages)
 {
 	static const size_t lengths[] = { 4, 64, 512, 4096 };
@@ -208,7 +208,7 @@ TEST(short_messages)
 	}
 }
 
-/* Return: percent of one ring's bandwidth. */
+/* Return the bandwidth through the gateway, in percent of one ring's bandwidth. */
 static double bandwidth(size_t len, unsigned int messages, bool two_buses)
 {
 	struct run r = {
@@ -222,7 +222,7 @@ static double bandwidth(size_t len, unsigned int messages, bool two_buses)
 	return 100 * gateway / direct;
 }
 
-/* The gateway's adapters are on two buses: it is as fast as one of its rings. */
+/* With its adapters on two buses the gateway is as fast as one ring. */
 TEST(long_messages_by_two_buses)
 {
 	CHECK(bandwidth(64u << 10, 24, true) >= 95);
@@ -231,8 +231,8 @@ TEST(long_messages_by_two_buses)
 }
 
 /*
- * The bus of this profile takes 839 ns for 64 bytes that leave, and 667 ns for 64 bytes that
- * come: a gateway with one bus cannot be faster than 42.5 MB/s, 56 % of a ring.
+ * The bus of this profile takes 839 ns for 64 outgoing bytes, and 667 ns for 64
+ * incoming bytes: a gateway with one bus can't exceed 42.5 MB/s, 56 % of a ring.
  */
 TEST(long_messages_by_one_bus)
 {

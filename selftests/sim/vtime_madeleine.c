@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Madeleine's pack and unpack in virtual time, beside what the MPICH/Madeleine paper
- * published.
+ * Test Madeleine's pack and unpack in virtual time, and compare with the
+ * MPICH/Madeleine paper.
  *
- * The objects of libsci/madeleine run on the model of the paper's machine, profile A.
- * Only start-up stands here.
+ * The objects of libsci/madeleine run on the model of the paper's machine, profile
+ * A. This file replaces only start-up.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +21,8 @@
 /* ---- ping-pong ---- */
 
 struct pingpong {
-	size_t header;			/* an EXPRESS block, if it is not 0 */
-	size_t body;			/* a CHEAPER one, or EXPRESS if there is no header */
+	size_t header;			/* length of an EXPRESS block, or 0 for none */
+	size_t body;			/* of a CHEAPER block; EXPRESS without header */
 	uint64_t begin;
 	uint64_t counts[SCI_PCI_COUNTERS_COUNT];
 	double us;
@@ -128,7 +128,7 @@ static struct pingpong pingpong(size_t header, size_t body)
 	return pp;
 }
 
-/* ---- what the paper measured ---- */
+/* ---- figures of the paper ---- */
 
 TEST(a_small_pack_is_one_line)
 {
@@ -139,7 +139,7 @@ TEST(a_small_pack_is_one_line)
 	CHECK_EQ(r.packets * 2 * ROUNDS, 2 * ROUNDS + 2);
 }
 
-/* What ch_mad, which packs a header and a body, has 20 us for. */
+/* ch_mad, which packs a header and a body, takes 20 us for this. */
 TEST(a_header_and_a_body_are_gathered)
 {
 	struct pingpong r = pingpong(16, 4), longer = pingpong(16, 64);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Profiles, the hardware that they make, and the papers' protocols on it. */
+/* Test profiles, the hardware that they describe, and the papers' protocols on it. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static struct vt_profile profile(const char *name)
 	return p;
 }
 
-/* Of the figures that name their profile by its own name. */
+/* Return the profile of a figure. */
 static struct vt_profile profile_of(const char *name)
 {
 	const char lower[] = { (char)(name[0] - 'A' + 'a'), '\0' };
@@ -56,7 +56,7 @@ TEST(profiles_are_read)
 	CHECK_EQ(b.copy_rate, 334000000);
 	CHECK_EQ(b.outstanding, 8);
 	CHECK_EQ(c.bus_word, 3600);
-	/* the same cards: all that differs is the CPU and its loop */
+	/* profiles A and B have the same cards; only CPU and store loop differ */
 	CHECK_EQ(a.adapter_out, b.adapter_out);
 	CHECK_EQ(a.mem_latency, b.mem_latency);
 	CHECK_EQ(a.bus_fpu, b.bus_fpu);
@@ -89,7 +89,7 @@ static void read_text(char *text)
 	text[len] = '\0';
 }
 
-/* The text with one more line. */
+/* Return whether @text with @line appended is a valid profile. */
 static bool reads_with(const char *text, const char *line)
 {
 	char more[TEXT_MAX + 64];
@@ -134,7 +134,7 @@ TEST(a_profile_says_nothing_twice_or_wrong)
 	CHECK(!vt_profile_read(&(struct vt_profile){ 0 }, "sim/profiles/none"));
 }
 
-/* The text with another value for a figure. */
+/* Return whether @text with another value of figure @name is a valid profile. */
 static bool reads_as(const char *text, const char *name, const char *value)
 {
 	char other[TEXT_MAX + 64], key[32];
@@ -179,7 +179,7 @@ TEST(the_model_has_the_raw_figures)
 	}
 }
 
-/* DECK, figure 1: up with each byte, and down where a line is full. */
+/* DECK, figure 1: the time rises with each byte, and falls where a line is full. */
 TEST(stores_cost_what_a_saw_tooth_shows)
 {
 	struct vt_profile p = profile("b");
@@ -210,7 +210,7 @@ TEST(sixty_bytes_take_longer_than_a_line)
 	CHECK(w60.latency > w64.latency * 1.1);
 }
 
-/* DECK, figure 2. */
+/* DECK, figure 2: a block that fills all stream buffers has full bandwidth. */
 TEST(a_block_of_all_buffers_has_full_speed)
 {
 	struct vt_profile p = profile("b");
@@ -222,7 +222,7 @@ TEST(a_block_of_all_buffers_has_full_speed)
 	CHECK(raw_write_rate(&p, 65536, false) < peak * 0.6);
 }
 
-/* "Approximately ten times slower"; see profile.h for what a load costs. */
+/* The paper says "approximately ten times slower"; profile.h has the cost of a load. */
 TEST(reads_are_several_times_slower)
 {
 	struct vt_profile p = profile("b");
@@ -287,7 +287,7 @@ TEST(systems_choose_their_protocols)
 	}
 }
 
-/* Odd sizes, more than one part, and hardware of another age. */
+/* Odd sizes, messages of several parts, and profile C. */
 TEST(protocols_carry_any_size)
 {
 	static const size_t sizes[] = { 0, 1, 55, 57, 8191, 8193, 524289 };
@@ -300,7 +300,7 @@ TEST(protocols_carry_any_size)
 						     sizes[i]) > 0);
 }
 
-/* With table 1, by hand. */
+/* Compare with values computed by hand from table 1. */
 TEST(the_equations_are_the_papers)
 {
 	const struct mpich_parameters m = {
@@ -314,11 +314,11 @@ TEST(the_equations_are_the_papers)
 	CHECK_NEAR(mpich_equation_short_rate(&m, 16), 3.843494e6, 1e-6);
 	CHECK_NEAR(mpich_equation_eager(&m, 1024), 26.474733e-6, 1e-6);
 	CHECK_NEAR(mpich_equation_eager_rate(&m, 1024), 38.678389e6, 1e-6);
-	/* 2 parts, 10 blocks, a rest of 18080 bytes */
+	/* 2 parts, 10 blocks, and a rest of 18080 bytes */
 	CHECK_NEAR(mpich_equation_rendezvous(&m, 100000), 1455.257540e-6, 1e-6);
 	CHECK_NEAR(mpich_equation_rendezvous_rate(&m, 100000), 68.716359e6,
 		   1e-6);
-	/* no block: all of it is the rest */
+	/* no block, only a rest */
 	CHECK_NEAR(mpich_equation_rendezvous(&m, 4096), 93.859620e-6, 1e-6);
 }
 
@@ -335,7 +335,7 @@ TEST(parameters_are_the_profiles)
 	CHECK_NEAR(m.l_header, 12 / 142.9e6, 0.001);
 }
 
-/* Two ways to the same: an upper bound, and what runs. */
+/* The simulated time exceeds that of the equations, for long messages by up to 2 %. */
 TEST(the_equations_bound_what_runs)
 {
 	struct vt_profile a = profile("a");
@@ -343,7 +343,7 @@ TEST(the_equations_bound_what_runs)
 	for (size_t bytes = 16; bytes <= 32768; bytes *= 2)
 		CHECK(papers_latency(&a, MPICH, bytes) >
 		      papers_latency(&a, MPICH_EQUATIONS, bytes));
-	/* (5) has the way of a packet twice for each block */
+	/* equation (5) counts the latency of a packet twice for each block */
 	for (size_t bytes = 65536; bytes <= 1 << 20; bytes *= 2)
 		CHECK_NEAR(papers_latency(&a, MPICH, bytes),
 			   papers_latency(&a, MPICH_EQUATIONS, bytes), 0.02);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Many nodes in virtual time: links, waits, and what they do together. */
+/* Test many nodes in virtual time: links, waits, and collective operations. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "sim/vtime/network.h"
 #include "sim/vtime/scale.h"
 
-/* Round figures, so that times can be told: 10 ns a byte on a link. */
+/* Round figures make times recognisable: a byte takes 10 ns on a link. */
 static const struct vt_profile profile = {
 	.name = "test", .title = "test",
 	.streams = 8, .stream_size = 64, .outstanding = 8,
@@ -39,7 +39,7 @@ static struct vt_sim *machine(unsigned int nodes, const char *topology)
 
 /* ---- links ---- */
 
-/* How many links are between two nodes, by the time when nobody else is there. */
+/* Return the number of links between two nodes, from the time of a lone packet. */
 static unsigned int hops(struct vt_sim *s, unsigned int from, unsigned int to)
 {
 	static uint64_t when;
@@ -59,7 +59,7 @@ TEST(ways_have_so_many_links)
 	CHECK_EQ(hops(s, 1, 0), 7);
 	CHECK_EQ(hops(s, 6, 3), 5);
 	vt_free(s);
-	/* to the port, which is behind the last one, and from the other's */
+	/* packets leave a ring by the port behind its last node */
 	s = machine(10, "rings:4");
 	CHECK_EQ(hops(s, 0, 3), 3);
 	CHECK_EQ(hops(s, 3, 0), 2);
@@ -89,7 +89,7 @@ TEST(neighbours_are_those_beside)
 	CHECK_EQ(vt_network_neighbours(s, 11, out), 4);
 	CHECK(out[0] == 8 && out[1] == 10 && out[2] == 3 && out[3] == 7);
 	vt_free(s);
-	/* before and after are the same */
+	/* with two nodes in a row, predecessor and successor are the same */
 	s = machine(6, "torus:2x3");
 	CHECK_EQ(vt_network_neighbours(s, 0, out), 3);
 	vt_free(s);
@@ -109,7 +109,7 @@ TEST(packets_wait_for_a_link)
 	struct vt_network_load load;
 
 	CHECK_EQ(network_pass(net, 0, 2, 0, 80), 2 * HOP + 80 * BYTE);
-	/* as soon as the first one has left it whole, and no sooner further on */
+	/* the second packet waits for the first one at link 0, and nowhere else */
 	CHECK_EQ(network_pass(net, 0, 2, 0, 16),
 		 80 * BYTE + 2 * HOP + 16 * BYTE);
 	CHECK_EQ(network_pass(net, 1, 2, 0, 1), HOP + BYTE);
@@ -125,17 +125,17 @@ TEST(packets_wait_for_a_link)
 	vt_free(s);
 }
 
-/* What will come to a link later keeps nobody from it now. */
+/* A packet that comes to a link later does not delay an earlier one. */
 TEST(gaps_are_filled)
 {
 	struct vt_sim *s = machine(8, "ring");
 	struct vt_network *net = s->network;
 
 	network_pass(net, 0, 2, 1000 * BYTE, 80);
-	/* link 1 is somebody's from 1000 bytes and a hop on */
+	/* link 1 is occupied from 1000 * BYTE + HOP on */
 	CHECK_EQ(network_pass(net, 1, 2, 0, 80), HOP + 80 * BYTE);
 	CHECK_EQ(network_pass(net, 1, 2, 0, 800), 80 * BYTE + HOP + 800 * BYTE);
-	/* 120 bytes and the hop are left before it */
+	/* the gap before that is 120 * BYTE + HOP, which is 130 bytes */
 	CHECK_EQ(network_pass(net, 1, 2, 0, 131), 1090 * BYTE + HOP + 131 * BYTE);
 	CHECK_EQ(network_pass(net, 1, 2, 0, 130), 880 * BYTE + HOP + 130 * BYTE);
 	CHECK_EQ(network_pass(net, 1, 2, 0, 16), 1221 * BYTE + HOP + 16 * BYTE);
@@ -198,13 +198,13 @@ static void waits_long(struct vt_node *n, void *arg)
 		most = n->sim->events > most ? n->sim->events : most;
 	}
 	*(size_t *)arg = most;
-	/* an earlier limit than the one that is left, and a later one */
+	/* a limit before that of the last wait, which is queued, then one behind it */
 	vt_wait(n, vt_touches(n), vt_clock(n) + VT_US);
 	CHECK_EQ(vt_clock(n), (WAITS + 1) * (uint64_t)VT_US);
 	vt_wait(n, vt_touches(n), vt_clock(n) + 5 * (uint64_t)VT_MS);
 	CHECK_EQ(vt_clock(n), (WAITS + 1) * (uint64_t)VT_US +
 				      5 * (uint64_t)VT_MS);
-	/* what is past is not waited for, nor what has been seen */
+	/* a limit in the past and a touch already seen do not wait */
 	vt_wait(n, vt_touches(n), vt_clock(n));
 	vt_wait(n, vt_touches(n) - 1, VT_NEVER);
 }
@@ -250,7 +250,7 @@ TEST(a_program_that_tries_for_ever_is_given_up)
 	vt_free(s);
 }
 
-/* ---- operations ---- */
+/* ---- collective operations ---- */
 
 static void run(const struct scale_setup *setup, struct scale_result *r)
 {
@@ -303,7 +303,7 @@ TEST(what_is_lost_comes_all_the_same)
 	run_all(6, "torus:2x3", 9000, 50000);
 }
 
-/* But for the host's figures, which come last. */
+/* Compare results, except the host's figures, which are the last members. */
 static void check_same(const struct scale_result *a,
 		       const struct scale_result *b)
 {
@@ -342,7 +342,7 @@ TEST(peers_are_connected_on_demand)
 		enum scale_pattern pattern;
 		unsigned int most, all;
 	} want[] = {
-		{ SCALE_BARRIER, 7, 16 * 7 },	/* 1, 2, 4 away, and 8 */
+		{ SCALE_BARRIER, 7, 16 * 7 },	/* peers in distances 1, 2, 4 and 8 */
 		{ SCALE_BROADCAST, 4, 15 * 2 },
 		{ SCALE_ALLREDUCE, 4, 16 * 4 },
 		{ SCALE_NEIGHBOURS, 4, 16 * 4 },
@@ -358,14 +358,14 @@ TEST(peers_are_connected_on_demand)
 		run(&setup, &r);
 		CHECK_EQ(r.peers, want[i].most);
 		CHECK_EQ(r.all_peers, want[i].all);
-		/* the peer's inbox, and its bell */
+		/* the peer's inbox and its bell */
 		CHECK_EQ(r.att, 2 * r.peers);
 		CHECK(r.receive >= r.peers * 4096);
 		CHECK_EQ(r.receive * r.all_peers, r.all_receive * r.peers);
 	}
 }
 
-/* A message of 8 bytes is a line, and the line is answered. */
+/* A message of 8 bytes is one line, which the target acknowledges. */
 static void packets_check(enum scale_pattern pattern, unsigned int nodes, uint64_t messages)
 {
 	struct scale_setup setup = {
@@ -399,7 +399,7 @@ TEST(operations_send_as_many_packets_as_they_must)
 	}
 }
 
-/* Each peer of a node is an entry of its export table. */
+/* Each peer of a node takes an entry of its export table. */
 TEST(a_node_has_no_more_peers_than_exports)
 {
 	struct scale_setup setup = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Madeleine in virtual time: a process on each node, in place of libsci/madeleine/world.c. */
+/* Processes of Madeleine in virtual time, in place of libsci/madeleine/world.c. */
 #ifndef SELFTESTS_SIM_VTIME_WORLD_H
 #define SELFTESTS_SIM_VTIME_WORLD_H
 
@@ -16,7 +16,7 @@
 #define EXCHANGE_BYTES	16
 
 static struct mad_world worlds[WORLDS];
-static unsigned int exchanges[WORLDS];		/* that a process has begun */
+static unsigned int exchanges[WORLDS];		/* begun by each process */
 static struct {
 	uint8_t bytes[WORLDS][EXCHANGE_BYTES];
 	unsigned int here;
@@ -27,7 +27,7 @@ struct mad_world *mad_world(void)
 	return &worlds[vt_index(vt_current())];
 }
 
-/* By memory of all nodes; the other programs run meanwhile. */
+/* Exchange through memory of the test; vt_wait() lets the other nodes run. */
 int mad_world_exchange(struct mad_world *w, const void *mine, size_t len, void *all)
 {
 	unsigned int number = exchanges[w->rank]++;
@@ -44,7 +44,7 @@ int mad_world_exchange(struct mad_world *w, const void *mine, size_t len, void *
 	return 0;
 }
 
-/* Before the programs start. */
+/* Reset the exchanges. Call this before the programs start. */
 static inline void worlds_begin(void)
 {
 	memset(exchanges, 0, sizeof(exchanges));
@@ -61,7 +61,7 @@ static inline struct mad_world *world_open(struct vt_node *n, int size)
 	return w;
 }
 
-/* A channel of two processes, with the connections between them. */
+/* A channel between two processes, and its connections. */
 struct pair {
 	mad_channel_t channel;
 	mad_connection_t in, out;
