@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * A ring of one block between two CPUs that do not keep loads and stores in order
- * (libsci/msg/conn/ring.c, blocks.h), as on arm64: the litmus test "load buffering".
+ * Model of a ring of one block between two CPUs that reorder loads and stores, such as
+ * arm64 (libsci/msg/conn/ring.c, blocks.h): the litmus test "load buffering".
  *
- * The sender waits for the credit of a block (load-acquire), stores the next block,
- * then its line (store-release).  The receiver waits for the line, loads the block
- * and stores the credit.  Nothing but a barrier keeps the CPU from making the credit
- * visible before it performs the load, whose value the block of the next round has
- * replaced by then.
+ * The sender waits for the credit of a block (load-acquire), stores the next block, then
+ * its line (store-release).  The receiver waits for the line, loads the block, and stores
+ * the credit.  Without a barrier the receiver's CPU may make the credit visible before it
+ * performs the load.  The load then returns the block of the next round.
  *
- *   NO_BARRIER		status_store() has none
- *   NO_ACQUIRE		the sender's look at the credit is a plain load
+ * Mutations, each of which must fail:
+ *   NO_BARRIER		status_store() has no barrier
+ *   NO_ACQUIRE		the sender loads the credit without acquire
  */
 #define BLOCKS	4
 
-byte block;		/* the number of the block that is in the ring */
-byte line;		/* ... and was announced */
-byte credit;		/* blocks that were read */
+byte block;		/* number of the block in the ring */
+byte line;		/* number of the announced block */
+byte credit;		/* number of blocks read */
 
 active proctype sender()
 {
@@ -26,7 +26,7 @@ active proctype sender()
 	do
 	:: n <= BLOCKS ->
 #ifdef NO_ACQUIRE
-		/* the store is performed before the load of the credit */
+		/* the CPU may store the block before it loads the credit */
 		if
 		:: block = n; credit == n - 1
 		:: credit == n - 1; block = n

@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * Death of a peer (libsci/msg: conn/peer.c "DOC: life of a peer", api/progress.c, api/wait.c).
+ * Model of the death of a peer (libsci/msg: conn/peer.c "DOC: life of a peer",
+ * api/progress.c, api/wait.c).
  *
- * A sender puts LINES lines of two words in a ring of SLOTS slots, one word
- * after the other; a receiver waits for messages for ever. At any step one of
- * them dies, or the sender leaves. What is under way then arrives or does not,
- * after that the fabric's thread tells the survivor, each step of it at any
- * time: inbox_event(), outbox_event(), add_event(). The bell is as good as the
- * guard of the wait here; see sleep.pml for it, and ring.pml for the slots.
+ * A sender puts LINES lines of two words into a ring of SLOTS slots, one word after the
+ * other.  A receiver waits for messages for ever.  At any step one of them dies, or the
+ * sender leaves.  Each store under way then arrives or is lost.  After that the fabric's
+ * thread calls inbox_event() and outbox_event() of the survivor, with any delay between
+ * steps.  Here the bell also stands for the last look before a sleep; sleep.pml models
+ * sleeps, and ring.pml models slots.
  *
- * Properties: the receiver comes to DOWN, with exactly those lines delivered
- * that had come whole, one after the other from the first (asserted); a
- * sender waiting for room comes to an end, with an error. Hanging would be an
- * invalid end state.
+ * Properties: the receiver reaches DOWN, and has received exactly the lines that arrived
+ * whole, in order from the first (asserted).  A sender that waits for room ends with an
+ * error.  A process that hangs is an invalid end state.
  *
- * Without macros: the code as it is. Others:
- *   HELLO	a new life of the dead sender may say HELLO before the fabric
- *		tells of the old one's end: accept_hello() leaves that alone
+ * Variants:
+ *   HELLO	a successor of the dead sender may say HELLO before the fabric reports
+ *		the death: accept_hello() leaves the old connection alone
  * Mutations, each of which must fail:
- *   NO_DRAIN	peer_event_check() goes down at once
+ *   NO_DRAIN	peer_event_check() calls peer_down() without draining the ring
  *   DRAIN_ONCE	drain() calls receive_poll() once (BUDGET lines)
  *   LATE_CLEAR	msg_progress() clears ep->attention after attend()
- *   NO_WAKE	add_event() does not wake_self()
- *   NO_FAIL	peer_down() leaves what waits in p->sendq
- *   HELLO_ENDS	with HELLO: accept_hello() goes down, and leaves lines in the
- *		ring that had come
- *   EARLY	the fabric tells of the death before all has arrived
+ *   NO_WAKE	peer_event_add() does not call wake_self()
+ *   NO_FAIL	peer_down() leaves requests in p->sendq
+ *   HELLO_ENDS	with HELLO: accept_hello() ends the connection, and loses arrived lines
+ *   EARLY	the fabric reports the death before all stores have arrived
  */
 #ifndef LINES
 #define LINES	3
@@ -42,7 +41,7 @@
 #define LOST	1		/* PEER_LOST, PEER_LEFT */
 #define GONE	2		/* PEER_GONE */
 
-/* Lines, from 1: words on their way and words that are there, as sets. */
+/* Sets of lines, numbered from 1: words under way, and words that have arrived. */
 byte late[2], here[2];
 byte posted, status, taken;
 bool dead[2], settled;
@@ -79,7 +78,7 @@ inline say_hello()
 #endif
 }
 
-/* Another peer's event, or HELLO: it looks at everybody. */
+/* An event of another peer, or HELLO, makes the endpoint check all peers. */
 inline attract(me)
 {
 	if
@@ -103,7 +102,7 @@ active proctype fabric()
 	:: else
 	fi;
 #endif
-	if				/* a part of what was under way */
+	if				/* some of the stores under way arrive */
 	:: here[0] = here[0] | late[0]
 	:: here[1] = here[1] | late[1]
 	:: true
@@ -113,10 +112,10 @@ active proctype fabric()
 	:: dead[S] ->
 		attract(R);
 		say_hello();
-		if			/* two connections, in any order */
+		if			/* events of both connections, in any order */
 		:: add_event(R, LOST); add_event(R, GONE)
 		:: add_event(R, GONE); add_event(R, LOST)
-		:: add_event(R, GONE)	/* it keeps our inbox */
+		:: add_event(R, GONE)	/* without an event for the inbox */
 		:: add_event(R, LOST)
 		fi;
 		expired = true
@@ -227,7 +226,7 @@ inline attend(me)
 	fi
 }
 
-/* The end of msg_progress(), after the rings. */
+/* The end of msg_progress(), after it has polled the rings. */
 inline look_up(me)
 {
 	if
@@ -273,7 +272,7 @@ active proctype receiver()
 
 active proctype sender()
 {
-	byte pos, n, ev, rx;	/* it receives nothing */
+	byte pos, n, ev, rx;	/* the sender receives nothing */
 	bool gone;
 
 	{

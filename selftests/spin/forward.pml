@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * Credits of ways through two gateways (libsci/madeleine/gateway.c, way.c).  Ways 0 and 1
- * go from the left to the right, way 2 goes back; all of them share the link between the
- * gateways.  A sender has at most WINDOW blocks on its way.  The last gateway returns a
- * credit when the receiver has taken CREDIT blocks.  A gateway takes all that comes, and
- * queues what it sends.  The receiver of way 0 does not receive before those of the other
- * ways have all their blocks.
+ * Model of the credits of ways through two gateways (libsci/madeleine/gateway.c, way.c).
+ * Ways 0 and 1 go from left to right, way 2 from right to left; all share the link between
+ * the gateways.  A sender has at most WINDOW blocks under way.  The last gateway returns a
+ * credit when the receiver has taken CREDIT blocks.  A gateway takes every block, and
+ * queues blocks that it can't send yet.  The receiver of way 0 starts when the other
+ * receivers have all their blocks.
  *
  * Properties: each receiver gets all blocks, in order; gateways hold at most WINDOW blocks
- * of a way; their queues have room.  A cycle of waits would be an invalid end state.
+ * of a way; their queues have room.  A cycle of waits is an invalid end state.
  *
  * Mutations, each of which must fail:
- *   NO_CREDITS	senders do not wait for credits: the memory of gateways is not bounded
- *   FIRST	the first gateway returns the credit when it has sent the block on
- *   WAITS	a gateway takes nothing while it holds a block
+ *   NO_CREDITS	senders do not wait for credits: memory of gateways has no limit
+ *   FIRST	the first gateway returns the credit when it has forwarded the block
+ *   WAITS	a gateway takes no block while it holds one
  *   SMALL	the window is smaller than a credit
  */
 #ifndef ITEMS
@@ -32,21 +32,21 @@
 #define WAYS	3
 #endif
 
-#define FIRST_OF(way)	(way == 2)	/* the gateway that the sender knows */
+#define FIRST_OF(way)	(way == 2)	/* the gateway next to the sender */
 #define LAST_OF(way)	(way != 2)
 #define QUEUE		(WAYS * (WINDOW + 1))
 
-chan enter[WAYS] = [1] of { byte };		/* from the sender to its gateway */
-chan leave[WAYS] = [WINDOW] of { byte };	/* sends that wait for the receiver */
-chan credit[WAYS] = [ITEMS] of { bit };		/* to the sender */
-chan out[2] = [QUEUE] of { byte, byte };	/* sends to the other gateway; 0: a credit */
+chan enter[WAYS] = [1] of { byte };		/* from a sender to its gateway */
+chan leave[WAYS] = [WINDOW] of { byte };	/* blocks that wait for their receiver */
+chan credit[WAYS] = [ITEMS] of { bit };		/* credits for a sender */
+chan out[2] = [QUEUE] of { byte, byte };	/* to the other gateway; 0: a credit */
 chan link[2] = [1] of { byte, byte };
 
 byte held[WAYS];		/* blocks in both gateways */
-byte holds[2];			/* ... in one of them */
+byte holds[2];			/* blocks in one gateway */
 byte taken[WAYS];		/* by the receiver: completions at the last gateway */
 byte credits_due[WAYS];		/* completions since the last credit */
-byte finished;			/* receivers */
+byte finished;			/* number of receivers that have all blocks */
 
 proctype sender(byte way)
 {
@@ -78,7 +78,7 @@ proctype receiver(byte way)
 	do
 	:: n > ITEMS -> break
 	:: else ->
-		/* the number of the block has to be this one */
+		/* eval() accepts only the block with this number */
 		atomic { leave[way]?eval(n) -> taken[way]++ };
 		n++
 	od;
@@ -113,7 +113,7 @@ inline count(me, way)
 #define READY	true
 #endif
 
-/* Take a block of a sender. */
+/* Take a block from a sender. */
 #define ENTER(way)							\
 	:: atomic { FIRST_OF(way) == me && READY && nempty(enter[way]) -> \
 		enter[way]?n;						\
@@ -133,7 +133,7 @@ inline count(me, way)
 		count(me, way)						\
 	}
 
-/* Take what the other gateway has sent: a credit, or a block for a receiver. */
+/* Take a credit or a block for a receiver from the other gateway. */
 inline take_link(me)
 {
 	link[!me]?way, n;
@@ -149,7 +149,7 @@ inline take_link(me)
 	d_step { way = 0; n = 0 }
 }
 
-/* The link has room for the oldest of the queue. */
+/* Send the oldest entry of the queue over the link. */
 inline send_on(me)
 {
 	out[me]?way, n;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * Two ends of a link and a gateway between them (libsci/fabric/net/gateway.c), joined by
- * pipes (pipe.c).  End 0 sends ITEMS items, end 1 BACK; each acknowledges those of the other one;
- * at most WINDOW of its own are not acknowledged.  A pipe has SLOTS slots in a direction.
- * A process that can do nothing asks for wake-ups, looks again, and sleeps.
+ * Model of two ends of a link and a gateway between them (libsci/fabric/net/gateway.c),
+ * connected by pipes (pipe.c).  End 0 sends ITEMS items and end 1 BACK items.  Each end
+ * acknowledges the other's items, and has at most WINDOW items that are not acknowledged.
+ * A pipe has SLOTS slots in each direction.  An idle process requests wake-ups, checks its
+ * pipes again, and sleeps.
  *
- * Properties: both ends get all items and acknowledgements (asserted: in order), and come
- * to an end.  A lost wake-up, or a cycle of waits, would be an invalid end state.
+ * Properties: both ends get all items and acknowledgements, in order (asserted), and end.
+ * A lost wake-up or a cycle of waits is an invalid end state.
  *
  * Mutations, each of which must fail:
- *   NO_LOOK	pipe_look_armed() does not look again
- *   NO_BARRIER	pipe_wake() looks at armed[] before the word is visible
+ *   NO_LOOK	pipe_look_armed() does not check again
+ *   NO_BARRIER	pipe_wake() reads armed[] before the word is visible
  *   NO_ROOM	sci_pipe_take() does not wake the writer
- *   GREEDY	an end takes nothing before it has sent all
+ *   GREEDY	an end takes nothing before it has sent all items
  */
 #ifndef ITEMS
 #define ITEMS	2
@@ -28,12 +29,12 @@
 #define WINDOW	2
 #endif
 
-#define DATA	0		/* as SCI_PIPE_DATA, SCI_PIPE_ROOM */
+#define DATA	0		/* like SCI_PIPE_DATA and SCI_PIPE_ROOM */
 #define SPACE	1
 
-#define ACK	0		/* else the number of an item, from 1 */
+#define ACK	0		/* other values are numbers of items, from 1 */
 
-/* Pipes: 0 from end 0 to the gateway, 1 from there to end 1, 2 and 3 back. */
+/* Pipes: 0 from end 0 to the gateway, 1 on to end 1, 2 and 3 in the other direction. */
 typedef pipe { byte ring[SLOTS]; byte written; byte taken; bool armed[2] }
 pipe pipes[4];
 
@@ -41,12 +42,15 @@ pipe pipes[4];
 bool woken[3];
 byte finished;
 
-/* Positions are counted modulo this. */
+/* Positions are counted modulo LAPS. */
 #define LAPS	(2 * SLOTS)
 #define HAS(p)	(pipes[p].written != pipes[p].taken)
 #define ROOM(p)	((pipes[p].written + LAPS - pipes[p].taken) % LAPS < SLOTS)
 
-/* Someone has asked for a wake-up: count != served. */
+/*
+ * Wake @who if it has requested a wake-up: in pipe.c, the count differs from
+ * served[].
+ */
 inline wake(p, what, who)
 {
 	d_step {
@@ -83,7 +87,7 @@ inline take(p, value, writer)
 #endif
 }
 
-/* @can: there is what is wanted, now or after asking for a wake-up. */
+/* Set @can to @condition. If it is false, request a wake-up and check again. */
 inline look(condition, p, what, can)
 {
 	can = condition;

@@ -1,39 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * A ring of lines and its credits (libsci/msg: conn/line.h, conn/ring.c, conn/check.c, proto/receive.c).
+ * Model of a ring of lines and its credits (libsci/msg: conn/line.h, conn/ring.c,
+ * conn/check.c, proto/receive.c).
  *
- * A sender puts LINES lines, numbered from 1, in a ring of SLOTS slots; the
- * receiver takes them off and tells how far it has read after every BATCH.
+ * A sender puts LINES lines, numbered from 1, into a ring of SLOTS slots.  The receiver
+ * takes the lines, and writes its read position back after every BATCH lines.
  *
- * The link: each word of a line and each status that has been stored, and was
- * not lost, may arrive at any time, in any order and any number of times up to
- * the writer's next store barrier or its next store to the same place, either of
- * which delivers it. At most LOSS times it loses a line, or some words of one, or
- * a status; `errors` says that the error count differs from ep->errors.
+ * The link: each stored word of a line and each stored status, unless lost, may arrive at
+ * any time, in any order and several times, until the writer's next store barrier or next
+ * store to the same place, either of which delivers it.  Up to LOSS times the link loses a
+ * line, some words of a line, or a status.  tx_errors and rx_errors mean that the error
+ * count differs from ep->errors.
  *
- * A slot's word holds the number of the line it is of, 0: none yet. What the
- * receiver sees of it is the identifier, from the last word the sequence
- * number; that it is the right line, all of it, in order, once, is asserted.
- * So is that no slot with a line that has not been taken is written to. That
- * all lines are finally delivered and all that is dirty becomes clean: no
- * invalid end state, and no non-progress cycle in the smaller models, since
- * both sides wait here for what the code polls for.
+ * A word of a slot holds the number of its line, or 0 before the first.  The receiver sees
+ * only the identifier in it, and in the last word the sequence number.  Asserted: each
+ * line taken is the next one and complete; no slot is overwritten before its line has been
+ * taken.  All lines are delivered and all dirty peers become clean: there is no invalid
+ * end state, and in the smaller models no non-progress cycle.  Both sides wait here for
+ * the conditions that the code polls for.
  *
- * AWAKE: barriers only where watch_writes() sees that something was lost, and when
- * there is no more to send. Else they may be at any time, as before a sleep.
+ * AWAKE: an endpoint executes barriers only if watch_writes() sees an error, and after the
+ * last line.  Without AWAKE it may do so at any time, as before a sleep.
  *
  * Mutations, each of which must fail:
- *   LATE_LINE		a store to a slot does not keep an older one from
- *			arriving after it
- *   NO_SHADOW		check_writes() sends nothing again
- *   FORGET_RESEND	a resend() that gave up is forgotten: the next
- *			check_writes() finds the error count unchanged
- *   ONE_ID		the identifier is in the last word only (and words
- *			arrive in any order)
+ *   LATE_LINE		a store to a slot lets an older store arrive after it
+ *   LATE_STATUS	the same for the status
+ *   NO_SHADOW		check_writes() repeats no line
+ *   FORGET_RESEND	a resend() that gave up is forgotten: the next check_writes() finds
+ *			the error count unchanged
+ *   ONE_ID		only the last word has the identifier (words arrive in any order)
  *   SAME_ID		the identifier is the same in each lap
- *   LATE_STATUS	the same of the status
- *   NO_WATCH		with AWAKE: watch_writes() does not look at the errors
+ *   NO_WATCH		with AWAKE: watch_writes() ignores errors
  *   NO_CREDITS		tx_room() is always true
  */
 #ifndef SLOTS
@@ -43,7 +41,7 @@
 #define WORDS	2
 #endif
 #ifndef LINES
-#define LINES	7		/* at most 7: sets of them are bytes */
+#define LINES	7		/* at most 7, because a byte is a set of lines */
 #endif
 #ifndef BATCH
 #define BATCH	2
@@ -53,16 +51,16 @@
 #endif
 #define STORE_TRIES 1
 
-byte mem[SLOTS * WORDS];	/* in the receiver's inbox */
-byte late[WORDS];		/* words under way: set of lines */
-byte status;			/* in the sender's inbox */
-byte late_status;		/* under way: set of positions */
+byte mem[SLOTS * WORDS];	/* ring in the receiver's inbox */
+byte late[WORDS];		/* words under way, as sets of lines */
+byte status;			/* read position in the sender's inbox */
+byte late_status;		/* positions under way, as a set */
 byte losses;
 bool tx_errors, rx_errors;	/* link->errors != ep->errors */
 byte rx_pos;
 
 #define BIT(n)		(1 << (n))
-#define SLOT(n)		(((n) - 1) % SLOTS)	/* of line n */
+#define SLOT(n)		(((n) - 1) % SLOTS)	/* slot of line n */
 #ifdef SAME_ID
 #define ID(n)		((n) > 0)
 #else
@@ -116,7 +114,7 @@ inline store_lossy(n)
 	}
 }
 
-/* sci_remote_barrier(): of two for one place either may be the last. */
+/* sci_remote_barrier(): of two stores to a place, either may arrive last. */
 inline tx_barrier()
 {
 	atomic {
@@ -179,7 +177,7 @@ end:	do
 
 #define NEWS	(status > read)
 
-/* What it has read has arrived. */
+/* The receiver has read up to a later position. */
 inline tx_room_slow()
 {
 	d_step {
@@ -213,7 +211,7 @@ inline lines_resend()
 	:: checked != pos && tries < STORE_TRIES ->
 		tries++;
 		store_lossy(checked + 1);
-		tx_barrier();		/* arrived() */
+		tx_barrier();		/* lines_arrived() */
 		if
 		:: d_step { tx_errors -> tx_errors = false }
 		:: d_step { else -> checked++; tries = 0 }
@@ -272,7 +270,7 @@ active proctype sender()
 
 /* ---- the receiver ---- */
 
-/* line_peek(): the last word; whoever polls waits for this. */
+/* line_peek(): a poll reads only the last word. */
 #define PEEK	(ID(WORD(rx_pos + 1, WORDS - 1)) == ID(rx_pos + 1))
 
 #define OF_LAP(w) (ID(got[w]) == ID(rx_pos + 1))
@@ -284,7 +282,7 @@ active proctype sender()
 #define WHOLE	(OF_LAP(0) && OF_LAP(1))
 #endif
 
-/* line_take(): the last word first, then the others. */
+/* line_take(): read the last word first, then the others. */
 inline line_take()
 {
 	got[WORDS - 1] = WORD(rx_pos + 1, WORDS - 1);
@@ -317,7 +315,7 @@ inline line_take()
 	:: late_status & BIT(n) -> status = n; \
 		late_status = late_status & ~BIT(n)
 
-/* The last of several is any: status_store() keeps it from being so. */
+/* Of several positions under way any may arrive last; status_store() prevents that. */
 inline rx_barrier()
 {
 	atomic {
@@ -336,7 +334,7 @@ inline status_store()
 {
 	atomic {
 #ifndef LATE_STATUS
-		rx_barrier();		/* those before come first, if at all */
+		rx_barrier();		/* earlier positions arrive first or never */
 #endif
 		if
 		:: late_status = late_status | BIT(rx_pos)

@@ -1,50 +1,48 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * Sleep and bells (libsci/msg: api/progress.c "DOC: progress", api/wait.c, conn/ring.c,
- * conn/check.c, conn/retransmit.c).
+ * Model of sleeps and bells (libsci/msg: api/progress.c "DOC: progress", api/wait.c,
+ * conn/ring.c, conn/check.c, conn/retransmit.c).
  *
- * Two endpoints send to each other, A (0) TO_B lines and B (1) TO_A lines, over
- * rings of SLOTS lines, credits told every BATCH lines. Each sleeps whenever
- * msg_progress() does nothing. What an endpoint stores to the other's inbox
- * waits in a store buffer (x86-TSO: first in, first out) that the memory empties
- * when it likes. A line is one store, for words see ring.pml; a status is two:
- * credits, then sleeps with rung. Only one ring per direction: the control ring
- * differs from the data ring in nothing that matters here.
+ * Two endpoints send to each other, A (0) TO_B lines and B (1) TO_A lines, over rings of
+ * SLOTS lines, and return credits every BATCH lines.  An endpoint sleeps when
+ * msg_progress() has done nothing.  Its stores to the other's inbox wait in a store buffer
+ * (x86-TSO: first in, first out), which the memory drains at any time.  A line is one
+ * store (ring.pml models its words).  A status is two stores: credits, then sleeps with
+ * rung.  There is one ring in each direction: the control ring would add nothing.
  *
- * Property: no lost wake-up. Who is in poll() without a bell to come, while the
- * other is asleep too or has finished, is in no valid end state: pan finds it.
+ * Property: no lost wake-up.  A sleeping endpoint without a bell under way, whose peer
+ * sleeps or has finished, is an invalid end state.
  *
- * Without macros: the code as it is, on a fabric with a wake barrier. Others:
- *   FENCE		both sides have sci_full_barrier() instead (p->fence)
- *   LATE		a link: stores arrive when they like, at the latest at the
- *			store barrier of the one who wrote them; neither a bell
- *			nor anybody else's barrier drives them on (ep->lossy)
- *   POLLS		A, which receives nothing, never sleeps, nor passes a barrier
+ * Without macros: the code on a fabric with a wake barrier.  Variants:
+ *   FENCE		both sides use sci_full_barrier() instead (p->fence)
+ *   LATE		a link: stores arrive at any time, at the latest at the store
+ *			barrier of their writer; neither a bell nor another endpoint's
+ *			barrier delivers them (ep->lossy)
+ *   POLLS		A, which receives nothing, neither sleeps nor executes a barrier
  *			until B has left
  *   HOLD		A keeps no more messages until its sends are done
- *			(message_may_keep() false: SCI_PARAM_UNEXPECTED_MAX is reached)
- *   IDLE		nothing is sent, both wait for messages: they must come to
- *			rest (to be checked for non-progress cycles)
- *   COLD		the peer may be cooled down (peer_cool_down()); then it is not
+ *			(message_may_keep() is false: SCI_PARAM_UNEXPECTED_MAX is reached)
+ *   IDLE		no sends; both endpoints wait for messages and must come to rest
+ *			(check for non-progress cycles)
+ *   COLD		the peer may be cooled down (peer_cool_down()): then it is not
  *			polled, and msg_progress() takes the bell, too
- *   SPURIOUS=n		n bells that nobody has rung
+ *   SPURIOUS=n		n bells without a ring
  * Mutations, each of which must fail:
  *   NO_BARRIER		sleep_barrier() has no barrier
- *   NO_FENCE		with FENCE: bell_ring_sleeper() has none
- *   NO_LOOK		msg_announce_sleep() does not look again
- *   NO_AGAIN		status_write() looks at status->sleeps once
- *   NO_RUNG		peer_is_announced() does not look at status->rung
+ *   NO_FENCE		with FENCE: bell_ring_sleeper() has no fence
+ *   NO_LOOK		msg_announce_sleep() does not poll again
+ *   NO_AGAIN		status_write() reads status->sleeps once
+ *   NO_RUNG		peer_is_announced() does not read status->rung
  *   NO_RING		status_write() rings no bell
- *   NO_TELL		bell_ring_sleeper() rings without saying for which sleep
- *   NO_FORGET		with LATE: no announcements_forget()
+ *   NO_TELL		bell_ring_sleeper() rings without writing the sleep's number
+ *   NO_FORGET		with LATE: announcements_forget() is not called
  *   NO_COUNT		with COLD: msg_progress() does not count a taken bell
- *   NO_WARM		with COLD: doorbell_handle() polls no peer again
- *   LOUD		with IDLE: status_announce() rings also with nothing to tell
- *   NO_LATE_RING	with LATE: check_writes() looks for sleepers only when
- *			something was lost
- *   NO_WATCH_RING	with LATE and POLLS: watch_writes() looks for none
- *   NO_KEEPER		with LATE: nobody checks what one leaves that calls no more
+ *   NO_WARM		with COLD: doorbell_handle() resumes polling of no peer
+ *   LOUD		with IDLE: status_announce() rings even without new credits
+ *   NO_LATE_RING	with LATE: check_writes() rings sleepers only after a loss
+ *   NO_WATCH_RING	with LATE and POLLS: watch_writes() rings no sleepers
+ *   NO_KEEPER		with LATE: no retransmission thread for an endpoint that has left
  */
 #ifndef SLOTS
 #define SLOTS	2
@@ -68,14 +66,14 @@
 
 mtype = { LINE, CREDITS, SLEEPS };
 
-/* Stores of each endpoint that are not yet visible. */
+/* Stores of each endpoint that are not visible yet. */
 chan out[2] = [6] of { mtype, byte, byte };
 
-/* The inbox of each: lines that are visible, and the status. */
+/* The inbox of each endpoint: visible lines, and the status. */
 byte lines[2], st_data[2], st_sleeps[2], st_rung[2];
 bool bell[2];
-byte bell_rung[2], rung[2];	/* of the endpoints, for fresh() */
-byte taken[2];			/* for assertions only */
+byte bell_rung[2], rung[2];	/* members of both endpoints, for fresh() */
+byte taken[2];			/* read positions, for assertions only */
 bool over;			/* B has left */
 
 #define PEER	(1 - me)
@@ -101,9 +99,9 @@ bool over;			/* B has left */
 #endif
 
 /*
- * Numbers of announcements are only compared for equality, so instead of
- * counting they take the first one that nobody remembers: finite, and without
- * the wrap-around that 2^32 of them do not see either.
+ * Numbers of announcements are only compared for equality. So fresh() takes the
+ * lowest number that is not in use instead of counting. The state space stays
+ * finite, and a wrap-around, which 2^32 numbers do not meet either, can't occur.
  */
 #define KNOWN(v) (v == sleeps || v == st_sleeps[PEER] || v == st_rung[me] || \
 		  v == bell_rung[PEER] || v == rung[PEER] || \
@@ -150,13 +148,13 @@ end:	do
 	od
 }
 
-/* sci_full_barrier(), sci_remote_barrier(), or what a system call does. */
+/* sci_full_barrier(), sci_remote_barrier(), or the barrier of a system call. */
 inline flush(e)
 {
 	empty(out[e])
 }
 
-/* rintr_trigger(): a system call, so that stores before it are visible. */
+/* bell_ring(): a system call, which makes earlier stores visible. */
 inline ring_bell()
 {
 #ifndef LATE
@@ -229,7 +227,7 @@ inline tx_post()
 	bell_ring_sleeper()
 }
 
-/* Nothing was lost, but it may have come late. */
+/* Ring sleepers: nothing was lost, but stores may have arrived late. */
 inline watch_writes()
 {
 #ifdef LATE
@@ -252,7 +250,7 @@ inline watch_writes()
 #endif
 }
 
-/* peers_arrived() */
+/* peer_confirm_stores() */
 inline check_writes()
 {
 #ifdef LATE
@@ -304,7 +302,7 @@ inline peer_warm_up()
 #endif
 }
 
-/* The bell has been taken. */
+/* Handle a bell that has been taken. */
 inline doorbell_handle()
 {
 #if defined(LATE) && !defined(NO_FORGET)
@@ -313,7 +311,7 @@ inline doorbell_handle()
 	peer_warm_up()
 }
 
-/* With many peers, now and then. */
+/* Take the bell and cool the peer down, at random times. */
 inline cold_peers()
 {
 #ifdef COLD
@@ -338,7 +336,7 @@ inline cold_peers()
 #endif
 }
 
-/* did: what msg_progress() returns. */
+/* Set @did to the result of msg_progress(). */
 inline msg_progress()
 {
 	did = 0;
@@ -374,7 +372,7 @@ inline announce()
 	peer_is_announced();
 	if
 	:: !announced ->
-		fresh();	/* p->now.sleeps++ */
+		fresh();	/* p->status_next.sleeps++ */
 #ifndef LOUD
 		if
 		:: rx == told -> status_put()
@@ -389,7 +387,7 @@ inline announce()
 	fi
 }
 
-/* What the barrier does to others is to them as if it came at some moment. */
+/* The effect of the barrier on the other endpoint may come at any time. */
 inline sleep_barrier()
 {
 	check_writes();
@@ -415,7 +413,7 @@ proctype endpoint(bit me)
 		:: did
 #ifdef POLLS
 		:: !did && !me && !(tx == TO_SEND && MAY_LEAVE) ->
-			/* until it sees what it polls for */
+			/* wait for the condition that the code polls for */
 			(tx < TO_SEND && st_data[me] > read) || over ||
 				RINGS && st_sleeps[me] != bell_rung[me]
 #endif
