@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=bash disable=SC2154,SC2016,SC2317
-# What works on a cluster without faults: part of scripts/cluster-check.
+# Cases without faults. Part of scripts/cluster-check.
 
 case_each_node_knows_itself_and_its_link() {
 	local i info
@@ -51,14 +51,14 @@ case_a_file_is_sent() {
 	[[ $sum == "$got" ]]
 }
 
-# The two data paths side by side are at the end, if the other one has been run.
+# scripts/cluster-check compares both data paths at the end, if both have been measured.
 case_messages_are_measured() {
 	begin serve 8 'timeout 200 sci bench --serve'
 	measured '' 8,64,1024,16384,131072 && measured --stream 64,4096,131072 || return
 	abandon
 }
 
-# OPTION SIZES: as soon as the other one is there
+# OPTION SIZES: measure as soon as the server of `sci bench` answers
 measured() {
 	SCI_EXEC_LIMIT=200 within 60 on 4 "sci bench $1 --peer 8 -R 1 -t 0.2 -S $2" || return
 	sed 's/^/= /' "$tmp/within"

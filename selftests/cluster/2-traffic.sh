@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=bash disable=SC2154,SC2016,SC2317
-# Traffic that checks itself, and faults in the midst of it: part of
-# scripts/cluster-check.
+# Cases in which checked traffic meets faults. Part of scripts/cluster-check.
 
 tests=selftests/cluster
-# time to boot, and to be expelled
+# seconds to boot and, in a pool, to be expelled
 boot_seconds=20
 [[ $kind != ivshmem ]] || boot_seconds=40
 injected() { faults=$((faults + $1)); }
 
-# NODE PEER: the processes that others store and talk to
+# NODE PEER [NO_LISTENER]: start the processes on NODE that PEER stores and talks to
 serve() {
 	local env="SCI_TEST_FABRIC=dev SCI_TEST_NODE=$1 CLUSTER_PEER=$2 $traffic_env"
 	begin "owner-$1-$2" "$1" "$env $build/$tests/stores owner"
@@ -18,8 +17,8 @@ serve() {
 
 stop_servers() { on 8 'killall -9 stores messages; true'; }
 
-# MAY_LOSE COMMAND...: runs it while node 4 and, if there is one, 12 store into
-# node 8, and node 4 talks to it
+# MAY_LOSE COMMAND...: run COMMAND while node 4, and node 12 of three, store into node 8,
+# and node 4 sends messages to it
 amid_traffic() {
 	local i jobs=()
 	traffic_env="CLUSTER_MAY_LOSE=$1 CLUSTER_SECONDS=$seconds"
@@ -42,13 +41,13 @@ amid_traffic() {
 	grep -h '^# \(verified\|stored\)' "$tmp/case"/* | sed 's/^#/=/'
 }
 
-# on a busy machine it may be over by the time that it is asked for
+# NODE: its writer has a map, or has already ended, as it may on a busy machine
 imports() {
 	on "$1" '[ "$(cat /sys/class/sci/sci0/att/used)" != 0 ]' ||
 		! kill -0 "${job[writer-$1]}"
 }
 
-# Without a fault no connection may end.
+# FAULT VALUE: set a fault of all nodes. With MAY_LOSE 0 no connection may end.
 set_fault() { cluster ctl set all "$@"; }
 
 case_traffic_without_faults() { amid_traffic 0 true; }
@@ -77,7 +76,7 @@ case_all_of_that_at_once() {
 
 case_stuck_transactions() { amid_traffic 1 cluster ctl set 8 stuck 1 for 3s; }
 
-# all that is sent fails, again and again
+# ten times node 8 loses all packets for 150 ms
 case_error_storms() {
 	storm() {
 		local i
@@ -101,7 +100,7 @@ case_link_down_for_5_s() {
 
 link_is() { [[ $(on "$1" cat /sys/class/sci/sci0/link/state) == "$2" ]]; }
 
-# Node 8 has ended, and the processes there with it: new ones take their place.
+# start node 8, whose processes have died with it, and the processes on it
 node_8_returns() {
 	local i
 	for i in $(ids); do
@@ -110,7 +109,7 @@ node_8_returns() {
 	done
 	wait "${job[listener-8-4]}"
 	cluster start 8 || return
-	# in a pool it waits until it has been expelled, if it boots within its own lease
+	# in a pool the node waits until it is expelled, if it boots within its old lease
 	within 60 link_is 8 up || return
 	serve_all
 }
@@ -131,7 +130,7 @@ case_a_machine_is_killed_and_returns() {
 	seconds=$((boot_seconds * slow)) amid_traffic 1 kill_it
 }
 
-# Its kernel stops the card first, which others are storing to.
+# the rebooting kernel stops a card into which other nodes store
 case_a_machine_reboots_and_returns() {
 	reboot_it() {
 		SCI_EXEC_LIMIT=60 on 8 'reboot -f'
@@ -168,7 +167,7 @@ case_garbage_from_strangers() {
 	amid_traffic 0 garbage
 }
 
-# node 4's kernel sends nonsense to node 8's, which goes on with others
+# node 8's kernel drops garbage of node 4's kernel, and serves other nodes
 case_garbage_from_a_peers_kernel() {
 	garble() {
 		cluster ctl set 4 garble 500000 for 3s
@@ -187,7 +186,7 @@ modules_load() {
 case_modules_are_loaded_anew() {
 	anew() {
 		local i
-		# whoever has it open keeps it loaded
+		# an open device keeps the module loaded
 		stop_servers
 		for i in $(ids); do
 			((i == 8)) || wait "${job[owner-8-$i]}"

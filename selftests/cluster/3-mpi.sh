@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=bash disable=SC2154,SC2016,SC2317
-# Debian's Open MPI on machines with adapters: part of scripts/cluster-check.  mpirun
-# starts ranks by TCP (cluster-rsh); what they send each other goes over SCI, since
-# no module of Open MPI's is let in that knows another way, and the cards count it.
+# Cases with Debian's Open MPI. Part of scripts/cluster-check. mpirun starts ranks over TCP
+# (cluster-rsh). Messages must go over SCI: all other transports of Open MPI are disabled,
+# and the cards count bytes.
 
 mpi_options=(-x FI_PROVIDER_PATH --oversubscribe --mca plm_rsh_agent "$PWD/scripts/cluster-rsh"
 	--mca oob_tcp_if_include 10.1.0.0/16 --mca pml cm --mca mtl ofi
 	--mca mtl_ofi_provider_include sci)
 mpi_windows=(--mca osc pt2pt --mca btl self)
 
-# RANKS NODES PROGRAM...: the command for node 4, with as many ranks on each
+# RANKS NODES PROGRAM...: print the command for node 4, with RANKS ranks on each node
 mpirun() {
 	local ranks=$1 i hosts=() n=0
 	for i in $2; do
@@ -20,7 +20,7 @@ mpirun() {
 		"${mpi_windows[@]}" -H "$(IFS=,; echo "${hosts[*]}")" -np "$n" --map-by "ppr:$ranks:node" "${@:3}"
 }
 
-# NODE: bytes sent and received by the card, packets sent; bytes by Ethernet
+# NODE: print bytes sent and received and packets sent by the card, bytes sent by Ethernet
 traffic_of() {
 	[[ $kind == pci ]] || { on "$1" 'echo 0 0 0 $(($(cat /sys/class/net/eth*/statistics/tx_bytes | paste -sd +)))'; return; }
 	on "$1" 'cd /sys/class/sci/sci0/adapter
@@ -29,8 +29,8 @@ traffic_of() {
 			$(($(cat /sys/class/net/eth*/statistics/tx_bytes | paste -sd +)))'
 }
 
-# RANKS BYTES PROGRAM [PATTERN...]: all of its tests pass on all nodes, and each
-# card sends and receives so many bytes; Ethernet has next to nothing
+# RANKS BYTES PROGRAM [PATTERN...]: all tests of PROGRAM pass on all nodes, each card sends
+# and receives at least BYTES bytes, and Ethernet sends little
 mpi_passes() {
 	local ranks=$1 bytes=$2 i before=() now sent received packets ether status=0
 	shift 2
@@ -44,7 +44,7 @@ mpi_passes() {
 	}
 	awk '/^1\.\./ { planned = substr($0, 4) + 0 }
 		/^ok / { n++ }
-		# as if mpirun had not brought them together
+		# "needs 2 ranks": mpirun has started single processes
 		/^not ok / || /SKIP needs 2 ranks/ { print; bad++ }
 		END { print "= " n + 0 " tests of " planned + 0; exit bad || !n || n != planned }
 	' "$tmp/case/mpi" || return
@@ -55,7 +55,7 @@ mpi_passes() {
 			awk '{ print $1 - $2 }' | xargs)
 		echo "= node $i: $sent bytes in $packets packets; $received received; $ether by Ethernet"
 		((ether < 200000)) || status=1
-		# the other data path has no packets
+		# the direct data path has no packets
 		[[ $path == packet ]] || continue
 		((sent >= bytes && received >= bytes && packets * 128 >= bytes)) || status=1
 	done
@@ -63,7 +63,7 @@ mpi_passes() {
 	return "$status"
 }
 
-# NODES: no process of Open MPI's is there, nor of its ranks
+# NODES: no process of Open MPI or of a rank runs there
 mpi_is_gone() {
 	local i
 	for i in $1; do
@@ -74,19 +74,19 @@ mpi_is_gone() {
 
 no_rank() { ! on "$1" pidof NPopenmpi; }
 
-# Most of the time of these goes into bytes, one at a time for QEMU.
+# These cases spend most of their time on bytes, which QEMU moves one at a time.
 needs_two_nodes() {
 	((nodes == 2 && slow == 1)) || skip "on two nodes, of the kernel that is fast"
 }
 
 case_mpi_communicators() { mpi_passes 1 100000 communicators; }
 
-# 16 MiB, 1 MiB and less, each way
+# 16 MiB, 1 MiB and less, in both directions
 case_mpi_messages() {
 	needs_two_nodes && mpi_passes 1 $(((16 + 1) << 20)) point_to_point standard_send
 }
 
-# Not what sends all that again in another way, if it has to be packets.
+# With packets, skip tests that only send the same data in other ways.
 case_mpi_more_messages() {
 	local choice=()
 	[[ $path != packet ]] || choice=(synchronous_isend '[!bimprs]*' 'p[ei]*' 'many*')
@@ -97,11 +97,11 @@ case_mpi_datatypes() { needs_two_nodes && mpi_passes 1 1000000 datatypes; }
 
 case_mpi_collectives() { needs_two_nodes && mpi_passes 1 1000000 collectives; }
 
-# as messages, and as transfers of the provider's
+# as messages; the next case uses transfers of the provider
 case_mpi_one_sided() { needs_two_nodes && mpi_passes 1 $((2 << 20)) one_sided; }
 
-# Without flush_local: osc/rdma of Open MPI 4.1 does not look at the locks of a few
-# ranks when all are to be flushed.
+# Without flush_local: with osc/rdma of Open MPI 4.1, a flush of all ranks ignores locks of
+# single ranks.
 case_mpi_one_sided_by_transfers() {
 	local mpi_windows=(--mca osc rdma --mca btl "ofi,self" --mca btl_ofi_provider_include sci)
 	needs_two_nodes && mpi_passes 1 $((2 << 20)) one_sided '[!f]*' 'fetch*'
@@ -115,9 +115,9 @@ case_mpi_two_ranks_on_each() {
 		group_operations 'cartesian*'
 }
 
-# A rank ends by the error of the receive that names the dead one: Open MPI's runtime
-# knows nothing yet, as TCP waits for a quarter of an hour.  Only then TCP is told to
-# be quick, so that mpirun, or orted, finds the other gone, too.
+# The surviving rank ends by the error of its receive. Open MPI's runtime notices nothing,
+# because TCP waits for a quarter of an hour. Then a short TCP timeout makes mpirun or orted
+# notice, too.
 mpi_outlives() {
 	local left=$1 dead=$2 status=0
 	begin mpirun 4 "$(mpirun 1 "4 8" NPopenmpi -o /tmp/np.out -n 1000000000 -l 64 -u 64)"
@@ -132,7 +132,7 @@ mpi_outlives() {
 	within 30 unused "$left" || return
 	wait "${job[mpirun]}" || status=$?
 	unset "job[mpirun]"
-	# 125 is that of a node which is gone, and 124 that of a command without end
+	# 125: the node is gone. 124: the command did not end.
 	echo "mpirun: exit status $status"
 	case $left in
 	4)	((status && status != 124 && status != 125)) || return ;;

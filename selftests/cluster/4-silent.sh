@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=bash disable=SC2154,SC2016,SC2317
-# A node that says nothing any more, though its link is up: part of
+# A case in which a node does not answer though its link is up. Part of
 # scripts/cluster-check.
 
-# Packets of 16 bytes that all stream buffers together may become, and slots for
-# few of them: 16 rounds of repetitions.
+# All stream buffers together may become 128 packets of 16 bytes. With slots for 8 of them
+# the card needs 16 rounds of repetitions.
 few_slots=streams=16,stream-size=128,outstanding=8
 
-# TEXT: node 4 gets another card, with these properties
+# PROPERTIES: replace node 4's card by one with these QEMU properties
 replace_card() {
 	cluster monitor 4 device_del sci || return
 	within 20 card_is 4 gone || return

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=bash disable=SC2154,SC2016,SC2317
-# Kernels that say what is not so, in packets that are right: part of
+# A case in which kernels send damaged messages in valid packets. Part of
 # scripts/cluster-check.
 
-# Connections come and go, for a while.
+# Make and end connections for a while.
 come_and_go() {
 	local i round end=$((SECONDS + seconds * slow))
 	traffic_env="CLUSTER_MAY_LOSE=1 CLUSTER_SECONDS=$seconds"
@@ -33,9 +33,9 @@ count_of() {
 		END { print n + 0 }'
 }
 
-# What programs see meanwhile is not judged: an answer that is damaged may even
-# lead stores astray.  The kernels must live, let go of everything, and work with
-# new modules as before.
+# The results of programs are not checked, because a damaged reply may even direct stores to
+# a wrong place. The kernels must survive, release all objects, and work with newly loaded
+# modules.
 case_messages_between_kernels_are_damaged() {
 	local i damaged
 	set_fault damage 300000 || return

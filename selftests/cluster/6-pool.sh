@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=bash disable=SC2154,SC2016,SC2317
-# Memory that all machines share: part of scripts/cluster-check.
+# Cases with memory shared by all machines. Part of scripts/cluster-check.
 
 needs_pool() { [[ $kind == ivshmem ]] || skip "without adapters"; }
 
-# As another adapter, while programs still have the one that was taken away.
+# NODE: it has another adapter, while programs still hold the removed one open
 joined_again() { on "$1" 'dmesg | grep -q "has been expelled" && ls /dev/sci[0-9]*' && ! left "$1"; }
 
-# Longer than its lease, and shorter than the quarantine.
+# The machine hangs for longer than its lease, but less than the quarantine.
 case_pool_a_machine_hangs_and_finds_itself_expelled() {
 	needs_pool || return
 	hang() {
@@ -22,11 +22,11 @@ case_pool_a_machine_hangs_and_finds_itself_expelled() {
 			((i == 8)) || wait "${job[owner-8-$i]}"
 		done
 		wait "${job[listener-8-4]}"
-		# for the tests it is to be the first one
+		# the tests need the adapter to be sci0
 		within 20 modules_unload 8 && modules_load 8 && serve_all
 	}
 	seconds=$((20 * slow)) amid_traffic 1 hang
 }
 
-# NODE: it is no node of the pool
+# NODE: it has left the pool
 left() { "$build/sci" pool show "$D/pool" | grep "^$1 .*left"; }

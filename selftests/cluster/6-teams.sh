@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=bash disable=SC2154,SC2317
-# Programs that `sci run` starts on several machines: part of scripts/cluster-check.  The
-# programs of selftests/shmem, whose puts, atomics, locks and collective calls go over SCI;
-# SMI's sort and Poisson solver and DECK's pipeline, which compare with a serial result.
+# Cases with programs that `sci run` starts on several machines. Part of
+# scripts/cluster-check. Programs of selftests/shmem do puts, atomics, locks and collective
+# calls over SCI. SMI's sort and Poisson solver and DECK's pipeline compare with a serial
+# result.
 
-# PES PROGRAM ARGUMENT...: as many on each machine; what they print is in case/team
+# PES PROGRAM ARGUMENT...: run PES processes on each machine; output goes to case/team
 team_run() {
 	local i n=$1 hosts=()
 	shift
@@ -20,7 +21,7 @@ team_run() {
 	}
 }
 
-# PES PROGRAM ARGUMENT...: all of its tests pass
+# PES PROGRAM ARGUMENT...: all tests of PROGRAM pass
 team_passes() {
 	team_run "$@" || return
 	awk -v name="$2" '/^1\.\./ { planned = substr($0, 4) + 0 }
@@ -29,10 +30,10 @@ team_passes() {
 	' "$tmp/case/team"
 }
 
-# NUMBERS POINTS STEPS
+# NUMBERS POINTS STEPS: sort and the Poisson solver pass
 smi_passes() { team_passes 2 smi/sort "$1" && team_passes 2 smi/poisson "$2" "$3"; }
 
-# It wants four processes.
+# deck_pipeline needs four processes.
 deck_passes() {
 	((4 % nodes == 0)) || skip "4 processes do not fit $nodes machines" || return
 	team_run $((4 / nodes)) cluster/deck_pipeline 320 200 || return
@@ -49,7 +50,7 @@ case_team_smi() { smi_passes 50000 80 20; }
 
 case_team_deck() { deck_passes; }
 
-# PERCENT COMMAND...
+# PERCENT COMMAND...: run COMMAND with loss
 with_loss() {
 	local status
 	set_fault loss $(($1 * 10000)) && "${@:2}"

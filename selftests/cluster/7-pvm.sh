@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=bash disable=SC2154,SC2016,SC2317
-# Debian's PVM programs, as they are, on a virtual machine of PVM whose hosts are the nodes:
-# part of scripts/cluster-check.  Daemons and tasks talk over SCI.  The remote shell that
-# adds hosts is cluster-rsh.
+# A case with unmodified programs of Debian's PVM. Part of scripts/cluster-check. The nodes
+# are hosts of a PVM machine. Daemons and tasks communicate over SCI; cluster-rsh adds the
+# hosts.
 
 pvm_console=/usr/lib/pvm3/lib/pvm
 pvm_env="export HOME=/root PVM_ROOT=/usr/lib/pvm3 PVM_RSH=/tmp/pvm-rsh PVM_TMP=/tmp SCI_FABRIC=dev
 	LD_LIBRARY_PATH=$build PVM_DPATH='env HOME=/root LD_LIBRARY_PATH=$build $build/pvmd3'"
 pvm_env=${pvm_env//$'\n'/}
 
-# COMMANDS OF THE CONSOLE
+# COMMANDS: run commands of the PVM console on node 4
 pvm() {
 	on 4 "$pvm_env; printf %b $(printf %q "$1") | timeout $((120 * slow)) $pvm_console -n10.1.0.4"
 }
 
-# A remote shell that passes the secret of a new daemon on.
+# Install a remote shell that passes on the secret of a new daemon.
 pvm_prepare() {
 	local i
 	on -i 4 'cat >/tmp/pvm-rsh && chmod +x /tmp/pvm-rsh' <<-END || return
@@ -30,8 +30,8 @@ pvm_prepare() {
 
 pvm_gone() { on "$1" '! grep -l pvmd3 /proc/[0-9]*/comm'; }
 
-# Hosts are added, programs print what they print under Debian's PVM on as many hosts of a
-# namespace, and halt leaves nothing.
+# Hosts can be added. Programs print the same output as under Debian's PVM on as many hosts
+# in a network namespace. `halt` leaves no process.
 case_pvm_programs_of_debian() {
 	local i add='' files
 	[[ -x $pvm_console && -x /usr/bin/hello.pvm ]] || skip "no packages pvm, pvm-examples" || return

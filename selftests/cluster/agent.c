@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * DOC: what a node of a cluster of virtual machines does for its host
+ * DOC: the agent that runs commands on a node of a cluster of virtual machines
  *
- * A TCP connection to port 1 is one command: a line for bash, and after it the
- * command's standard input.  What it writes comes back, then 16 bytes: "\0exit "
- * and its status as eight digits, a "\n", and 0.  The command and all that it
- * started in its process group end with the connection, and with the command.
+ * A TCP connection to port 1 carries one command: a line for bash, then the
+ * command's standard input.  The agent returns the command's output, then 16 bytes:
+ * "\0exit ", its status as eight digits, "\n", and 0.  Command and connection end
+ * together, with all processes of the command's process group.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -25,7 +25,7 @@
 #define PORT		1
 #define LINE_LENGTH	131072u
 
-/* Not a byte more: the rest is the command's. */
+/* Read the line and no byte more: the rest is the command's input. */
 static bool read_line(int fd, char *line)
 {
 	for (size_t n = 0; n < LINE_LENGTH; n++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* What both kinds of traffic that outlive faults need. */
+/* Settings of the two kinds of traffic that run while the fabric has faults. */
 #ifndef SELFTESTS_CLUSTER_ENDURE_H
 #define SELFTESTS_CLUSTER_ENDURE_H
 
@@ -16,7 +16,7 @@ static inline unsigned int number_of(const char *name, unsigned int otherwise)
 	return s && *s ? (unsigned int)strtoul(s, NULL, 0) : otherwise;
 }
 
-/* The test's time, and some to recover and to end. */
+/* Duration of the traffic in seconds. Recovery and end may take longer. */
 static inline unsigned int endure_seconds(void)
 {
 	return number_of("CLUSTER_SECONDS", 5);
@@ -33,7 +33,7 @@ __attribute__((constructor)) static void endure_limit(void)
 	setenv("SCI_TEST_TIMEOUT", limit, 0);
 }
 
-/* Without it a connection that ends is a failure. */
+/* Return whether a connection may end. Otherwise its end is a failure. */
 static inline bool may_lose_connections(void)
 {
 	return number_of("CLUSTER_MAY_LOSE", 0);

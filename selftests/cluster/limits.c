@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * What an adapter can do at most, and what its counters say of the protocols; node
- * 8 is another machine.
+ * Test the limits of an adapter, and the packets that its counters show for each
+ * protocol. Node 8 is another machine.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,9 +13,9 @@
 #include "selftests/remote.h"
 
 #define LARGE		(32u << 20)
-#define SEGMENTS	6u		/* of that size, more than a window holds */
+#define SEGMENTS	6u		/* of LARGE bytes, more than a window maps */
 #define N		200u
-#define TAKES		10u		/* of one measurement */
+#define TAKES		10u		/* repetitions of a measurement */
 
 static uint64_t counter(const char *name)
 {
@@ -74,9 +74,9 @@ static unsigned int stream_size(void)
 }
 
 /*
- * The direct data path has no packets.  A card with buffers of 128 bytes sends two
- * lines that follow one another in one packet, and it depends on the host's time
- * which lines do: only with buffers of a line the packets are as many as lines.
+ * Skip without countable packets. The direct data path has none. With stream
+ * buffers of 128 bytes the timing of the host decides whether two lines share a
+ * packet; with buffers of a line each line is a packet.
  */
 static void needs_packets(void)
 {
@@ -95,11 +95,11 @@ static void needs_packets(void)
 struct sizes {
 	uint64_t len;
 	unsigned int n;
-	bool zcopy;			/* receives into exported memory */
-	bool blocks;			/* eager, not in lines */
+	bool zcopy;			/* the receives use exported memory */
+	bool blocks;			/* eager blocks instead of lines */
 };
 
-/* Nobody sleeps, nobody else looks after what was sent: that costs more. */
+/* No thread sleeps or retransmits: both would cost further packets. */
 #define AWAKE \
 	{ SCI_PARAM_SPIN_US, 60000000 }, { SCI_PARAM_CHECK_MS, 60000 }, \
 	{ SCI_PARAM_ATTACH_AFTER, 0 }
@@ -114,7 +114,7 @@ static const struct config *config_of(const struct sizes *z)
 	return z->blocks ? &in_blocks : &awake;
 }
 
-/* Sent in pieces of no line's size: lines are made whole. */
+/* Send in pieces that do not end with a line: the library still sends whole lines. */
 static void send_in_pieces(struct sci_peer *to, unsigned char *buf, uint64_t len)
 {
 	struct iovec iov[3] = {
@@ -149,9 +149,9 @@ static void takes(struct peer *self, void *arg)
 }
 
 /*
- * What @n messages cost this adapter.  A host that takes the CPU away between
- * two stores of a line makes pieces of it, and the adapter says so: then that
- * was no measurement, and it is taken again.
+ * Return the counters of this adapter for @n messages. If the host takes the CPU
+ * away between two stores of a line, the line becomes several packets, which
+ * GATHER_TIMEOUTS counts. Such a measurement is repeated.
  */
 static struct counters cost_of(struct sizes z, bool pieces)
 {
@@ -161,7 +161,7 @@ static struct counters cost_of(struct sizes z, bool pieces)
 	struct counters c, best = { 0 };
 	unsigned int i = 0, take;
 
-	/* the first of all may cost more: rings are attached */
+	/* the first message may cost more: the rings get attached */
 	msg_fill(buf, z.len, i++);
 	CHECK_EQ(sci_send(l.to, buf, z.len), 0);
 	pair_meet(&l);
@@ -197,7 +197,7 @@ static struct counters cost_of(struct sizes z, bool pieces)
 	return best;
 }
 
-/* As sci_msg(3) says: "COST". */
+/* The cost in "COST" of sci_msg(3). */
 TEST(a_short_message_is_one_packet)
 {
 	static const uint64_t sizes[] = { 0, 1, 48, SCI_SHORT_MAX };
@@ -217,7 +217,7 @@ static uint64_t lines_of(uint64_t len)
 	return (len + 63) / 64;
 }
 
-/* The first line has 41 bytes of it, each other 62. */
+/* The first line has 41 bytes of the message, each other line 62. */
 TEST(a_message_in_lines_is_these_and_no_flush)
 {
 	static const uint64_t sizes[] = { 63, 103, 104, 1000, 4096, 8192 };
@@ -250,7 +250,7 @@ TEST(an_eager_message_is_its_lines_and_one)
 
 #define LONG	20u
 
-/* Of five CTS read one status tells. */
+/* One status returns the credits of five CTS. */
 TEST(a_zero_copy_message_is_its_lines_and_two)
 {
 	static const uint64_t sizes[] = { 65536, 65536 + 48 };
@@ -260,7 +260,7 @@ TEST(a_zero_copy_message_is_its_lines_and_two)
 	for (unsigned int i = 0; i < ARRAY_LEN(sizes); i++) {
 		c = cost_of((struct sizes){ sizes[i], LONG, .zcopy = true }, false);
 		CHECK_EQ(c.n[WRITES_64], LONG * (sizes[i] / 64 + 2) + LONG / 5);
-		/* nothing may be written behind the buffer */
+		/* no store goes behind the buffer */
 		CHECK_EQ(c.n[WRITES_16], LONG * (sizes[i] % 64 / 16));
 	}
 }
@@ -325,7 +325,7 @@ TEST(the_translation_table_is_used_up_and_free_again)
 		last = n;
 		test_note("%u maps of 32 MiB, then %s", n,
 			  SCIGetErrorString(e));
-		/* those that there are work on */
+		/* the other maps still work */
 		for (unsigned int i = 0; i < 64; i++)
 			first[i * 4096] = (unsigned char)(i + 1);
 		CHECK_OK(SCIDisconnectSegment(r[n], 0, &err));
@@ -341,7 +341,7 @@ TEST(the_translation_table_is_used_up_and_free_again)
 	peer_join(p);
 }
 
-/* Nothing but whole pieces from the start, and nothing behind them. */
+/* Abort transfers after 0 to 19 ms. At least one of them must not complete. */
 TEST(dma_is_aborted_half_way)
 {
 	unsigned int aborted = 0, done = 0;
@@ -376,7 +376,7 @@ TEST(dma_is_aborted_half_way)
 	CHECK_EQ(aborted + done, 20);
 	CHECK(aborted > 0);
 	test_note("%u of 20 transfers of 32 MiB aborted", aborted);
-	/* and it works on */
+	/* the queue still works */
 	for (unsigned int i = 0; i < 64; i++)
 		mem[i * 4096] = (unsigned char)(i + 1);
 	CHECK_OK(SCIStartDmaTransfer(q, s, r, 0, 64 * 4096, 0, NULL, NULL, 0,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The harness itself: peers on another machine are as those of this one. */
+/* Test the harness: peers on another machine behave like peers on this machine. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static void needs_machines(void)
 }
 
 struct question {
-	const char *word;	/* a constant is the same everywhere */
+	const char *word;	/* a constant has the same address on all machines */
 	unsigned int numbers[64];
 	unsigned int (*sum)(const struct question *q);
 };
@@ -122,7 +122,7 @@ TEST(a_stopped_peer_is_silent_until_it_continues)
 		PEER_GET(p, i);
 		CHECK_EQ(i, ++last);
 	}
-	/* what it said before it was stopped is not lost, and no more than that */
+	/* messages sent before the stop arrive, and no later ones */
 	CHECK(last < 60);
 	peer_kill(p, SIGKILL);
 }

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Messages of every protocol between two machines, whatever happens to the fabric
- * in between; every byte, the order, and that each comes once are checked:
+ * Exchange messages of every protocol between two machines while the fabric has
+ * faults. Both sides check every byte, the order, and that each message comes once:
  *
  *	CLUSTER_PEER=4 SCI_TEST_NODE=8 messages listener
  *	CLUSTER_PEER=8 SCI_TEST_NODE=4 messages talker
  *
- * Both directions at once.  When the connection is lost, and CLUSTER_MAY_LOSE is
- * set, the talker makes another, with messages of its own.
+ * Both send at the same time. If the connection is lost and CLUSTER_MAY_LOSE is
+ * set, the talker makes another one, with new messages.
  */
 #include "selftests/cluster/endure.h"
 #include "selftests/msg/traffic.h"
 
 #define LISTENER_ID	5u
 #define TALK_CONTEXT	0x74616c6bu
-#define STREAMS		3u		/* untagged, two contexts */
-#define TURN		16u		/* messages of each flow */
+#define STREAMS		3u		/* untagged, and two contexts */
+#define TURN		16u		/* messages of each flow in a turn */
 
-/* Messages of a connection come in turns; the talker says whether another does. */
+/* Messages come in turns. The talker says whether another turn follows. */
 struct turn {
 	uint64_t seed;
 	uint64_t more;
@@ -54,7 +54,7 @@ static bool exchange_word(struct side *s, struct turn *w, bool sends)
 	return !is_lost(ret);
 }
 
-/* False: the connection is lost. */
+/* Exchange one turn. Return false if the connection is lost. */
 static bool exchange_messages(struct side *s, uint64_t seed)
 {
 	unsigned int me = number_of("SCI_TEST_NODE", 4);
@@ -69,7 +69,7 @@ static bool exchange_messages(struct side *s, uint64_t seed)
 			.may_die = true, .source = k & 1 ? me : peer,
 			.dest = k & 1 ? peer : me,
 		});
-	/* where much is lost it takes long, but something moves */
+	/* heavy loss makes turns slow, but some messages must still complete */
 	while (!traffic_idle(&s->t) || !s->t.flow[0].next) {
 		if (traffic_step(&s->t, 1000))
 			until = test_now_ms() + RECOVERY_MS;
@@ -114,7 +114,7 @@ static void report(const struct side *s, unsigned int connections)
 		  (unsigned long long)st.resent_blocks);
 }
 
-/* True: told to end. */
+/* Take turns until the talker ends. Return false if the connection is lost. */
 static bool listen_once(struct side *s)
 {
 	struct turn w;
@@ -151,7 +151,7 @@ TEST(listener)
 		end = listen_once(&s);
 		if (!end)
 			check_lost(&s);
-		/* what it heard last has left */
+		/* wait until the last answer has arrived */
 		if (end)
 			HAPPENS((test_progress(s.t.ep), sci_peer_state(s.to)),
 				5000);

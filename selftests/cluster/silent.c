@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * A node falls silent while stores and triggers to it are on their way, through an
- * adapter that has few slots for them:
+ * Stores and triggers to a node that stops answering, through an adapter with few
+ * slots:
  *
  *	SCI_TEST_NODE=8 silent server
  *	SCI_TEST_NODE=4 CLUSTER_SILENT=8 CLUSTER_PEER=12 silent client
  *
- * The client makes READY when it is connected, and begins when somebody has made
- * GO, who has stopped node 8 before.  It takes as long as the adapter needs to give
- * all packets up.  The adapter, and the connection with CLUSTER_PEER, outlive it.
+ * The client creates READY when it is connected. The caller stops node 8 and
+ * creates GO, and the client begins. The test lasts until the adapter has given up
+ * all packets. The adapter and the connection with CLUSTER_PEER must survive.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -25,12 +25,12 @@
 #define SEGMENT		77u
 #define NUMBER		78u
 #define SIZE		65536u
-#define LINE		128u		/* the longest that a stream buffer has */
-#define LINES		16u		/* as many as there are buffers */
-#define TRIGGERS	8u		/* processes that wake peers there */
+#define LINE		128u		/* largest size of a stream buffer */
+#define LINES		16u		/* number of stream buffers */
+#define TRIGGERS	8u		/* threads that trigger an interrupt */
 #define END		0x600df00du
 
-/* ---- on the node that falls silent, and on the one that does not ---- */
+/* ---- the silent node and the other one ---- */
 
 TEST(server)
 {
@@ -63,7 +63,7 @@ static struct connection connection_with(sci_desc_t sd, unsigned int node)
 	return c;
 }
 
-/* All of each line but its last word, so that it leaves in as many packets as can be. */
+/* Store all words of a line but the last, which takes the most packets. */
 static void store_lines(volatile unsigned int *words)
 {
 	for (unsigned int line = 0; line < LINES; line++)
@@ -75,12 +75,12 @@ static void *trigger(void *arg)
 {
 	struct connection *c = arg;
 
-	/* which may fail */
+	/* the trigger may fail */
 	ERR_OF(SCITriggerInterrupt(c->intr, 0, &err));
 	return NULL;
 }
 
-/* An error of the adapter's counts for all connections: stored again, it arrives. */
+/* Repeat the store while errors occur: they count for all connections. */
 static void store_end(struct connection *c)
 {
 	sci_sequence_status_t st;
@@ -117,7 +117,7 @@ TEST(client)
 	CHECK(st != SCI_SEQ_OK);
 	for (unsigned int i = 0; i < TRIGGERS; i++)
 		pthread_join(threads[i], NULL);
-	/* the adapter is still there */
+	/* the adapter still works */
 	test_segment(sd, SEGMENT + 1, SIZE, 0);
 	if (peer) {
 		CHECK_OK(SCITriggerInterrupt(other.intr, 0, &err));

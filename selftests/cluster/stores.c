@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Blocks of bytes, stored into another machine's memory whatever happens to the
- * fabric in between, and checked there:
+ * Store blocks into another machine's memory while the fabric has faults, and check
+ * them there:
  *
  *	CLUSTER_PEER=4 SCI_TEST_NODE=8 stores owner
  *	CLUSTER_PEER=8 SCI_TEST_NODE=4 stores writer
  *
- * The writer publishes a block when a check says that it has arrived; the owner
- * looks at every byte of what is published, and says how far it has come in its own
- * memory, where the writer reads it.  Copies, plain stores and DMA take turns.
- * When the connection is lost, and CLUSTER_MAY_LOSE is set, the writer makes
- * another and goes on where the owner is.
+ * The writer publishes a block when SCICheckSequence() has confirmed it. The owner
+ * checks every byte of published blocks, and keeps their number in its own memory,
+ * where the writer reads it. Copies, plain stores and DMA take turns. If the
+ * connection is lost and CLUSTER_MAY_LOSE is set, the writer makes another one and
+ * continues after the owner's last block.
  */
 #include <string.h>
 #include <unistd.h>
@@ -22,13 +22,13 @@
 
 #define SLOTS		8u
 #define BLOCK		16384u
-#define END		(1ull << 40)	/* published in the end, with the last */
-#define ONES		(~0ull)		/* what a load that failed answers */
+#define END		(1ull << 40)	/* published with the last block */
+#define ONES		(~0ull)		/* value of a failed load */
 
 struct control {
-	volatile uint64_t published;	/* by the writer */
+	volatile uint64_t published;	/* written by the writer */
 	unsigned char rest[56];
-	volatile uint64_t checked;	/* by the owner */
+	volatile uint64_t checked;	/* written by the owner */
 };
 
 #define SIZE		(4096u + SLOTS * BLOCK)
@@ -75,7 +75,7 @@ TEST(owner)
 	c->checked = n | END;
 	test_note("verified %llu blocks %llu bytes", (unsigned long long)n,
 		  (unsigned long long)bytes);
-	/* until the writer has seen it */
+	/* wait until the writer has read the result */
 	WAIT_UNTIL(c->published == ONES - 1, RECOVERY_MS);
 }
 
@@ -221,7 +221,7 @@ static enum outcome publish(struct writer *w, uint64_t value)
 	return check(w);
 }
 
-/* ONES: not known. */
+/* Read the number of checked blocks, or ONES if a check fails. */
 static uint64_t checked(struct writer *w, enum outcome *o)
 {
 	uint64_t n;
@@ -234,7 +234,7 @@ static uint64_t checked(struct writer *w, enum outcome *o)
 	return *o == ARRIVED ? n : ONES;
 }
 
-/* Waits until there is a slot for block @n. */
+/* Wait until a slot is free for block @n. */
 static enum outcome room(struct writer *w, uint64_t n)
 {
 	uint64_t until = test_now_ms() + RECOVERY_MS, done;
@@ -266,12 +266,12 @@ static enum outcome session(struct writer *w)
 	enum outcome o;
 	uint64_t n;
 
-	/* the owner may be another, and know of nothing */
+	/* a new owner has checked no block */
 	while ((n = checked(w, &o)) == ONES)
 		if (o == LOST)
 			return LOST;
 	w->next = n & (END - 1);
-	/* however long it took to find the owner */
+	/* send at least one block, even if connecting took the whole time */
 	while (test_now_ms() < w->until || !w->next) {
 		n = w->next + 1;
 		if (room(w, n) == LOST || insist(w, n, 0) == LOST ||
@@ -286,7 +286,7 @@ static enum outcome session(struct writer *w)
 		if (o == LOST)
 			return LOST;
 	} while (n != (w->next | END));
-	/* it leaves at once when it sees that, maybe before we know */
+	/* the owner exits as soon as it reads this, so the result does not matter */
 	insist(w, 0, ONES - 1);
 	return ARRIVED;
 }
