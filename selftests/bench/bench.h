@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * What the benchmarks share.  Each is one program of two processes: node 4,
- * which measures, and a forked node 8.  Unless SCI_FABRIC is set they meet in a
- * virtual cluster of their own.
+ * Helpers of the benchmarks. Each benchmark is a program of two processes: node 4,
+ * which measures, and a forked node 8. Unless SCI_FABRIC is set, both join a
+ * cluster of their own in shared memory.
  */
 #ifndef SELFTESTS_BENCH_H
 #define SELFTESTS_BENCH_H
@@ -33,7 +33,7 @@
 		exit(1);						\
 	} while (0)
 
-/* @call passes &err. */
+/* @call must use &err. An error ends the program. */
 #define BENCH_OK(call)							\
 	do {								\
 		sci_error_t err;					\
@@ -51,9 +51,9 @@ static inline uint64_t bench_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static cpu_set_t bench_cpus;		/* that the program may use */
+static cpu_set_t bench_cpus;		/* CPUs that the program may use */
 
-/* To the @n-th of these CPUs, where there are two. */
+/* Pin this process to the @n-th of these CPUs. Return false if there is only one. */
 static inline bool bench_pin(int n)
 {
 	cpu_set_t set;
@@ -82,20 +82,20 @@ static inline void bench_sort(double *v, size_t n)
 	qsort(v, n, sizeof(*v), bench_compare);
 }
 
-/* Of sorted values. */
+/* Return a quantile of sorted values. */
 static inline double bench_quantile(const double *v, size_t n, double q)
 {
 	return v[(size_t)(q * (double)(n - 1) + 0.5)];
 }
 
-/* Sorts. */
+/* Sort values and return the median. */
 static inline double bench_median(double *v, size_t n)
 {
 	bench_sort(v, n);
 	return bench_quantile(v, n, 0.5);
 }
 
-/* Which part of sorted values is at least @limit. */
+/* Return the share of sorted values that are at least @limit. */
 static inline double bench_share_above(const double *v, size_t n, double limit)
 {
 	size_t i = n;
@@ -105,7 +105,7 @@ static inline double bench_share_above(const double *v, size_t n, double limit)
 	return (double)(n - i) / (double)n;
 }
 
-/* Before anything else: the cluster that all processes of this program join. */
+/* Select the cluster that all processes of this program join. Call this first. */
 static inline void bench_begin(void)
 {
 	char value[64];
@@ -127,7 +127,7 @@ static inline sci_desc_t bench_open(unsigned int node)
 	return sd;
 }
 
-/* Runs @fn as a process of its own that dies with this one. */
+/* Run @fn in a process of its own that dies with this one. */
 static inline pid_t bench_spawn(void (*fn)(void *arg), void *arg)
 {
 	pid_t parent = getpid();
@@ -152,7 +152,7 @@ static inline void bench_stop(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-/* Exports a zeroed segment and maps it. */
+/* Export a zeroed segment and map it. */
 static inline void *bench_export(sci_desc_t sd, unsigned int id, size_t size)
 {
 	sci_local_segment_t s;
@@ -167,7 +167,7 @@ static inline void *bench_export(sci_desc_t sd, unsigned int id, size_t size)
 	return p;
 }
 
-/* Tries until the peer has it. */
+/* Connect to a segment; wait until the peer has exported it. */
 static inline sci_remote_segment_t bench_connect(sci_desc_t sd,
 						 unsigned int node,
 						 unsigned int id)
@@ -198,7 +198,7 @@ static inline volatile void *bench_map(sci_remote_segment_t r, sci_map_t *map)
 	return p;
 }
 
-/* "64 B", "16 KiB" */
+/* Format a size as "64 B" or "16 KiB". */
 static inline const char *bench_size(size_t n, char buf[24])
 {
 	if (n >= 1 << 20)
@@ -210,7 +210,7 @@ static inline const char *bench_size(size_t n, char buf[24])
 	return buf;
 }
 
-/* Pauses in a polling loop; gives the CPU away where there is only one. */
+/* Pause in a polling loop. With only one CPU, yield it. */
 static inline void bench_relax(bool pinned)
 {
 	if (pinned)

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * What it costs to get at a remote segment: connect, map, unmap, disconnect,
- * each timed on its own, the exporter in another process.
+ * Time connect, map, unmap and disconnect of a segment of another process.
  *
  * usage: connect [ROUNDS]
  *
- * "touch" is the first store to each page of a fresh map (of 64 MiB: 16384 page
- * faults unless the library prepares the pages).
+ * "touch" is the first store to each page of a new map.  A map of 64 MiB has 16384 page
+ * faults unless the library prepares the pages.
  */
 #define _GNU_SOURCE
 
@@ -94,7 +93,7 @@ int main(int argc, char **argv)
 	peer = bench_spawn(export_all, NULL);
 	bench_pin(0);
 	sd = bench_open(BENCH_NODE);
-	r = bench_connect(sd, BENCH_PEER, N_SIZES);	/* all are there */
+	r = bench_connect(sd, BENCH_PEER, N_SIZES);	/* the last one: all exist */
 	BENCH_OK(SCIDisconnectSegment(r, 0, &err));
 
 	printf("connection to a segment of another process, us, %lu rounds\n",

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * DECK's post and retrieve beside sci_send() and sci_recv().
+ * Compare DECK's post and retrieve with sci_send() and sci_recv().
  *
  * usage: sci run -n 2 [--nodes N] deck [BYTES...]
  *
- * A ping-pong of both in turn (pairs.h). Prints half a round trip in microseconds.
- * Buffers of messages of DECK_MSG_BUF_LIMIT bytes or more are exported, on both sides of
- * both.
+ * Both do a ping-pong in turn (pairs.h).  Prints half a round trip in microseconds.  With
+ * DECK_MSG_BUF_LIMIT bytes or more, all buffers are exported.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +31,7 @@ struct link {
 	deck_msg_t *msg;
 	struct sci_ep *ep;
 	struct sci_peer *peer;
-	volatile uint32_t *words;	/* of pairs_probe(): the first process's memory */
+	volatile uint32_t *words;	/* the first process's, for pairs_probe() */
 	void *buf;
 	size_t len;
 	bool first;
@@ -109,7 +108,7 @@ static void measure_size(struct link *l, size_t n)
 		free(l->buf);
 }
 
-/* Addresses of the endpoints, and of memory for probes, go by mail. */
+/* Exchange the addresses of endpoints and of probe memory by DECK messages. */
 static void meet(struct link *l)
 {
 	struct sci_addr addr;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * DMA against stores: SCIStartDmaTransfer() and a wait for its end, and
+ * Compare DMA with stores: SCIStartDmaTransfer() and a wait for its end, and
  * SCIMemCpy() of the same block from the same local segment.
  *
  * usage: dma [ROUNDS]
  *
- * Blocks follow one another through a window of max(block, 16 MiB) of a segment
- * of another process, at most 512 of them per sample.  A round takes neighbouring
- * samples of both, in alternating order; GB/s (10^9) are medians, the ratio is
- * the median of ratios.
+ * A sample copies consecutive blocks, at most 512, from the start of a window of
+ * max(block, 16 MiB) of a segment of another process. A round takes one sample of
+ * each way, in alternating order. GB/s (10^9) are medians; the ratio is the median
+ * of ratios.
  */
 #define _GNU_SOURCE
 
@@ -20,7 +20,7 @@
 #define MIN_BLOCK	((size_t)64)
 #define MAX_BLOCK	((size_t)64 << 20)
 #define MAX_ROUNDS	1001u
-#define SAMPLE		512u		/* blocks at most: small ones are slow */
+#define SAMPLE		512u		/* most blocks: small ones are slow */
 
 struct ends {
 	sci_local_segment_t lseg;

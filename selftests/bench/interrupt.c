@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Interrupts: from SCITriggerInterrupt() here to the end of SCIWaitForInterrupt()
- * there and back, the same with data interrupts of 8 bytes, and of 4 KiB.
+ * Time interrupts, from SCITriggerInterrupt() to the return of
+ * SCIWaitForInterrupt(), there and back, without data, with 8 bytes and with 4 KiB.
  *
  * usage: interrupt [ROUNDS]
  *
- * Two processes that sleep in turn.  Where two CPUs exist each has its own,
- * and the time includes waking an idle CPU; "one CPU" puts both on the same.
+ * Two processes sleep in turn. With two CPUs each process has its own, and the time
+ * includes waking an idle CPU; "one CPU" puts both on the same CPU.
  */
 #define _GNU_SOURCE
 
@@ -21,7 +21,7 @@
 
 struct setup {
 	const char *name;
-	unsigned int data;		/* bytes; 0: plain */
+	unsigned int data;		/* bytes of data; 0: none */
 	bool one_cpu;
 };
 
@@ -32,7 +32,7 @@ static const struct setup setups[] = {
 	{ "data interrupt, 4 KiB", 4096, false },
 };
 
-/* One side's two ends. */
+/* Both ends of one process. */
 struct ends {
 	sci_local_interrupt_t in;
 	sci_remote_interrupt_t out;

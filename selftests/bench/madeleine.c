@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * The bandwidth of a Madeleine channel.
+ * Measure the bandwidth of a Madeleine channel.
  *
  * usage: mad-run --appli=madeleine SESSION_FILE [BYTES...]
  *
- * The first member of the channel "c" sends messages of each length to the last one, which
- * answers when it has the last of them. Prints lengths and bytes per microsecond, which is
- * MB/s.
+ * The first member of channel "c" sends messages of each length to the last member, which
+ * answers after the last message.  Prints the length and the bytes per microsecond, which
+ * are MB/s.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 
 #include <pm2_common.h>
 
-#define TOTAL		(256u << 20)	/* bytes of a measurement, at most */
-#define MESSAGES	200u		/* ... and messages */
+#define TOTAL		(256u << 20)	/* largest number of bytes in a measurement */
+#define MESSAGES	200u		/* largest number of messages in it */
 
 static double now_us(void)
 {
@@ -42,7 +42,7 @@ static void receive_one(p_mad_channel_t c, void *buf, size_t len)
 	mad_end_unpacking(k);
 }
 
-/* @n messages, and an answer. Return the time in microseconds. */
+/* Stream @n messages, then an answer. Return the time in microseconds. */
 static double stream(p_mad_channel_t c, void *buf, size_t len, unsigned int n)
 {
 	int last = c->pc->count - 1;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Does a segment cost more when there are many?  4,000 segments of 4 KiB in
- * one process: created, prepared, exported, then connected to and mapped from
- * the same process.
+ * Measure whether a segment costs more when there are many: one process creates,
+ * prepares and exports 4,000 segments of 4 KiB, connects to them and maps them.
  *
  * usage: many_segments [COUNT]
  *
- * Per step: the median cost of one call among the first 100 and among the last
- * 100, and their ratio.
+ * For each step: the median cost of a call among the first 100 and the last 100
+ * segments, and the ratio of both.
  */
 #define _GNU_SOURCE
 
@@ -18,7 +17,7 @@
 #include "bench.h"
 
 #define MAX_COUNT	100000u
-#define EDGE		100u		/* first and last so many */
+#define EDGE		100u		/* segments compared at each end */
 #define SIZE		4096u
 
 static const char *const steps[] = { "create", "prepare", "export", "connect",

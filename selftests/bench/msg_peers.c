@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * libsci's messages, measured as peers/measure.h measures those of others.
+ * Measure messages of libsci with the method of peers/measure.h.
  *
  * usage: msg_peers untagged|mt|tagged|zerocopy METRIC SIZE...
  *
- * untagged, tagged and zerocopy use endpoints of a single thread, mt one that
- * any thread may use.  With PEER_NET=tcp or unix each node is a cluster of its own, and
- * nodes reach each other through sockets; with PEER_NET=gateway through the gateway on node
- * 12, which is in both clusters.  zerocopy sends from buffers of sci_buf_alloc() and
- * receives into them.  alltoall16_s: each of 16 processes, which share two
- * CPUs, starts 15 receives and 15 sends and waits for all of them.
+ * untagged, tagged and zerocopy use endpoints for one thread, mt an endpoint that any
+ * thread may use.  zerocopy sends from and receives into buffers of sci_buf_alloc().
+ * With PEER_NET=tcp or PEER_NET=unix each node is a cluster of its own, and nodes reach
+ * each other through sockets; with PEER_NET=gateway through the gateway on node 12, which
+ * is in both clusters.  alltoall16_s: 16 processes share two CPUs; each starts 15 receives
+ * and 15 sends, and waits for all of them.
  */
 #define _GNU_SOURCE
 
@@ -20,15 +20,15 @@
 #include "selftests/bench/peers/measure.h"
 
 #define WINDOW		64		/* messages under way in streams */
-#define WINDOW_FROM	4096u		/* streams of shorter ones, and of */
-#define WINDOW_TO	(512u << 10)	/* longer ones, are blocking calls */
-#define TIMEOUT		20000		/* ms */
+#define WINDOW_FROM	4096u		/* least length of streamed messages */
+#define WINDOW_TO	(512u << 10)	/* and the largest; others use blocking calls */
+#define TIMEOUT		20000		/* in milliseconds */
 #define CONTEXT		1u
-#define ENDPOINT	1u		/* of every node */
+#define ENDPOINT	1u		/* endpoint id on every node */
 
 static struct sci_ep *ep;
 static struct sci_peer *peers[PEER_RANKS];	/* by rank */
-static struct sci_peer *other;			/* of two */
+static struct sci_peer *other;			/* the other of two ranks */
 static bool tagged;
 
 #define OK(call)							\
@@ -115,7 +115,7 @@ static void peer_stream_in(size_t n, uint64_t count)
 	OK(sci_waitall(req, WINDOW, -1, NULL));
 }
 
-/* ---- both, or all ---- */
+/* ---- setup and all-to-all ---- */
 
 static unsigned int node_of(int rank)
 {
@@ -132,7 +132,7 @@ static void *buffer(bool exported, size_t n)
 	return memset(p, 0, n);
 }
 
-/* Give each of two ranks a cluster of its own. @run: a number of this run */
+/* Give each of two ranks a cluster of its own. @run is a number of this run. */
 static void join_net(const char *kind, int rank, unsigned int run)
 {
 	unsigned int port = 20000 + run % 20000 * 2;
@@ -156,7 +156,7 @@ static void join_net(const char *kind, int rank, unsigned int run)
 	}
 }
 
-/* Joins the cluster of the run and meets all other ranks. */
+/* Join the cluster of this run and connect to all other ranks. */
 static void join(int rank, int ranks, unsigned int flags)
 {
 	char value[16];
@@ -177,7 +177,7 @@ static struct all {
 	volatile unsigned int barriers;
 } *all;
 
-/* Nobody leaves before everybody has come, and everybody makes progress. */
+/* Wait for all ranks, and make progress meanwhile. */
 static void barrier(unsigned int ranks)
 {
 	unsigned int mine = sci_fetch_add(&all->barriers, 1);
@@ -228,7 +228,7 @@ static void alltoall(int rank, bool exported, size_t n)
 	fflush(stdout);
 }
 
-/* Rank 0 is the caller's process. */
+/* Fork all ranks but rank 0, which is the calling process. */
 static int spawn_all(void)
 {
 	pid_t parent = getpid(), pid;
@@ -290,7 +290,7 @@ int main(int argc, char **argv)
 	peer_out = buffer(exported, PEER_MAX);
 	peer_in = buffer(exported, PEER_MAX);
 	measure(rank, argv[2], argv + 3);
-	peer_exchange(rank, &c, &c, 1);		/* neither leaves before */
+	peer_exchange(rank, &c, &c, 1);		/* wait for the other rank */
 	OK(sci_ep_close(ep));
 	return peer_join(rank);
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * Two ways to do the same thing, measured in turn many times, now the one first and now
- * the other: pairs that have seen the same machine. A virtual machine's CPUs move, so a probe, the ping-pong of a word, runs
- * before each pair and says in which placement the pair was: near, if it took at most
- * 1.4 times what the fastest quarter of all probes took, else far. Each placement has
- * medians of its own.
+ * Compare two ways to do the same thing. Both are measured in turn, many times and
+ * in alternating order, so that a pair of values is from the same state of the
+ * machine.
+ *
+ * The CPUs of a virtual machine may move. So a probe, the ping-pong of a word, runs
+ * before each pair. A pair is "near" if its probe took at most 1.4 times the lowest
+ * quartile of all probes, else "far". Each placement has medians of its own.
  */
 #ifndef SELFTESTS_PAIRS_H
 #define SELFTESTS_PAIRS_H
@@ -20,7 +22,7 @@ struct pairs {
 	unsigned int n;
 };
 
-/* Both processes call it with the same two words in shared memory, 0 at first, in turn. */
+/* Time a ping-pong. Both processes pass the same shared @words, 0 at first. */
 static inline double pairs_probe(volatile uint32_t *words, bool first)
 {
 	volatile uint32_t *own = first ? &words[0] : &words[32];
@@ -71,7 +73,7 @@ static inline void pairs_title(const char *what, const char *a, const char *b)
 	printf("%-14s %-4s %5s %12s %12s %8s\n", what, "at", "pairs", a, b, "ratio");
 }
 
-/* Print a line for each placement that was seen. */
+/* Print a line for each placement that has pairs. */
 static inline void pairs_print(const struct pairs *p, const char *name)
 {
 	double probe[PAIRS], limit;

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Store engines against memcpy() into cacheable shared memory.
+ * Compare store engines with memcpy() into cacheable shared memory.
  *
  * usage: pio_engines [ROUNDS [SRC_OFFSET [DST_OFFSET]]]
  *
- * Pinned to one CPU. The destination is a MAP_SHARED memfd, the source
- * private memory; both are faulted in beforehand. A block size is measured
- * while block after block walks through a window of the source and the same
- * window of the destination, so that the pair of windows sits in the first
- * cache (16 KiB), in the second (256 KiB) or in none (64 MiB; there every
- * sample takes the next 4 MiB, or one block if that is more). In a round each
- * candidate takes one short sample, in random order (who comes next inherits
- * the dirty lines); a column is the median over the rounds, and the ratio is
- * the median of the ratios within one round, so that load and frequency,
- * which drift, hit both alike.
+ * The program is pinned to one CPU. The destination is a MAP_SHARED memfd and the
+ * source private memory, both touched beforehand. Consecutive blocks are copied
+ * from a window of the source to the same window of the destination. A pair of
+ * windows fits the first cache (16 KiB), the second (256 KiB) or none (64 MiB). In
+ * the largest window each sample takes the next 4 MiB, or one block if that is
+ * more. In each round each candidate takes one short sample, in random order,
+ * because a sample inherits dirty lines. A column is the median over all rounds.
+ * The ratio is the median of ratios within a round, so that drifts of load and
+ * frequency affect both values.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -31,7 +30,7 @@
 #define MAX_CANDIDATES	10
 #define BIG		((size_t)64 << 20)
 #define CHUNK		((size_t)4 << 20)
-#define SAMPLE		((size_t)1 << 20)	/* bytes, at least */
+#define SAMPLE		((size_t)1 << 20)	/* least number of bytes */
 
 static const size_t windows[] = { 16 << 10, 256 << 10, BIG };
 
@@ -85,14 +84,14 @@ static double median(const double *samples)
 	return sorted[rounds / 2];
 }
 
-/* GB/s of a candidate over one span of the window, several times. */
+/* Return GB/s of a candidate over one span of the window, repeated for short spans. */
 static double sample(sci_pio_copy_fn *copy, size_t base, size_t span,
 		     size_t block)
 {
 	size_t passes = span < SAMPLE ? SAMPLE / span : 1;
 	double start;
 
-	if (span < SAMPLE)	/* what ran before left its own cache */
+	if (span < SAMPLE)	/* an earlier sample has left another window in the cache */
 		for (size_t at = 0; at < span; at += block)
 			copy(dst + base + at, src + base + at, block);
 	start = now();

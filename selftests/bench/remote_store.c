@@ -1,35 +1,32 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Remote stores: latency, and bandwidth against memcpy() into the same memory.
+ * Measure remote stores: latency, and bandwidth compared with local memcpy().
  *
  * usage: remote_store [--latency | --bandwidth] [--tsv | --json] [--data DIR]
  *                     [--max BYTES] [--rounds N]
  *
  * --data also writes DIR/latency.tsv and DIR/bandwidth.tsv.
  *
- * Two processes, node 4 (measures) and node 8, each on a CPU of its own where
- * there are two.
+ * There are two processes, node 4 and node 8, each on a CPU of its own if there are two.
+ * Node 4 measures.
  *
- * Latency: node 4 stores a line of 64 bytes into a segment of node 8, by plain
- * stores through the map, the last 8 bytes last; node 8 polls its own memory
- * for them, checks the line and answers the same way.  One way is half a round
- * trip.
+ * Latency: node 4 writes a line of 64 bytes into a segment of node 8 by plain stores
+ * through the map, the last 8 bytes last.  Node 8 polls its own memory for these bytes,
+ * checks the line, and answers in the same way.  One way is half a round trip.
  *
- * Bandwidth: into a segment of node 8, which sleeps, by each of three ways:
- * SCIMemWrite(), SCIMemCpy(), memcpy() through the map.  The yardstick is
- * memcpy() into a segment of node 4's own, made by the same calls and of the
- * same size, so the same kind of memory.  Blocks follow one another through a
- * window of max(block, 16 MiB) and begin again; the source is one private
- * buffer of a block, which stays where it is.  Both windows and the source are
- * touched before.  A sample is the next max(block, 1 MiB) of the window; a round
- * takes one sample of a way and one of the yardstick, in alternating order.
- * GB/s (10^9) are medians over rounds, a ratio is the median of the ratios of
- * these pairs, so that load and frequency hit both alike.  Which physical pages
- * a segment gets is worth 10 % and more: the rounds are spread over several
- * pairs of segments, of which one or the other is allocated first.  memcpy()
- * through the map is the yardstick's own code: its ratio's distance from 1 is
- * the error of the measurement.
+ * Bandwidth: node 4 writes into a segment of node 8, which sleeps, in three ways:
+ * SCIMemWrite(), SCIMemCpy(), and memcpy() through the map.  The baseline is memcpy() into
+ * a segment of node 4 itself, which is made by the same calls and of the same size, so its
+ * memory is of the same kind.  Consecutive blocks fill a window of max(block, 16 MiB) and
+ * then start again; the source is a private buffer of one block.  Windows and source are
+ * touched before.  A sample is the next max(block, 1 MiB) of the window.  A round takes
+ * one sample of a way and one of the baseline, in alternating order.  GB/s (10^9) are
+ * medians over rounds.  A ratio is the median of the ratios of these pairs, so that load
+ * and frequency affect both values.  The physical pages of a segment change results by
+ * 10 % and more: the rounds are spread over several pairs of segments, allocated in both
+ * orders.  memcpy() through the map is the code of the baseline: the distance of its ratio
+ * from 1 is the error of the measurement.
  */
 #define _GNU_SOURCE
 
@@ -37,23 +34,23 @@
 
 #include "bench.h"
 
-#define SEGMENT_PING	1u		/* of both nodes */
-#define SEGMENT_WINDOW	2u		/* of node 8 */
-#define SEGMENT_LOCAL	3u		/* of node 4 */
+#define SEGMENT_PING	1u		/* id on both nodes */
+#define SEGMENT_WINDOW	2u		/* id on node 8 */
+#define SEGMENT_LOCAL	3u		/* id on node 4 */
 
 #define LINE_WORDS	8		/* 64 bytes */
 #define WARM_UP		20000u
 #define TRIPS		400000u
-#define TRIPS_SHARED	20000u		/* on one CPU each costs a switch */
-#define TRIPS_NS	5000000000ull	/* on a busy machine that is enough */
+#define TRIPS_SHARED	20000u		/* on one CPU a trip costs a switch */
+#define TRIPS_NS	5000000000ull	/* time limit for a busy machine */
 #define PLACEMENTS_NS	15000000000ull
 
 #define WINDOW		((size_t)16 << 20)
-#define SAMPLE		((size_t)1 << 20)	/* bytes, at least */
+#define SAMPLE		((size_t)1 << 20)	/* least number of bytes */
 #define MIN_BLOCK	((size_t)64)
 #define MAX_BLOCK	((size_t)64 << 20)
 #define MAX_ROUNDS	1000
-#define MAX_SIZES	27		/* 64 B .. 4 GiB */
+#define MAX_SIZES	27		/* 64 B to 4 GiB */
 #define PLACEMENTS	10u		/* pairs of segments */
 
 enum format { TEXT, TSV, JSON };
@@ -61,7 +58,7 @@ enum format { TEXT, TSV, JSON };
 static struct {
 	bool latency, bandwidth;
 	enum format format;
-	const char *dir;		/* --data */
+	const char *dir;		/* argument of --data */
 	size_t max;
 	unsigned int rounds;
 	bool pinned;
@@ -69,7 +66,7 @@ static struct {
 
 /* ---- latency ---- */
 
-/* The last word tells the other side that the line is there. */
+/* Store a line. Its last word tells the other side that the line is complete. */
 static void put_line(volatile uint64_t *line, uint64_t n)
 {
 	int i;
@@ -110,7 +107,7 @@ static void answer(void *arg)
 	}
 }
 
-/* One-way times in ns; the clock is read once per round trip. */
+/* Measure one-way times in ns; the clock is read once per round trip. */
 static unsigned int ping_pong(volatile uint64_t *mine,
 			      volatile uint64_t *theirs, double *ns)
 {
@@ -144,7 +141,7 @@ static double clock_cost(void)
 #define HISTOGRAM_ROWS	24
 #define HISTOGRAM_COLS	50
 
-/* From the fastest to p99.5 or four medians; the width of a bar is its share. */
+/* Print times up to p99.5 or four medians. A bar's width is its share. */
 static void print_histogram(const double *ns, unsigned int n)
 {
 	double low = ns[0], high = bench_quantile(ns, n, 0.995);
@@ -172,7 +169,7 @@ static void print_histogram(const double *ns, unsigned int n)
 	       100.0 * bench_share_above(ns, n, low + step * (last + 1)));
 }
 
-/* --data: a file for @name beside the output; NULL: not asked for. */
+/* Open a file of --data for @name; NULL without --data. */
 static FILE *open_data(const char *name)
 {
 	char path[4096];
@@ -263,10 +260,10 @@ static void latency(void)
 /* ---- bandwidth ---- */
 
 struct target {
-	sci_map_t map;			/* remote only */
+	sci_map_t map;			/* only for the remote segment */
 	char *base;
 	char *src;
-	size_t next;			/* offset in the window */
+	size_t next;			/* offset of the next sample in the window */
 };
 
 static void by_memcpy(struct target *t, size_t off, size_t len)
@@ -317,8 +314,8 @@ struct result {
 };
 
 /*
- * GB/s of the next blocks of the window.  @store is opaque, or the compiler
- * would make a faster loop for the yardstick, the only one it knows.
+ * Return GB/s of the next blocks of the window. @store is opaque: otherwise the
+ * compiler would make a faster loop for memcpy(), the only way that it knows.
  */
 static double sample(void (*store)(struct target *t, size_t off, size_t len),
 		     struct target *t, size_t block)
@@ -339,7 +336,7 @@ static double sample(void (*store)(struct target *t, size_t off, size_t len),
 	return (double)len / (double)(bench_ns() - begin);
 }
 
-/* Only its own way has gone through the window since the round before. */
+/* Each window is only used by its own way between two rounds. */
 static void one_round(struct target *remote, struct target *local,
 		      size_t block, unsigned int way, struct samples *s)
 {
@@ -456,15 +453,15 @@ static void print_result(FILE *data, const struct result *r)
 
 #define CLAIM	0.95
 
-/* How much longer a call takes than memcpy(). */
+/* Return how many ns a call takes longer than memcpy(). */
 static double more_ns(const struct result *r, unsigned int way)
 {
 	return (double)r->block / r->gbs[way] * (1 - r->ratio[way]);
 }
 
 /*
- * Where a way is slower than memcpy(), by how much.  A call checks its arguments,
- * in the same time for each block: the shortest ones show it.
+ * Print the sizes at which a way is slower than memcpy(), and by how much. Each
+ * call checks its arguments; with short blocks this shows.
  */
 static void print_claim(unsigned int way, const struct result *r, size_t n)
 {
@@ -496,11 +493,11 @@ static void print_tail(FILE *data, const struct result *r, size_t n)
 		fclose(data);
 }
 
-static int go[2];			/* a pipe: when to allocate the window */
+static int go[2];			/* pipe: when to allocate the window */
 
 /*
- * Holds the window and sleeps.  It allocates on the CPU that node 4 runs on,
- * where the pages of the yardstick come from, too.
+ * Export the window and sleep. Node 8 allocates on node 4's CPU, so that the pages
+ * come from the same place as those of the baseline.
  */
 static void hold(void *arg)
 {

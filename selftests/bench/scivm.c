@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Measure the cost of a page of the SCI Virtual Memory, by kind of fault.
+ * Measure the cost of a page of SCI Virtual Memory, for each kind of fault.
  *
  * usage: sci run -n 2 --nodes 2 scivm
  *
- * Rank 0 touches pages of 4096 bytes and rank 1 waits. The first row is a page of private
- * memory, which the kernel alone provides. The columns are the median of ROUNDS rounds, in
- * microseconds a page, and the messages that both ranks send for a page.
+ * Rank 0 touches pages of 4096 bytes, and rank 1 waits.  The first row is a page of private
+ * memory, which the kernel alone provides.  The columns are the median of ROUNDS rounds, in
+ * microseconds per page, and the messages that both ranks send for a page.
  */
 #include <sci/team.h>
 #include <sci/vm.h>
@@ -43,7 +43,7 @@ static uint64_t messages(void)
 	return all[0] + all[1];
 }
 
-/* ---- calls that are measured ---- */
+/* ---- measured calls ---- */
 
 static void read_all(void)
 {
@@ -77,7 +77,7 @@ static void nothing(void)
 {
 }
 
-/* The other rank changes all pages, so that rank 0 has something to acquire. */
+/* Change all pages in the other rank, so that rank 0 has something to acquire. */
 static void change_and_release(void)
 {
 	write_words();
@@ -88,9 +88,9 @@ static const struct row {
 	const char *name;
 	uint32_t mode;			/* 0: private memory */
 	int home;
-	void (*before)(void);		/* by rank 0 */
-	void (*other)(void);		/* by rank 1, after it */
-	void (*fn)(void);		/* by rank 0, measured */
+	void (*before)(void);		/* called by rank 0 */
+	void (*other)(void);		/* then called by rank 1 */
+	void (*fn)(void);		/* measured, on rank 0 */
 } rows[] = {
 	{ "private memory, store", 0, 0, nothing, nothing, write_words },
 	{ "mapped, own page", SCI_VM_MAP, 0, nothing, nothing, write_words },

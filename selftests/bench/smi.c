@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * SMI's barrier beside its team's, and its regions beside memory of the process.
+ * Compare SMI's barrier with that of its team, and SMI's regions with private
+ * memory.
  *
  * usage: sci run -n 2 [--nodes N] smi
  *
- * Both of a pair in turn (pairs.h): a barrier in microseconds; loads and stores of
- * 256 KiB of a region on the own node, on another one, and of private memory, in
- * microseconds too. The other process waits meanwhile.
+ * The ways of a pair run in turn (pairs.h): a barrier; and loads and stores of 256
+ * KiB of a region on this node, of a region on another node, and of private memory,
+ * while the other process waits. All times are in microseconds.
  */
 #include "libsci/smi/internal.h"
 
@@ -73,7 +74,7 @@ static double measure_stores(uint64_t *p)
 	return (double)(bench_ns() - begin) / 1e3;
 }
 
-/* The least of some tries: another process may have had the CPU. */
+/* Return the least of 8 times: another process may have had the CPU. */
 static double least(uint64_t *p, bool store)
 {
 	double best = 1e9;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Times of calls of sci/team.h, by size, in microseconds, for RANKS (2) processes on
- * NODES (1) virtual nodes.  With SYMMETRIC=1 buffers of collective calls are in symmetric
- * memory.
+ * Measure calls of sci/team.h by size, in microseconds, with RANKS (2) processes on
+ * NODES (1) virtual nodes. With SYMMETRIC=1 the buffers of collective calls are in
+ * symmetric memory.
  */
 
 #include <sci/team.h>
@@ -88,7 +88,7 @@ static void alltoall(size_t len)
 	sci_team_alltoall(team, local, local + MOST, len / (size_t)members);
 }
 
-/* One way, from a put with signal to the wait for it. */
+/* Measure one way, from a put with signal to the end of the wait for it. */
 static void ping_pong(size_t len)
 {
 	uint64_t *signal = (uint64_t *)(void *)(mem + MOST);
@@ -123,7 +123,7 @@ static const struct {
 	{ "alltoall", alltoall, 64, MOST, 1 },
 };
 
-/* The best of several rounds: what the call costs when nothing else runs. */
+/* Return the best of several rounds: the cost of the call when nothing else runs. */
 static double measure(size_t row, size_t len)
 {
 	double best = 1e99;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Collective calls of libsci's teams (built with -DCOLL_TEAM) or of an MPI.
+ * Measure collective calls of libsci's teams (built with -DCOLL_TEAM) or of an MPI.
  *
  * usage: LAUNCHER -n RANKS coll METRIC SIZE...
  *
- * METRIC is NAME or NAME/RANKS; NAME is a row of the table below with "_us" behind it.
- * SIZE is the bytes of a broadcast or of a vector that is reduced, and the bytes from
- * one rank to another of the other calls. The root changes from call to call, so that
- * no rank runs ahead of the others. The first call of each size is checked. A value is
- * the time of a call in a row of calls, which ends with a barrier; measure.h says how many
- * there are. With SYMMETRIC=1 the buffers of a team are symmetric memory.
+ * METRIC is NAME or NAME/RANKS; NAME is a row of the table below with the suffix
+ * "_us". SIZE is the number of bytes of a broadcast or a reduced vector, and of the
+ * data between two ranks for other calls. The root changes with each call, so that
+ * no rank runs ahead. The first call of each size is checked. A value is the time
+ * of one call in a row of calls that ends with a barrier; measure.h has the length
+ * of the row. With SYMMETRIC=1 the buffers of a team are in symmetric memory.
  */
 #define _GNU_SOURCE
 #ifdef COLL_TEAM
@@ -27,7 +27,7 @@
 #define ROOM	(2 * PEER_MAX)
 
 static int rank, ranks;
-static char *out, *in;			/* ROOM bytes each */
+static char *out, *in;			/* buffers of ROOM bytes */
 
 static void peer_send(size_t n) { (void)n; }
 static void peer_recv(size_t n) { (void)n; }
@@ -122,9 +122,9 @@ static void stop(void)
 }
 #endif
 
-/* ---- what they must give ---- */
+/* ---- expected results ---- */
 
-/* Word @i of what @from sends to @to. */
+/* Return word @i of the data that rank @from sends to rank @to. */
 static int64_t sent(int from, int to, size_t i)
 {
 	return (int64_t)i * (from + 1) + to * 1000003;
@@ -141,7 +141,7 @@ static int64_t sum(int below, int to, size_t i)
 
 enum result { NOTHING, SUM, SUMS, PREFIX, FROM_ROOT, PART, PARTS };
 
-/* Word @i of part @part of the caller's result; the root is rank 0. */
+/* Return word @i of part @part of the caller's result; the root is rank 0. */
 static int64_t expected(enum result result, int part, size_t i)
 {
 	switch (result) {
@@ -164,8 +164,8 @@ static const struct row {
 	const char *name;
 	void (*call)(size_t n, int root);
 	enum result result;
-	bool rooted;			/* the result is the root's alone */
-	bool to_each;			/* another part for each rank */
+	bool rooted;			/* only the root has a result */
+	bool to_each;			/* each rank gets another part */
 } rows[] = {
 	{ "barrier", barrier, NOTHING, false, false },
 	{ "bcast", bcast, FROM_ROOT, false, false },
@@ -203,7 +203,7 @@ static void check(const struct row *r, size_t n)
 
 /* ---- time ---- */
 
-/* Rank 0's value. */
+/* Return rank 0's value on all ranks. */
 static double share(double v)
 {
 	memcpy(rank ? in : out, &v, sizeof(v));
@@ -213,8 +213,8 @@ static double share(double v)
 }
 
 /*
- * All ranks call it. Rank 0 and rank 1 measure; the others leave the CPUs to them.
- * Every rank gets the same result.
+ * Probe with ranks 0 and 1; the other ranks leave the CPUs to them. All ranks must
+ * call this, and get the same result.
  */
 static double probe(void)
 {
@@ -257,7 +257,7 @@ static double point_run(void *arg, uint64_t count)
 	return share(peer_now() - begin);
 }
 
-/* The file is the one of the program before. */
+/* Clear the probe file, which an earlier program has used. */
 static void probe_start(void)
 {
 	peer_probe_open();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * A provider of libfabric's: PEER_PROVIDER, or that for shared memory; FI_* in the
- * environment are the settings.
+ * Measure a provider of libfabric: PEER_PROVIDER, by default the one for shared
+ * memory. FI_* in the environment are its settings.
  *
  * usage: fabric msg|tagged METRIC SIZE...
  *
- * Messages of at most the provider's inject size are injected.
+ * Messages up to the provider's inject size are injected.
  */
-#if __has_include(<rdma/fabric.h>)	/* lint goes without */
+#if __has_include(<rdma/fabric.h>)	/* not installed for lint */
 #define _GNU_SOURCE
 
 #include <rdma/fabric.h>
@@ -21,7 +21,7 @@
 #include "measure.h"
 
 #define WINDOW	64
-#define BATCH	16			/* completions read at once */
+#define BATCH	16			/* completions per read */
 
 static int rank;
 static bool tagged;
@@ -91,7 +91,7 @@ static void start_recv(size_t n)
 	in_way++;
 }
 
-/* Until no more than these are under way. */
+/* Wait until at most @out sends and @in receives are under way. */
 static void wait_until(int out, int in)
 {
 	while (out_way > out)
@@ -183,7 +183,7 @@ int main(int argc, char **argv)
 	peer_in = peer_alloc(PEER_MAX, MAP_PRIVATE);
 	set_up();
 	measure(rank, argv[2], argv + 3);
-	peer_exchange(rank, &c, &c, 1);		/* neither leaves before */
+	peer_exchange(rank, &c, &c, 1);		/* wait for the other rank */
 	OK(fi_close(&ep->fid));
 	return peer_join(rank);
 }

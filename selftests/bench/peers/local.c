@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Preloaded, it lets Open MPI 4.1 use libfabric's shm: Open MPI asks for providers
- * that reach other nodes as well, whether there are any or not, and shm is none.
- * Nothing but the question is changed.
+ * Preload library that lets Open MPI 4.1 use libfabric's shm. Open MPI asks for
+ * providers with local and remote communication, which shm does not offer. The
+ * library removes that request.
  */
-#if __has_include(<rdma/fabric.h>)	/* lint goes without */
+#if __has_include(<rdma/fabric.h>)	/* not installed for lint */
 #define _GNU_SOURCE
 
 #include <dlfcn.h>

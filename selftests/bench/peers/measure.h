@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * How messages are measured, the same for libsci and for its peers.
+ * Measure messages in the same way for libsci and for its peers.
  *
  * A program is called as
  *
  *	PROGRAM MODE METRIC SIZE...
  *
  * and prints a line "METRIC SIZE VALUE BEFORE AFTER PACE" for each of PEER_RUNS samples of
- * a size.  It defines the functions declared below before main() and calls measure() in
- * both of its processes, rank 0 on the first CPU it may use, rank 1 on the second; rank 0
+ * a size.  It defines the functions declared below before main(), and calls measure() in
+ * both processes: rank 0 on the first CPU that it may use, rank 1 on the second.  Rank 0
  * measures.
  *
- * Each size begins with messages whose bytes are checked.  Then runs grow until
- * one takes a sixth of PEER_MS (30) milliseconds, which is the warm-up, and the
- * next PEER_RUNS runs are the samples.  The clock is read twice per run.
+ * Each size begins with messages whose bytes are checked.  Then runs grow until one takes
+ * a sixth of PEER_MS (30) milliseconds, which is the warm-up.  The next PEER_RUNS runs are
+ * the samples.  The clock is read twice per run.
  *
- * A virtual machine's CPUs move, now two hardware threads of a core, now cores
- * far apart, which changes everything fourfold.  So there is a probe before and
- * after each run: half a round trip of a word in the file PEER_PROBE, in us: BEFORE and
- * AFTER.  And such a CPU may share its core with a stranger's: so the probe also does
- * sums, of which each step takes longer meanwhile: PACE, in ns, of the slower process and
- * the slower probe.  scripts/measure.sh decides by them which samples count.
+ * The CPUs of a virtual machine may move between threads of one core and distant cores,
+ * which changes times fourfold.  So a probe runs before and after each run: BEFORE and
+ * AFTER are half a round trip of a word in the file PEER_PROBE, in microseconds.  A CPU
+ * may also share its core with a foreign CPU.  So the probe also computes sums: PACE is
+ * the time of a step in nanoseconds, of the slower process and the slower probe.
+ * scripts/measure.sh uses these values to select samples.
  *
- *	latency_us	half a round trip
- *	bandwidth_MBps	rank 0 sends, rank 1 answers once, after the last;
- *	rate_Mps	the same, in million messages per second
+ *	latency_us		half a round trip
+ *	bandwidth_MBps		rank 0 sends, rank 1 answers once, after the last message
+ *	rate_Mps		the same, in million messages per second
  *
- * Buffers are one per direction and are not touched between messages, as in the
- * OSU benchmarks.
+ * There is one buffer for each direction, not touched between messages, as in the OSU
+ * benchmarks.
  */
 #ifndef SELFTESTS_PEERS_MEASURE_H
 #define SELFTESTS_PEERS_MEASURE_H
@@ -50,11 +50,11 @@
 
 #include "libsci/base/barrier.h"
 
-#define PEER_MAX	((size_t)4 << 20)	/* largest message */
+#define PEER_MAX	((size_t)4 << 20)	/* size of the largest message */
 #define PEER_RUNS	5u
-#define PEER_TRIPS	100u			/* of a probe */
-#define PEER_STEPS	2000u			/* of its sums */
-#define PEER_RANKS	16			/* all-to-all */
+#define PEER_TRIPS	100u			/* round trips of a probe */
+#define PEER_STEPS	2000u			/* steps of a probe's sums */
+#define PEER_RANKS	16			/* of all-to-all */
 
 #define peer_die(...)							\
 	do {								\
@@ -70,10 +70,9 @@
 	} while (0)
 
 /*
- * What a program defines.  The buffers hold PEER_MAX bytes.  peer_send() and
- * peer_recv() may be called with any size from 0; the second knows what the
- * first will bring.  The stream functions keep a window of messages on their
- * way and return when the last buffer is free or has arrived.
+ * Each program defines these. The buffers hold PEER_MAX bytes. Sizes start at 0,
+ * and the receiver knows the sender's size. The stream functions keep a window of
+ * messages under way. They return when the last buffer is free or has arrived.
  */
 static char *peer_out, *peer_in;
 static void peer_send(size_t n);
@@ -81,7 +80,7 @@ static void peer_recv(size_t n);
 static void peer_stream_out(size_t n, uint64_t count);
 static void peer_stream_in(size_t n, uint64_t count);
 
-static inline double peer_now(void)	/* seconds */
+static inline double peer_now(void)	/* in seconds */
 {
 	struct timespec t;
 
@@ -89,7 +88,7 @@ static inline double peer_now(void)	/* seconds */
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* To the @n-th CPU that the program may use. */
+/* Pin this process to the @n-th CPU that it may use. */
 static inline void peer_pin(int n)
 {
 	cpu_set_t all, set;
@@ -104,7 +103,7 @@ static inline void peer_pin(int n)
 	peer_must(!sched_setaffinity(0, sizeof(set), &set));
 }
 
-/* Page-aligned, touched; @flags: MAP_SHARED or MAP_PRIVATE. */
+/* Allocate page-aligned memory and touch it. @flags: MAP_SHARED or MAP_PRIVATE. */
 static inline void *peer_alloc(size_t n, int flags)
 {
 	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS,
@@ -129,7 +128,7 @@ static inline void peer_exchange(int rank, const void *mine, void *theirs,
 	}
 }
 
-/* Becomes two pinned processes; returns the rank. */
+/* Fork. Pin both processes and return the rank. */
 static inline int peer_fork(void)
 {
 	pid_t parent = getpid(), pid;
@@ -148,7 +147,7 @@ static inline int peer_fork(void)
 	return rank;
 }
 
-/* Rank 0 ends with what it measured, rank 1 is not left alone. */
+/* Rank 0 waits until rank 1 has exited. */
 static inline int peer_join(int rank)
 {
 	int status = 0;
@@ -163,11 +162,11 @@ static inline int peer_join(int rank)
 static struct peer_probe {
 	_Alignas(256) uint64_t ping;
 	_Alignas(256) uint64_t pong;
-	_Alignas(256) double pace;		/* rank 1's */
-	_Alignas(256) uint64_t turn;		/* grows when a probe is over */
+	_Alignas(256) double pace;		/* of rank 1 */
+	_Alignas(256) uint64_t turn;		/* number of probes done */
 } *peer_probe;
 
-static double peer_pace;			/* ns, the slower one's */
+static double peer_pace;			/* in ns, of the slower rank */
 static volatile uint64_t peer_sum;
 
 static inline void peer_probe_open(void)
@@ -185,7 +184,7 @@ static inline void peer_probe_open(void)
 	close(fd);
 }
 
-/* ns of a step of sums that do not wait for each other: as many as a core can do. */
+/* Return ns per step of independent sums: as many at once as a core can do. */
 static inline double peer_sums(void)
 {
 	uint64_t a = 1, b = 2, c = 3, d = 4, e = 5, f = 6, i;
@@ -199,7 +198,7 @@ static inline double peer_sums(void)
 		e += (e >> 1) ^ i;
 		f += (f >> 1) ^ i;
 	}
-	peer_sum = a + b + c + d + e + f;	/* or they would not be done */
+	peer_sum = a + b + c + d + e + f;	/* or the compiler drops the sums */
 	return (peer_now() - begin) * 1e9 / PEER_STEPS;
 }
 
@@ -218,7 +217,7 @@ static inline uint64_t peer_trips(uint64_t n, unsigned int count)
 	return n;
 }
 
-/* us; rank 1 answers meanwhile.  The first trip is after its sums. */
+/* Return half a round trip in us; rank 1 answers. The first trip is not timed. */
 static inline double peer_probe_ask(void)
 {
 	double mine = peer_sums(), begin;
@@ -242,7 +241,7 @@ static inline void peer_probe_answer(void)
 	}
 }
 
-/* ---- both processes ---- */
+/* ---- orders from rank 0 to rank 1 ---- */
 
 enum { PEER_CHECK, PEER_PING, PEER_STREAM, PEER_PROBE, PEER_END };
 
@@ -278,7 +277,7 @@ static inline void peer_tell(uint64_t what, size_t size, uint64_t count)
 
 	memcpy(peer_out, &o, sizeof(o));
 	peer_send(sizeof(o));
-	peer_recv(0);		/* nothing overtakes an order */
+	peer_recv(0);		/* no message overtakes an order */
 }
 
 static inline void peer_obey(void)
@@ -353,8 +352,8 @@ static inline int peer_compare(const void *a, const void *b)
 
 struct peer_sample {
 	double seconds;			/* per iteration */
-	double before, after;		/* us; 0: there is no probe */
-	double pace;			/* ns */
+	double before, after;		/* in us; 0 without a probe */
+	double pace;			/* in ns */
 };
 
 static inline double peer_sorted_median(double *v, unsigned int n)
@@ -363,7 +362,7 @@ static inline double peer_sorted_median(double *v, unsigned int n)
 	return v[n / 2];
 }
 
-/* Samples of @run(arg, count), with @probe() in between. */
+/* Take samples of @run(arg, count), with @probe() between runs. */
 static inline void peer_measure(double (*run)(void *arg, uint64_t count), void *arg,
 				double (*probe)(void), struct peer_sample v[PEER_RUNS])
 {
@@ -409,7 +408,10 @@ static inline double peer_point_run(void *arg, uint64_t count)
 	return peer_run(p->what, p->size, count);
 }
 
-/* Of an iteration of peer_point_run() that takes @seconds. */
+/*
+ * Return the metric's value. @seconds is the time of an iteration of
+ * peer_point_run().
+ */
 static inline double peer_value(const char *metric, size_t n, double seconds)
 {
 	if (!strcmp(metric, "bandwidth_MBps"))
@@ -427,7 +429,7 @@ static inline double peer_probe_run(void)
 	return peer_probe_ask();
 }
 
-/* @sizes are the program's arguments from SIZE on. */
+/* Measure all sizes. @sizes are the program's arguments from SIZE on. */
 static inline void measure(int rank, const char *metric, char **sizes)
 {
 	bool ping = !strcmp(metric, "latency_us");
@@ -453,7 +455,7 @@ static inline void measure(int rank, const char *metric, char **sizes)
 	peer_tell(PEER_END, 0, 0);
 }
 
-/* How often the all-to-all of messages of @n bytes is repeated. */
+/* Return the number of repetitions of an all-to-all with messages of @n bytes. */
 static inline int peer_alltoall_count(size_t n)
 {
 	return n > 16384 ? 40 : 400;

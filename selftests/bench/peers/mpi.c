@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * MPI, for both Open MPI and MPICH; settings are those of mpirun and of the
- * environment.
+ * Measure Open MPI or MPICH; mpirun and the environment have the settings.
  *
  * usage: mpirun -np 2 mpi send|recv|isend METRIC SIZE...
  *        mpirun -np 2 mpi send barrier_us|allreduce_us SIZE...
  *        mpirun -np 16 mpi p2p|coll alltoall16_s SIZE...
  *
- * send: streams are blocking sends; isend: non-blocking ones in groups, of which
- * two are under way.  Receives of streams are posted in such groups; recv:
- * blocking ones for blocking sends.  barrier_us and allreduce_us (of long words,
- * SIZE bytes of them) are what one of many in a row takes.
+ * Streams of "send" are blocking sends, those of "isend" non-blocking sends in groups, of
+ * which two are under way.  The receives of both are posted in such groups.  "recv" uses
+ * blocking sends and blocking receives.  barrier_us and allreduce_us (SIZE bytes of long
+ * words) are the time of one call in a row of calls.
  */
-#if __has_include(<mpi.h>)	/* lint goes without */
+#if __has_include(<mpi.h>)	/* not installed for lint */
 #define _GNU_SOURCE
 
 #include <mpi.h>
@@ -36,7 +35,7 @@ static void peer_recv(size_t n)
 		 MPI_STATUS_IGNORE);
 }
 
-/* Starts the next group of what is left of @count; its size. */
+/* Start the next group of the remaining @count messages and return its size. */
 static int start(MPI_Request *group, size_t n, uint64_t *count)
 {
 	int k = *count < GROUP ? (int)*count : GROUP, i;
@@ -89,9 +88,9 @@ static void peer_stream_in(size_t n, uint64_t count)
 		peer_recv(n);
 }
 
-/* ---- both together ---- */
+/* ---- barrier and allreduce ---- */
 
-/* A barrier for size 0. */
+/* Repeat an allreduce of @n bytes, or a barrier for 0. */
 static void together(size_t n, uint64_t count)
 {
 	uint64_t i;
@@ -169,7 +168,7 @@ static void measure_together(const char *metric, char **sizes)
 	peer_tell(PEER_END, 0, 0);
 }
 
-/* ---- all to all ---- */
+/* ---- all-to-all ---- */
 
 static void exchange_p2p(char *out, char *in, int n, int ranks)
 {

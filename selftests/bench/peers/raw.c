@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * The limit: what the memory itself does, with nobody's library in between.
+ * Measure the limit: the memory without a library.
  *
  * usage: raw line|push|pull METRIC SIZE...
  *        raw probe
  *
- * line, latency_us: one line of 64 bytes is written with the widest store into
- * memory that the other process polls, which answers the same way; half a round
- * trip.  rate_Mps: lines into a ring, as fast as the other process takes them.
+ * line, latency_us: the widest store writes a line of 64 bytes into memory that the other
+ * process polls.  The other process answers in the same way; half a round trip.  rate_Mps:
+ * lines into a ring, as fast as the other process takes them.
  *
- * push: memcpy() from private memory into shared memory that the other process
- * has read since the last time.  latency_us: one copy, until its stores are
- * visible.  bandwidth_MBps: copies one after the other into a window of shared
- * memory; the other process reads it when it is full, which is not timed.
+ * push: memcpy() from private memory into shared memory that the other process has read
+ * since the last copy.  latency_us: one copy until its stores are visible.  bandwidth_MBps:
+ * consecutive copies into a window of shared memory; the other process reads a full window,
+ * which is not timed.
  *
- * pull: the same by the receiver, memcpy() into private memory from shared
- * memory that the other process has written since the last time.
+ * pull: the receiver does memcpy() from shared memory, which the other process has written
+ * since the last copy, into private memory.
  *
- * probe: what a probe of measure.h says, in us.
+ * probe: a probe of measure.h, in microseconds.
  */
 #define _GNU_SOURCE
 
 #include "measure.h"
 
 #define WINDOW		((size_t)256 << 10)
-#define LINES		64u		/* of the ring, rate_Mps */
+#define LINES		64u		/* of the ring, for rate_Mps */
 #define LINE		64u
 
 #if defined(__x86_64__)
@@ -39,11 +39,11 @@ typedef uint64_t line_t __attribute__((vector_size(64)));
 enum what { LINE_PING, LINE_STREAM, PUSH, PULL, PROBE };
 
 static struct shared {
-	_Alignas(4096) uint64_t go;		/* by rank 0 */
+	_Alignas(4096) uint64_t go;		/* written by rank 0 */
 	enum what what;
 	uint64_t count, window;
-	_Alignas(4096) uint64_t turn;		/* by rank 0 */
-	_Alignas(4096) uint64_t done;		/* by rank 1 */
+	_Alignas(4096) uint64_t turn;		/* written by rank 0 */
+	_Alignas(4096) uint64_t done;		/* written by rank 1 */
 	_Alignas(4096) line_t ping[LINES];
 	_Alignas(4096) line_t pong[LINES];
 	_Alignas(4096) char data[PEER_MAX];
@@ -53,7 +53,7 @@ static char *private;
 static volatile uint64_t sink;
 static uint64_t line_n, copy_n;		/* both processes count alike */
 
-/* Nothing here is a message. */
+/* This program sends no messages. */
 static void peer_send(size_t n)
 {
 	(void)n;
@@ -78,7 +78,7 @@ static void peer_stream_in(size_t n, uint64_t count)
 
 /* ---- lines ---- */
 
-/* All 64 bytes at once, where the CPU can. */
+/* Store 64 bytes at once if the CPU can. */
 WIDEST static void put_wide(line_t *line, uint64_t n)
 {
 	*(volatile line_t *)line = (line_t){ n, n, n, n, n, n, n, n };
@@ -117,7 +117,7 @@ static void line_pong(uint64_t count)
 	}
 }
 
-/* The reader gives back half a ring at a time. */
+/* The reader returns half a ring at a time. */
 static void line_fill(uint64_t count)
 {
 	uint64_t i;
@@ -148,7 +148,7 @@ static void line_drain(uint64_t count)
 struct point {
 	enum what what;
 	size_t size;
-	size_t window;			/* bytes before the other has its turn */
+	size_t window;			/* bytes before the other process's turn */
 	double clock;			/* seconds that two readings cost */
 };
 
@@ -170,7 +170,7 @@ static void touch_write(char *p, size_t n, uint64_t v)
 		*(volatile char *)(p + i) = (char)v;
 }
 
-/* Seconds of one turn; what the other process does is not timed. */
+/* Return the seconds of one turn, without the other process's part. */
 static double copy_turn(const struct point *p)
 {
 	double begin = peer_now(), t;
@@ -200,7 +200,7 @@ static void copy_answer(uint64_t turns)
 	}
 }
 
-/* ---- both processes ---- */
+/* ---- orders from rank 0 to rank 1 ---- */
 
 static uint64_t orders;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * One-sided calls of a SHMEM, two PEs; built against libsci's and against Open MPI's.
+ * Measure one-sided calls of a SHMEM with two PEs: libsci's or Open MPI's.
  *
  *	latency_us	put, fence, flag, and back (see measure.h)
  *	p_us		half a round trip of shmem_long_p() and shmem_long_wait_until()
@@ -19,8 +19,8 @@
 enum { ORDER_P = PEER_END + 1, ORDER_BARRIER };
 
 static int rank;
-static char *window, *local;		/* PEER_MAX bytes, symmetric; and not */
-static long *flags, *word;		/* how many messages have come */
+static char *window, *local;		/* PEER_MAX bytes; only @window is symmetric */
+static long *flags, *word;		/* *flags counts arrived messages */
 static long sent, got;
 
 static void peer_send(size_t n)
@@ -38,7 +38,7 @@ static void peer_recv(size_t n)
 	shmem_long_wait_until(flags, SHMEM_CMP_GE, ++got);
 }
 
-/* The window is one message: streams are ping-pongs. */
+/* The window is one message, so streams are ping-pongs. */
 static void peer_stream_out(size_t n, uint64_t count)
 {
 	while (count--) {

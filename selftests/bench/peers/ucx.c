@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * UCX, by its UCP interface; UCX_* in the environment are the settings.
+ * Measure UCX through its UCP interface.  UCX_* in the environment are its settings.
  *
  * usage: ucx am|tag|put METRIC SIZE...
  *
- * am: active messages, of which the handler copies what has arrived eagerly;
- * tag: tag matching; put: stores into memory of the other process, which polls
- * it.  The last is not a message: its data lies where the sender says, and
- * streams overwrite it before anybody has looked.
+ * am: active messages; the handler copies eager data.
+ * tag: tag matching.
+ * put: stores into memory that the other process polls.  A put is not a message: the
+ * sender selects the address, and streams overwrite data that was not read.
  */
-#if __has_include(<ucp/api/ucp.h>)	/* lint goes without */
+#if __has_include(<ucp/api/ucp.h>)	/* not installed for lint */
 #define _GNU_SOURCE
 
 #include <ucp/api/ucp.h>
@@ -19,7 +19,7 @@
 #include "measure.h"
 
 #define WINDOW	64u
-#define FLAG	PEER_MAX		/* where put's sequence numbers are */
+#define FLAG	PEER_MAX		/* offset of put's sequence numbers */
 
 enum { AM, TAG, PUT };
 
@@ -27,10 +27,10 @@ static int mode, rank;
 static ucp_context_h context;
 static ucp_worker_h worker;
 static ucp_ep_h ep;
-static unsigned int under_way;		/* sends, or tagged receives */
-static uint64_t arrived, taken;		/* active messages */
+static unsigned int under_way;		/* number of sends, or of tagged receives */
+static uint64_t arrived, taken;		/* numbers of active messages */
 
-static struct {				/* memory that the other process puts to */
+static struct {				/* memory that the other process stores to */
 	char *mine;
 	uint64_t theirs;
 	ucp_rkey_h rkey;
@@ -105,9 +105,9 @@ static ucs_status_t am_handler(void *arg, const void *header, size_t header_n,
 	return UCS_INPROGRESS;
 }
 
-/* ---- memory to put to ---- */
+/* ---- memory for put ---- */
 
-/* The number follows the data; shared-memory transports store in order. */
+/* The number is put after the data; shared-memory transports store in order. */
 static void put_data(size_t n)
 {
 	ucs_status_ptr_t r;
@@ -163,7 +163,7 @@ static void start_recv(size_t n)
 	under_way += r != NULL;
 }
 
-/* Until at most @most sends or receives are under way. */
+/* Wait until at most @most sends or receives are under way. */
 static void wait_until(unsigned int most)
 {
 	while (under_way > most)
@@ -234,7 +234,7 @@ static void peer_stream_in(size_t n, uint64_t count)
 	wait_until(0);
 }
 
-/* ---- both processes ---- */
+/* ---- setup ---- */
 
 static void connect_worker(void)
 {
@@ -324,7 +324,7 @@ int main(int argc, char **argv)
 	if (mode == PUT)
 		share_memory();
 	measure(rank, argv[2], argv + 3);
-	peer_exchange(rank, &c, &c, 1);		/* neither leaves before */
+	peer_exchange(rank, &c, &c, 1);		/* wait for the other rank */
 	return peer_join(rank);
 }
 
