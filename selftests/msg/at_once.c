@@ -13,10 +13,10 @@
 #define NOW		(SCI_SEND_COPY | SCI_SEND_AT_ONCE)
 #define LEN_MAX		100000u
 
-/* What is longer is a rendezvous. */
+/* A longer message is a rendezvous. */
 #define EAGER_MAX	65536u
 
-/* To itself. */
+/* An endpoint that is connected to itself. */
 struct self {
 	struct sci_ep *ep;
 	struct sci_peer *me;
@@ -37,7 +37,7 @@ static void self_close(struct self *s)
 	CHECK_EQ(sci_ep_close(s->ep), 0);
 }
 
-/* Where lines get lost they are looked at by progress alone. */
+/* Where lines may get lost, only progress takes lines from the ring. */
 static bool is_memory(const struct self *s)
 {
 	return !strcmp(sci_ep_fabric(s->ep), "shm") && !getenv("SCI_FAULT");
@@ -123,7 +123,7 @@ TEST(what_is_here_is_taken_at_once)
 
 	if (!is_memory(&s))
 		SKIP("this fabric takes lines by progress alone");
-	/* so that there is a ring for longer ones */
+	/* the first long message creates the ring for longer messages */
 	CHECK_EQ(send_now(s.me, SCI_SEND_COPY, 0, 8000, NULL), 0);
 	CHECK_EQ(sci_recv(s.ep, s.me, buf, sizeof(buf), NULL), 0);
 	for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
@@ -135,7 +135,7 @@ TEST(what_is_here_is_taken_at_once)
 	self_close(&s);
 }
 
-/* ... in its turn, or not at all. */
+/* An ordinary receive must take these messages: sci_try_*() return -EBUSY. */
 TEST(what_has_to_be_received_otherwise)
 {
 	struct self s = self_open();
@@ -147,20 +147,20 @@ TEST(what_has_to_be_received_otherwise)
 	CHECK_EQ(try_recv(&s, s.me, buf, 8, NULL), -EAGAIN);
 	CHECK_EQ(try_recv(&s, NULL, buf, 8, NULL), -EAGAIN);
 	CHECK_EQ(send_now(s.me, NOW | SCI_SEND_TAGGED, TAG, 8, NULL), 0);
-	/* it is another, or longer than that */
+	/* the message is tagged, has another tag, or is longer than the buffer */
 	CHECK_EQ(try_recv(&s, s.me, buf, 8, NULL), -EBUSY);
 	CHECK_EQ(try_trecv(&s, s.me, CONTEXT + 1, TAG, 0, buf, 8, NULL),
 		 -EBUSY);
 	CHECK_EQ(try_trecv(&s, s.me, CONTEXT, TAG + 1, 0, buf, 8, NULL),
 		 -EBUSY);
 	CHECK_EQ(try_trecv(&s, s.me, CONTEXT, TAG, 0, buf, 7, NULL), -EBUSY);
-	/* one that was kept, as somebody has looked for it */
+	/* the probe has moved the message to the unexpected queue */
 	CHECK_EQ(sci_tprobe(s.ep, NULL, CONTEXT, TAG, 0, 0, NULL), 0);
 	CHECK_EQ(test_ep_stats(s.ep).unexpected, 1);
 	CHECK_EQ(try_trecv(&s, s.me, CONTEXT, TAG, 0, buf, 8, NULL), -EBUSY);
 	CHECK_EQ(sci_trecv(s.ep, s.me, CONTEXT, TAG, 0, buf, 8, NULL), 0);
 	CHECK_BYTES(buf, 8, TAG);
-	/* a receive that stands before it */
+	/* an earlier receive matches the message */
 	CHECK_EQ(sci_itrecv(s.ep, NULL, CONTEXT, TAG, 0, buf, 8, &req), 0);
 	CHECK_EQ(send_now(s.me, NOW | SCI_SEND_TAGGED, TAG, 8, NULL), 0);
 	CHECK_EQ(try_trecv(&s, s.me, CONTEXT, TAG, 0, buf, 8, NULL), -EBUSY);
@@ -171,7 +171,7 @@ TEST(what_has_to_be_received_otherwise)
 
 #define MANY	12
 
-/* As many as are here, in their order. */
+/* Receive all messages that have arrived, in order, by one call. */
 static void check_many(struct self *s, struct sci_peer *from, uint32_t flags)
 {
 	static const size_t lengths[MANY] = {
@@ -203,7 +203,7 @@ static void check_many(struct self *s, struct sci_peer *from, uint32_t flags)
 	}
 }
 
-/* It is kept, and no peer is there that could send another. */
+/* The message is in the unexpected queue, and no peer could send another one. */
 TEST(a_message_of_a_peer_that_has_left_is_to_be_received_otherwise)
 {
 	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
@@ -249,7 +249,7 @@ TEST(many_are_taken_at_once)
 		check_many(&s, NULL, SCI_SEND_TAGGED);
 		check_many(&s, NULL, SCI_SEND_IMM);
 	}
-	/* what does not fit stays, and all after it */
+	/* a message that does not fit stays in the ring, with all messages after it */
 	for (uint64_t tag = 1; tag < 3; tag++)
 		CHECK_EQ(send_now(s.me, NOW | SCI_SEND_TAGGED, tag, 8, NULL), 0);
 	CHECK_EQ(sci_try_trecvs(s.ep, s.me, CONTEXT, t, 3), 1);
@@ -260,7 +260,7 @@ TEST(many_are_taken_at_once)
 	self_close(&s);
 }
 
-/* They are looked at by progress alone, which has to know what was lost. */
+/* Only progress takes such lines, because it must detect losses. */
 TEST(lines_that_can_get_lost_are_not_taken_at_once)
 {
 	struct self s;
@@ -296,7 +296,7 @@ TEST(bad_receives)
 	CHECK_EQ(sci_try_trecvs(s.ep, s.me, SCI_CONTEXT_MAX + 1, t, 1), -EINVAL);
 	if (is_memory(&s)) {
 		CHECK_EQ(sci_try_recvs(s.ep, s.me, t + 1, 1), -EINVAL);
-		/* the second one is bad: the first one is not */
+		/* only the second buffer is bad: the first message is received */
 		CHECK_EQ(sci_send(s.me, buf, 8), 0);
 		CHECK_EQ(sci_send(s.me, buf, 8), 0);
 		CHECK_EQ(sci_try_recvs(s.ep, s.me, t, 2), 1);
@@ -305,9 +305,9 @@ TEST(bad_receives)
 	self_close(&s);
 }
 
-/* ---- messages that nobody has asked for yet ---- */
+/* ---- unexpected messages ---- */
 
-/* They stay in the ring for a while, and no longer. */
+/* A message without a receive moves to the unexpected queue after a while. */
 TEST(messages_stay_in_the_ring_for_a_while)
 {
 	struct self s = self_open();
@@ -323,7 +323,7 @@ TEST(messages_stay_in_the_ring_for_a_while)
 	}
 	CHECK_EQ(sci_recv(s.ep, s.me, buf, 8, NULL), 0);
 	CHECK_BYTES(buf, 8, TAG);
-	/* but not behind one that is waited for */
+	/* but at once if a message behind it is received */
 	CHECK_EQ(send_now(s.me, NOW, TAG, 8, NULL), 0);
 	CHECK_EQ(send_now(s.me, NOW | SCI_SEND_TAGGED, TAG, 8, NULL), 0);
 	CHECK_EQ(sci_trecv(s.ep, s.me, CONTEXT, TAG, 0, buf, 8, NULL), 0);
@@ -334,7 +334,7 @@ TEST(messages_stay_in_the_ring_for_a_while)
 
 /* ---- sends ---- */
 
-/* What has gone needs no request, what waits has one. */
+/* A send that completes at once needs no request; a send that waits has one. */
 TEST(no_request_for_what_has_gone)
 {
 	static unsigned char buf[LEN_MAX];
@@ -349,7 +349,7 @@ TEST(no_request_for_what_has_gone)
 		CHECK_EQ(sci_recv(s.ep, s.me, buf, sizeof(buf), NULL), 0);
 		CHECK_BYTES(buf, lengths[i], i);
 	}
-	/* a rendezvous waits for its receive, and so does who asks for one */
+	/* a rendezvous waits for its receive, and so does a synchronous send */
 	CHECK_EQ(send_now(s.me, NOW, 1, LEN_MAX, &req), 0);
 	CHECK(req);
 	CHECK_EQ(sci_recv(s.ep, s.me, buf, sizeof(buf), NULL), 0);
@@ -359,7 +359,7 @@ TEST(no_request_for_what_has_gone)
 	CHECK(req);
 	CHECK_EQ(sci_recv(s.ep, s.me, buf, sizeof(buf), NULL), 0);
 	CHECK_EQ(test_wait(req, NULL), 0);
-	/* until the ring is full */
+	/* sends complete at once until the ring is full */
 	do {
 		CHECK_EQ(send_now(s.me, NOW, ++sent, 8, &req), 0);
 		CHECK(sent < 1000);
@@ -398,7 +398,7 @@ static void fill_and_empty(struct self *s, size_t len)
 	CHECK_BYTES(buf, len, sent);
 }
 
-/* Whatever it takes: lines, chains, blocks, a rendezvous.  All arrive, in order. */
+/* A send without room returns -EAGAIN: in lines, chains, blocks and rendezvous. */
 TEST(who_finds_no_room_is_told)
 {
 	static const size_t lengths[] = {
@@ -450,7 +450,7 @@ TEST(lines_that_go_at_once)
 	size_t len;
 	int sent;
 
-	/* where lines get lost, the first message takes memory for copies */
+	/* where lines may get lost, the first send allocates memory for copies */
 	CHECK_EQ(sci_send(s.me, buf, 0), 0);
 	CHECK_EQ(sci_recv(s.ep, s.me, buf, 0, NULL), 0);
 	for (len = 0; len <= SCI_SHORT_MAX; len++)
@@ -470,7 +470,7 @@ TEST(lines_that_go_at_once)
 	self_close(&s);
 }
 
-/* Whole, or not at all. */
+/* A message is sent whole or not at all. */
 TEST(longer_messages_that_go_at_once)
 {
 	const uint64_t imm = 0xfedcba9876543210;
@@ -481,7 +481,7 @@ TEST(longer_messages_that_go_at_once)
 	int sent;
 
 	CHECK_EQ(sci_ep_get(s.ep, SCI_PARAM_LINES_MAX, &lines_max), 0);
-	/* in lines; in a block, there is no ring for that yet */
+	/* more than lines_max bytes need the eager ring, which does not exist yet */
 	if (!is_memory(&s))
 		SKIP("this fabric may have to check what is longer than a line");
 	CHECK_EQ(sci_try_send(s.me, buf, lines_max + 1), -EAGAIN);
@@ -493,7 +493,7 @@ TEST(longer_messages_that_go_at_once)
 		check_sent(&s, len, true, &imm);
 	}
 	check_sent(&s, 8000, true, &imm);
-	/* a rendezvous; what the receiver may come for; no room */
+	/* rendezvous and zero-copy messages, and a full ring, are refused */
 	CHECK_EQ(sci_ep_set(s.ep, SCI_PARAM_EAGER_MAX, 4000), 0);
 	CHECK_EQ(sci_try_send(s.me, buf, 4001), -EAGAIN);
 	check_sent(&s, 4000, true, NULL);
@@ -517,7 +517,7 @@ TEST(who_is_gone_is_no_lack_of_room)
 	struct sci_peer *to;
 
 	CHECK_EQ(sci_peer_open(ep, &nobody, 20, &to), 0);
-	/* one waits for the connection */
+	/* the first message waits for the connection */
 	CHECK_EQ(send_now(to, NOW, 1, 8, NULL), 0);
 	CHECK_EQ(send_now(to, NOW, 2, 8, NULL), -EAGAIN);
 	WAIT_UNTIL((sci_progress(ep), sci_peer_state(to)) == -ETIME,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Atomics, writes with a signal, and flushes: where imports are coherent memory,
- * and as if they were not, when the owner of a word is asked.
+ * Atomics, writes with a signal, and flushes: with coherent imports, and as if
+ * imports were not coherent, where the owner of a word executes the atomics.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -21,7 +21,7 @@
 
 /* ---- endpoints ---- */
 
-/* @asks: its peers' memory is not coherent */
+/* Connect to @node. With @asks, the owner of the memory executes all atomics. */
 static struct pair pair_of(struct peer *proc, unsigned int node, bool asks)
 {
 	struct pair l = pair_open(proc, node, 0);
@@ -89,7 +89,7 @@ struct step {
 
 #define STEP(o, t, ...)	{ SCI_RMW_##o, SCI_RMW_##t, __VA_ARGS__ }
 
-/* One after the other on one word, which is 0 at first and whenever types change. */
+/* Steps on one word, which is 0 at first and after each change of type. */
 static const struct step steps[] = {
 	STEP(ADD, INT32, I32(5), 0, I32(5)),
 	STEP(ADD, INT32, I32(-7), 0, I32(-2)),
@@ -100,7 +100,7 @@ static const struct step steps[] = {
 	STEP(SWAP, INT32, I32(INT32_MAX), 0, I32(INT32_MAX)),
 	STEP(ADD, INT32, I32(1), 0, I32(INT32_MIN)),
 	STEP(COMPARE_SWAP, INT32, I32(8), I32(1), I32(INT32_MIN)),
-	/* the upper halves do not matter */
+	/* the upper halves are ignored */
 	STEP(COMPARE_SWAP, INT32, 0x100000008, 0x180000000, I32(8)),
 	STEP(OR, UINT32, 0xf0, 0, 0xf0),
 	STEP(AND, UINT32, 0x3c, 0, 0x30),
@@ -129,7 +129,7 @@ static unsigned int size_of(enum sci_rmw_type type)
 	       type == SCI_RMW_FLOAT ? 4 : 8;
 }
 
-/* How it is done: to a peer's memory, or to one's own. */
+/* The place of a word: in a peer's memory, or in this process (@own). */
 struct place {
 	struct pair *l;
 	struct sci_key key;
@@ -223,7 +223,7 @@ static void check_results(bool asks)
 	check_steps(at);
 	at.offset = 64;
 	check_reals(at);
-	/* the second half of an eight-byte word */
+	/* a four-byte atomic on the upper half of an eight-byte word */
 	at.offset = 132;
 	check_step(&at, &(struct step)STEP(ADD, UINT32, UINT32_MAX, 0, UINT32_MAX), 0);
 	at.offset = 128;
@@ -268,7 +268,7 @@ static const struct sci_rmw one_real = {
 	SCI_RMW_ADD, SCI_RMW_DOUBLE, 0x3ff0000000000000, 0
 };
 
-/* A lock in word 2 over word 3, which is no atomic. */
+/* Add 1 to word 3 by a read and a write, under a lock in word 2. */
 static void locked_add(struct sci_peer *to, const struct sci_key *key)
 {
 	const struct sci_rmw take = { SCI_RMW_COMPARE_SWAP,
@@ -292,7 +292,7 @@ static void add_some(struct sci_peer *to, const struct sci_key *key)
 	int ret;
 
 	for (unsigned int i = 0; i < ADDS; i++) {
-		/* one that nobody waits for, and one that somebody does */
+		/* an atomic without a request, then one with a request */
 		while ((ret = sci_irmw(to, key, 0, &one, NULL, NULL)) == -EAGAIN)
 			sci_progress(ep);
 		CHECK_EQ(ret, 0);
@@ -375,7 +375,7 @@ TEST(many_at_once_by_the_owner)
 	check_many(true);
 }
 
-/* More than an owner answers at a time, while nobody takes the answers. */
+/* More requests than the owner answers at a time, while nothing takes the answers. */
 TEST(more_than_there_is_room_for)
 {
 	struct peer *p = peer_spawn(8, owner, NULL);
@@ -392,7 +392,7 @@ TEST(more_than_there_is_room_for)
 	CHECK_EQ(sci_waitall(reqs, n, TEST_WAIT_MS, NULL), 0);
 	for (unsigned int i = 0; i < n; i++)
 		sum += before[i];
-	/* each value once */
+	/* each value occurs once */
 	CHECK_EQ(sum, (uint64_t)n * (n - 1) / 2);
 	free(reqs);
 	free(before);
@@ -415,7 +415,7 @@ static size_t block_len(unsigned int i)
 	return i * 37 % 9000 + 1;
 }
 
-/* Looks at the word alone, and then the bytes have to be there. */
+/* Wait for the word alone: then the bytes must have arrived. */
 static void signalled(struct peer *self, void *arg)
 {
 	const struct rounds *r = arg;
@@ -457,7 +457,7 @@ static void check_signals(const struct rounds *r)
 		struct sci_req *req = NULL;
 
 		msg_fill(buf, iov.iov_len, i);
-		/* sums and stores of the number, with a request and without */
+		/* add 1 or store the number, with a request or without */
 		if (i % 3 == 2)
 			s.rmw = (struct sci_rmw){ SCI_RMW_SWAP,
 				SCI_RMW_UINT64, i + 1, 0 };
@@ -501,7 +501,7 @@ static void check_written(struct peer *self, void *arg)
 
 	(void)arg;
 	own(&l, &mem);
-	/* nothing but the flush says that it is here */
+	/* the sender has flushed: all bytes are here */
 	CHECK_EQ(sci_recv(l.ep, l.to, NULL, 0, NULL), 0);
 	CHECK_BYTES((unsigned char *)mem, PAGES, 5);
 	CHECK_EQ(sci_buf_free(l.ep, mem), 0);
@@ -540,7 +540,7 @@ TEST(flush)
 	CHECK_BYTES(buf, PAGES, 5);
 	CHECK_EQ(sci_send(l.to, NULL, 0), 0);
 	CHECK_EQ(sci_recv(l.ep, l.to, NULL, 0, NULL), 0);
-	/* it has taken the memory away: told once, by the flush */
+	/* the owner has freed the memory: one flush reports it */
 	iov = (struct iovec){ buf, 64 };
 	WAIT_UNTIL((ret = write_and_flush(l.to, &key, &iov)) != 0, TEST_WAIT_MS);
 	CHECK_EQ(ret, -ENOENT);
@@ -609,7 +609,7 @@ TEST(an_owner_that_dies)
 	CHECK_EQ(sci_ep_close(l.ep), 0);
 }
 
-/* What the owner finds wrong, whom nobody has to believe. */
+/* The owner refuses bad requests, also if the initiator does not check them. */
 static void check_refused(bool asks)
 {
 	struct peer *p = peer_spawn(8, owner, NULL);
@@ -634,7 +634,7 @@ static void check_refused(bool asks)
 	CHECK_EQ(sci_rmw_apply(&bad, &bad, NULL), -EINVAL);
 	bad = (struct sci_rmw){ SCI_RMW_AND, SCI_RMW_DOUBLE, 0, 0 };
 	CHECK_EQ(sci_rmw(l.to, &key, 0, &bad, NULL), -EINVAL);
-	/* a key that says more than there is */
+	/* a key that is longer than its segment */
 	other.len = UINT64_MAX;
 	CHECK_EQ(sci_rmw(l.to, &other, PAGES, &one, NULL), -ERANGE);
 	other = key;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * DOC: a peer that does not keep to libsci/msg/conn/wire.h
+ * DOC: a peer that breaks the rules of libsci/msg/conn/wire.h
  *
- * It connects to the victim, endpoint TEST_ID of node 4, with the operations of
- * the fabric, and then writes what it likes into the memory that it was given:
+ * The attacker connects to the victim, endpoint TEST_ID of node 4, by operations
+ * of the fabric, and then writes any lines into the victim's inbox:
  *
  *	struct attacker a = { .state = &seed };
  *
@@ -46,7 +46,7 @@ struct attacker {
 	struct sci_lintr *port, *bell;
 	struct sci_rintr *victim_port, *victim_bell;
 	uint32_t id;
-	uint32_t flags;			/* of its HELLO */
+	uint32_t flags;			/* flags of its HELLO */
 	uint64_t *state;
 
 	struct sci_lseg *inbox, *rings;
@@ -64,7 +64,7 @@ static inline void no_event(void *owner, const struct sci_event *ev)
 	(void)ev;
 }
 
-/* Returns the segment, zeroed and mapped at *@addr. */
+/* Export a zeroed segment and map it at *@addr. */
 static inline struct sci_lseg *export_as(struct sci_fabric *f,
 					 struct sci_lseg_param param, void **addr)
 {
@@ -150,7 +150,7 @@ static inline int say(struct attacker *a, const void *data, size_t len)
 	return ret;
 }
 
-/* Says @mine until the victim answers it. */
+/* Send @mine until the victim answers it. */
 static inline struct msg_hello answer_to(struct attacker *a,
 					 const struct msg_hello *mine)
 {
@@ -160,7 +160,7 @@ static inline struct msg_hello answer_to(struct attacker *a,
 	int ret;
 
 	do {
-		/* again and again: the last round may still be connected */
+		/* repeat: the victim may still be connected from the last round */
 		CHECK_EQ(say(a, mine, sizeof(*mine)), 0);
 		len = sizeof(theirs);
 		ret = a->f->ops->lintr.wait(a->port, &theirs, &len, 50);
@@ -170,7 +170,7 @@ static inline struct msg_hello answer_to(struct attacker *a,
 	return theirs;
 }
 
-/* Connects as an endpoint would; false: the victim wants no more. */
+/* Connect as an endpoint would. Return false if the victim refuses. */
 static inline bool meet_victim(struct attacker *a)
 {
 	struct sci_rseg_param param = {
@@ -215,7 +215,7 @@ static inline void store_line(volatile struct msg_line *slot,
 		sci_store_release(&slot->w[i], l->w[i]);
 }
 
-/* The next line of the ring, in every respect as it should be. */
+/* Write the next line of the ring as a correct sender would. */
 static inline void seal_and_store(struct far_ring *r, struct msg_line *l,
 				  unsigned int kind)
 {
@@ -231,7 +231,7 @@ static inline void ring(struct attacker *a)
 	a->f->ops->rintr.trigger(a->victim_bell, NULL, 0);
 }
 
-/* A typed line goes into @r, and the victim is told. */
+/* Write a typed line into @r and ring the victim's doorbell. */
 static inline void tell(struct attacker *a, struct far_ring *r,
 			enum msg_line_type type, struct msg_typed t)
 {
@@ -243,7 +243,7 @@ static inline void tell(struct attacker *a, struct far_ring *r,
 	ring(a);
 }
 
-/* The next line that the victim writes into @r. */
+/* Wait for the next line that the victim writes into @r. */
 static inline struct msg_typed hear(struct near_ring *r)
 {
 	uint64_t id = r->pos / r->lines & 1 ? 0 : LINE_ID;
@@ -256,7 +256,7 @@ static inline struct msg_typed hear(struct near_ring *r)
 	return t;
 }
 
-/* The victim has room for all lines again, and hears of no bell. */
+/* Report all lines of the victim as read, without a doorbell. */
 static inline void read_all_of(struct attacker *a)
 {
 	struct msg_status s = { .data = a->in.pos, .ctl = a->in_ctl.pos };

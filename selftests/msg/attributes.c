@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Endpoints opened with attributes rather than by the environment. */
+/* Endpoints opened with struct sci_ep_attr instead of environment variables. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static void check_addr(struct sci_ep *ep, uint32_t node, uint32_t id)
 	CHECK_EQ(addr.id, id);
 }
 
-/* One thread moves both ends: nothing of them may wait for the other. */
+/* Connect @from to @to. One thread makes progress on both, so no call may block. */
 static struct sci_peer *join(struct sci_ep *from, struct sci_ep *to)
 {
 	struct sci_peer *peer;
@@ -62,7 +62,7 @@ static void check_message(struct sci_ep *from, struct sci_ep *to)
 	CHECK(!strcmp(buf, "hello"));
 }
 
-/* What the harness has put into the environment, with another cluster. */
+/* Return the name of the test's fabric with another cluster. */
 static const char *other_cluster(void)
 {
 	static char name[40];
@@ -95,7 +95,7 @@ TEST(clusters_of_one_process)
 	struct sci_addr addr = { 8, 7 };
 	struct sci_peer *peer;
 
-	/* only the other cluster has such an endpoint */
+	/* only the other cluster has this endpoint */
 	CHECK_EQ(sci_connect(a, &addr, 0, &peer), -ETIMEDOUT);
 	check_message(b, c);
 	CHECK_EQ(sci_ep_close(b), 0);
@@ -117,7 +117,7 @@ TEST(the_environment_does_not_matter)
 
 /* ---- names ---- */
 
-/* How many threads of this process are called so. */
+/* Count the threads of this process that have this name. */
 static unsigned int threads_called(const char *name)
 {
 	DIR *dir = opendir("/proc/self/task");
@@ -150,7 +150,7 @@ TEST(names)
 	};
 	struct sci_ep *ep;
 
-	/* it needs a thread where packets get lost */
+	/* the endpoint starts a thread only where packets get lost */
 	setenv("SCI_FAULT", "loss=0.1", 1);
 	CHECK_EQ(sci_ep_open_attr(&ep, &attr), 0);
 	CHECK(!strcmp(sci_ep_name(ep), "a rather long n"));
@@ -162,7 +162,7 @@ TEST(names)
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
-/* ---- what is refused ---- */
+/* ---- refused attributes ---- */
 
 TEST(attributes_of_another_library)
 {
@@ -176,7 +176,7 @@ TEST(attributes_of_another_library)
 	CHECK_EQ(sci_ep_close(ep), 0);
 	longer.later = 1;
 	CHECK_EQ(sci_ep_open_attr(&ep, &longer.attr), -E2BIG);
-	/* an earlier one knew of no id */
+	/* an earlier version of the structure had no id */
 	longer.attr.size = offsetof(struct sci_ep_attr, id);
 	CHECK_EQ(sci_ep_open_attr(&ep, &longer.attr), 0);
 	CHECK_EQ(sci_ep_close(ep), 0);

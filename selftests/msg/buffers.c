@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Memory that peers write to: which messages do, and that all come right. */
+/* Exported and registered buffers, and which messages to them are zero-copy. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -80,8 +80,8 @@ static void edges_check(const unsigned char *p, size_t len)
 }
 
 /*
- * Receives a message of @len bytes into @room bytes at @p, EDGE bytes before
- * and after which are ours too. How many zero-copy sends was that?
+ * Receive a message of @len bytes into @room bytes at @p. The EDGE bytes before
+ * and after them are guard bytes. Return the number of zero-copy sends.
  */
 static unsigned int receive(struct pair *l, unsigned char *p, size_t len,
 			    size_t room, bool posted)
@@ -147,7 +147,7 @@ TEST(buffers_are_pages_of_zeroes)
 		check_fresh(p[i], SLOW && i > 4 ? PAGE : len[i]);
 		p[i][0] = p[i][len[i] - 1] = 1;
 	}
-	/* also where another has been */
+	/* memory of a freed buffer is zeroed again */
 	for (size_t i = 0; i < 5; i++) {
 		memset(p[i], 0xff, len[i]);
 		CHECK_EQ(sci_buf_free(ep, p[i]), 0);
@@ -214,7 +214,7 @@ static void zero_copy_receives(const struct config *c)
 		for (size_t k = 0; k < (i < 4 ? ARRAY_LEN(at) : 2); k++)
 			CHECK_EQ(receive(&l, p + at[k], len[i], len[i],
 					 (i + k) & 1), 1);
-	/* up to the last byte but the edge */
+	/* the message ends EDGE bytes before the end of the buffer */
 	CHECK_EQ(receive(&l, p + size - EDGE - 9999, 9999, 9999, true), 1);
 	CHECK_EQ(sci_buf_free(l.ep, p), 0);
 	servant_end(&l);
@@ -230,7 +230,7 @@ TEST(zero_copy_receives_checked)
 	zero_copy_receives(&checked);
 }
 
-/* Short, eager and rendezvous messages come to buffers like to any memory. */
+/* Shorter messages arrive in buffers as they do in any memory. */
 TEST(others_into_buffers)
 {
 	static const size_t len[] = { 0, 1, 62, 300, 2000, 2001, MIN - 1 };
@@ -283,7 +283,7 @@ TEST(zero_copy_sends)
 	servant_end(&l);
 }
 
-/* From the shortest length that can be chosen to none at all. */
+/* ZCOPY_MIN may be any length; UINT64_MAX disables zero-copy messages. */
 TEST(zero_copy_from_any_length_on)
 {
 	static const uint64_t min[] = { 0, 100, 30000, UINT64_MAX };
@@ -295,7 +295,7 @@ TEST(zero_copy_from_any_length_on)
 		struct pair l = servant_begin(&c);
 		unsigned char *p = buf_alloc(l.ep, 10 * PAGE);
 
-		/* what fits a line never is */
+		/* a message that fits a line is never zero-copy */
 		for (size_t len = 65; len < 40000; len = len * 3 + 1)
 			CHECK_EQ(receive(&l, p + EDGE, len, len, len & 1),
 				 len >= min[i]);
@@ -309,7 +309,7 @@ TEST(buffers_of_more_than_4_mib)
 	struct pair l = servant_begin(&plain);
 	unsigned char *p = buf_alloc(l.ep, size);
 
-	/* across all of it, and round each multiple of 4 MiB */
+	/* messages over the whole buffer, and across each multiple of 4 MiB */
 	CHECK_EQ(receive(&l, p + EDGE, len, len, true), 1);
 	CHECK_EQ(receive(&l, p + size - EDGE - len, len, len, false), 1);
 	for (size_t at = 4 << 20; at < size; at += 4 << 20)
@@ -329,7 +329,7 @@ TEST(many_small_buffers)
 	for (unsigned int i = 0; i < N; i++)
 		p[i] = buf_alloc(l.ep, 3 * PAGE);
 	before = tell_stats(&l).sent_zcopy;
-	/* every other one goes, and another comes */
+	/* free every other buffer, and allocate it again */
 	for (unsigned int i = 0; i < N; i += 2)
 		CHECK_EQ(sci_buf_free(l.ep, p[i]), 0);
 	for (unsigned int i = 0; i < N; i += 2)
@@ -352,7 +352,7 @@ TEST(many_small_buffers)
 	servant_end(&l);
 }
 
-/* Where one was there is another, of another length, that is not the same. */
+/* Each round allocates a buffer of another length in the place of the last one. */
 TEST(buffers_come_and_go)
 {
 	struct pair l = servant_begin(&plain);
@@ -369,9 +369,9 @@ TEST(buffers_come_and_go)
 }
 
 /*
- * Another process of this node has a segment with the next id: the fabric takes the
- * id after it.  A later segment gets another id: a peer may not have heard yet that
- * the first segment is gone, and would take the second for it.
+ * Another process of this node has a segment with the next id, so the fabric
+ * takes the id after it.  A later segment gets another id: a peer that has not
+ * yet noticed the end of the first segment would take the second one for it.
  */
 TEST(segment_ids_are_not_used_again)
 {
@@ -392,7 +392,7 @@ TEST(segment_ids_are_not_used_again)
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
-/* Nor do peers keep all that has been freed: here it is its own peer. */
+/* Peers unmap freed buffers. Here the endpoint is its own peer. */
 TEST(freed_buffers_are_let_go)
 {
 	struct sci_ep *ep = test_ep_config(TEST_ID, &plain);
@@ -408,13 +408,13 @@ TEST(freed_buffers_are_let_go)
 		CHECK_EQ(sci_waitall(req, 2, TEST_WAIT_MS, NULL), 0);
 		CHECK_EQ(sci_buf_free(ep, p), 0);
 	}
-	/* it may be a moment before it hears of the last ones */
+	/* the endpoint may unmap the last buffers a moment later */
 	WAIT_UNTIL((sci_progress(ep), count_shared_maps() <= maps), TEST_WAIT_MS);
 	CHECK_EQ(test_ep_stats(ep).sent_zcopy, 60);
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
-/* Many at once into one buffer, side by side, as they come. */
+/* Many receives are posted into one buffer, side by side, from any source. */
 TEST(many_messages_into_one_buffer)
 {
 	enum { N = SLOW ? 30 : 100, EACH = 20011 };
@@ -462,7 +462,7 @@ TEST(pieces_of_buffers)
 		CHECK_EQ(msg_differs(own, 30000, 20001, 3), -1);
 		CHECK_EQ(msg_differs(q, 50001, 9999, 3), -1);
 		CHECK_EQ(own[20001] | q[9999] | p[2] | p[30003], 0);
-		/* and back in the same pieces */
+		/* send the message back from the same pieces */
 		CHECK_EQ(sci_itsendv(l.to, CONTEXT, TAG, iov, 4, 0, &req), 0);
 		tell_recv(&l, &m);
 		CHECK_EQ(test_wait(req, NULL), 0);
@@ -529,7 +529,7 @@ TEST(from_buffer_to_buffer_of_itself)
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
-/* Whose buffer it is does not matter to the bytes. */
+/* A buffer of another endpoint is ordinary memory: no receive is zero-copy. */
 TEST(buffers_of_another_endpoint)
 {
 	struct pair l = servant_begin(&plain);
@@ -543,7 +543,7 @@ TEST(buffers_of_another_endpoint)
 	servant_end(&l);
 }
 
-/* ... but one that is shared is received into without a copy. */
+/* Receives into a buffer that is shared with this endpoint are zero-copy. */
 TEST(shared_buffers)
 {
 	struct pair l = servant_begin(&plain);
@@ -557,14 +557,14 @@ TEST(shared_buffers)
 	for (int posted = 0; posted < 2; posted++)
 		CHECK_EQ(receive(&l, p + 100, 50000, 50000, posted), 1);
 	send_from(&l, p, 50000);
-	/* a buffer of its own afterwards is another segment */
+	/* a buffer that the endpoint allocates afterwards is another segment */
 	q = buf_alloc(l.ep, 1 << 16);
 	CHECK_EQ(receive(&l, q + 100, 50000, 50000, true), 1);
 	CHECK_EQ(sci_buf_free(l.ep, p), 0);
 	CHECK_EQ(receive(&l, p + 100, 50000, 50000, true), 0);
 	CHECK_EQ(sci_buf_share(l.ep, other, p), 0);
 	CHECK_EQ(receive(&l, p + 100, 50000, 50000, true), 1);
-	/* closing an endpoint ends what it shares */
+	/* closing an endpoint ends its shares */
 	servant_end(&l);
 	CHECK_EQ(sci_buf_free(other, p), 0);
 	CHECK_EQ(sci_ep_close(other), 0);
@@ -578,7 +578,7 @@ TEST(buffers_in_use_are_not_freed)
 
 	CHECK_EQ(sci_irecv(l.ep, l.to, p + PAGE, 3 * PAGE, &in), 0);
 	CHECK_EQ(sci_buf_free(l.ep, p), -EBUSY);
-	/* others are free all the same */
+	/* other buffers can be freed */
 	q = buf_alloc(l.ep, PAGE);
 	CHECK_EQ(sci_buf_free(l.ep, q), 0);
 	tell_send(&l, &(struct work){ .len = 3 * PAGE, .seed = 1 });
@@ -588,7 +588,7 @@ TEST(buffers_in_use_are_not_freed)
 	CHECK_EQ(sci_buf_free(l.ep, p), -EBUSY);
 	CHECK_EQ(sci_cancel(in), 0);
 	CHECK_EQ(test_wait(in, NULL), -ECANCELED);
-	/* nobody has asked for this one yet */
+	/* no receive matches this message yet */
 	msg_fill(p, 4 * PAGE, 2);
 	CHECK_EQ(sci_isend(l.to, p, 4 * PAGE, &out), 0);
 	CHECK_EQ(sci_buf_free(l.ep, p), -EBUSY);
@@ -619,7 +619,7 @@ TEST(registered_memory)
 	CHECK_EQ(sci_buf_free(l.ep, p), -EINVAL);
 	msg_fill(p, size, 2);
 	CHECK_EQ(sci_buf_unregister(l.ep, p, size), 0);
-	/* it is ours again, with what was in it */
+	/* the memory keeps its bytes */
 	CHECK_BYTES(p, size, 2);
 	CHECK_EQ(receive(&l, p + 100, 100000, 100000, true), 0);
 	CHECK_EQ(munmap(p, size), 0);
@@ -642,7 +642,7 @@ TEST(registrations_are_counted)
 	CHECK(sci_buf_unregister(l.ep, p, size) < 0);
 	buf_register(l.ep, p, size);
 	CHECK_EQ(receive(&l, p + 64, MIN, MIN, true), 1);
-	/* close is the last unregistration */
+	/* closing the endpoint unregisters the memory */
 	servant_end(&l);
 	memset(p, 1, size);
 	CHECK_EQ(munmap(p, size), 0);
@@ -669,7 +669,7 @@ TEST(registrations_that_are_refused)
 	CHECK_EQ(sci_buf_register(ep, hole, 2 * PAGE), -EFAULT);
 	CHECK(sci_buf_unregister(ep, p, PAGE) < 0);
 	CHECK(sci_buf_unregister(ep, p + 4 * PAGE, PAGE) < 0);
-	/* neighbours are none of these */
+	/* ranges beside a registered one are accepted */
 	CHECK_EQ(sci_buf_register(ep, p, 4 * PAGE), 0);
 	CHECK_EQ(sci_buf_register(ep, p + 8 * PAGE, 8 * PAGE), 0);
 	CHECK_EQ(sci_buf_unregister(ep, p + 4 * PAGE, 4 * PAGE), 0);
@@ -680,7 +680,7 @@ TEST(registrations_that_are_refused)
 	munmap(hole, PAGE);
 }
 
-/* From its last page on into one that is not. */
+/* Each receive covers registered and ordinary pages. */
 TEST(receives_half_in_registered_memory)
 {
 	unsigned char *p = pages_map(16 * PAGE);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Connections that end while nobody waits for that. */
+/* sci_peer_close(): connections that end without a wait. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -11,15 +11,15 @@
 #include "selftests/harness.h"
 #include "selftests/msg/peers.h"
 
-#define LOTS	500u			/* of messages: more than a ring holds */
+#define LOTS	500u			/* messages, more than a ring holds */
 
 static const struct config plain;
 
-/* Two endpoints of this process, which move only when they are asked to. */
+/* Two endpoints of this process, which make progress only in calls. */
 struct two {
 	struct sci_ep *a, *b;
-	struct sci_peer *to;		/* of a: b */
-	struct sci_addr addr;		/* of b */
+	struct sci_peer *to;		/* connection from a to b */
+	struct sci_addr addr;		/* address of b */
 };
 
 static struct two two_open(const struct config *c)
@@ -41,7 +41,7 @@ static void two_close(struct two *t)
 	CHECK_EQ(sci_ep_close(t->b), 0);
 }
 
-/* More than there is room for, so that something is left to be done. */
+/* Send more messages than a ring holds, so that some must wait. */
 static void send_lots(struct two *t)
 {
 	const struct iovec iov = { &(uint64_t){ 0 }, 8 };
@@ -55,7 +55,7 @@ static void send_lots(struct two *t)
 	}
 }
 
-/* All that was sent before the end is there, then there is an end. */
+/* Receive all messages sent before the close, then see the connection end. */
 static void receive_lots(struct two *t, bool ends)
 {
 	struct sci_status st;
@@ -134,7 +134,7 @@ TEST(the_endpoint_closes_meanwhile)
 	CHECK_EQ(sci_ep_close(t.b), 0);
 }
 
-/* ---- who asks for it again ---- */
+/* ---- a connect after the close ---- */
 
 TEST(a_connect_keeps_the_connection)
 {
@@ -149,14 +149,14 @@ TEST(a_connect_keeps_the_connection)
 	CHECK_EQ(sci_peer_state(again), 0);
 	CHECK_EQ(sci_peer_find(t.a, &t.addr, &found), 0);
 	CHECK(found == again);
-	/* and it is closed a second time */
+	/* close the connection a second time */
 	send_lots(&t);
 	CHECK_EQ(sci_peer_close(again), 0);
 	receive_lots(&t, true);
 	two_close(&t);
 }
 
-/* ---- what a program sees of one that is closing ---- */
+/* ---- what a program sees of a closing peer ---- */
 
 static void handled(void *arg, const struct sci_handled *m)
 {
@@ -229,7 +229,7 @@ TEST(it_dies_meanwhile)
 	CHECK_EQ(sci_ep_close(l.ep), 0);
 }
 
-/* Sent to one that is not there yet, and may come: until the time is over. */
+/* Messages to an endpoint that opens after the close are delivered. */
 TEST(before_there_is_a_connection)
 {
 	struct sci_ep *a = test_ep_open(1, 0);

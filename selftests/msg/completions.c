@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Requests that are not looked at: their endpoint tells of their ends. */
+/* Completion queues: sci_req_queue() and sci_completions(). */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -21,7 +21,7 @@ static const size_t lengths[] = { 20, 300, 3000, 100000 };
 
 static const struct config blocks = { .n = 2, .set = { BLOCKS } };
 
-/* A queued receive of a message with this tag. */
+/* Post a receive of the message with this tag, and queue its request. */
 static struct sci_req *queue_recv(struct pair *l, uint64_t tag, void *buf,
 				  size_t len, void *data)
 {
@@ -112,7 +112,7 @@ TEST(what_has_completed_already_is_told_of_at_once)
 				    &req[i]), 0);
 	for (uint64_t i = 0; i < 5; i++)
 		ask(&l, i, 1);
-	/* in order, so that all are here with the last */
+	/* messages arrive in order: with the answer, all are here */
 	tell_finish(&l);
 	no_more(&l);
 	for (size_t i = 0; i < 5; i++)
@@ -214,7 +214,7 @@ TEST(a_completion_does_not_name_a_peer_that_is_disconnected)
 
 	ask(&l, 0, 1);
 	tell_finish(&l);
-	/* the message is here: the receive completes, and its end is not taken */
+	/* the message is here: the receive completes, and its completion stays queued */
 	queue_recv(&l, 0, &b, 1, &b);
 	tell_leave(&l);
 	CHECK_EQ(sci_disconnect(l.to), 0);
@@ -250,7 +250,7 @@ TEST(thousands)
 	CHECK(buf);
 	for (uint64_t i = 0; i < MANY; i++)
 		queue_recv(&l, i, buf[i], 32, buf[i]);
-	/* 7919 is a prime: all, in some other order */
+	/* 7919 is prime: each message comes once, in another order */
 	for (uint64_t i = 0; i < MANY; i++)
 		ask(&l, i * 7919 % MANY, 32);
 	while (got < MANY) {
@@ -273,7 +273,7 @@ TEST(thousands)
 struct share {
 	struct pair *l;
 	_Atomic unsigned int *taken;
-	_Atomic unsigned int *told;	/* by request */
+	_Atomic unsigned int *told;	/* completions of each request */
 };
 
 static void *take_some(void *arg)
@@ -338,7 +338,7 @@ static void *cancel_one(void *arg)
 	return (void *)(intptr_t)sci_cancel(arg);
 }
 
-/* That thread's call is not the one that sleeps. */
+/* The thread that cancels is not the thread that sleeps. */
 TEST(a_completion_by_another_thread_wakes)
 {
 	struct pair l = servant_begin(&blocks);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Endpoints, who is connected to whom, and what is refused. */
+/* Endpoints: identifiers, parameters, connections and refused arguments. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #define SLOW	(TEST_ASAN || TEST_TSAN)
 #define CONTEXT	3u
 
-/* Lengths of all protocols. */
+/* Lengths that use all protocols. */
 static const size_t lengths[] = {
 	0, 1, 48, 49, 62, 63, 500, 5000, 20000, 70000, 1 << 20,
 };
@@ -57,13 +57,13 @@ TEST(ids_are_taken_and_given_back)
 	CHECK_EQ(sci_ep_close(test_ep_open(77, 0)), 0);
 }
 
-/* ---- what a quiet peer costs ---- */
+/* ---- descriptors of an idle peer ---- */
 
 #define CROWD	20u
 /* on shm: a connection to the peer's inbox, and the peer's connection to ours */
 #define PEER_FDS	2u
 
-/* Progress of all endpoints, since calls that have ended may still hold connections. */
+/* Count after progress: completed connects may still hold descriptors. */
 static unsigned int crowd_fds(struct sci_ep **ep, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++)
@@ -159,7 +159,7 @@ TEST(open_refuses)
 	CHECK_EQ(sci_ep_open(&ep, 1, 1u << 31), -EINVAL);
 	CHECK_EQ(sci_ep_open(&ep, 1, SCI_EP_PEER_EVENTS << 1), -EINVAL);
 	CHECK_EQ(sci_ep_close(NULL), -EINVAL);
-	/* a name that means nothing is a bad argument of the environment's */
+	/* an unknown fabric in the environment is a bad argument */
 	setenv("SCI_FABRIC", "nonesuch", 1);
 	CHECK_EQ(sci_ep_open(&ep, 1, 0), -EINVAL);
 }
@@ -169,7 +169,7 @@ TEST(open_and_close_leave_nothing)
 	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
 	struct sci_peer *me = test_ep_connect(ep, 4, TEST_ID);
 
-	/* what is done once per process has been done */
+	/* the first connection allocates what the process keeps */
 	CHECK_EQ(sci_send(me, "", 1), 0);
 	CHECK_EQ(sci_ep_close(ep), 0);
 	leak_check_begin();
@@ -217,7 +217,7 @@ TEST(parameters_are_cut_to_what_is_possible)
 	for (int i = 0; i < SCI_PARAMS; i++) {
 		CHECK_EQ(sci_ep_set(ep, i, UINT64_MAX), 0);
 		CHECK_EQ(sci_ep_get(ep, i, &v), 0);
-		/* what can be set stays as it is */
+		/* a value that was read can be set unchanged */
 		CHECK_EQ(sci_ep_set(ep, i, v), 0);
 		CHECK_EQ(test_ep_get(ep, i), v);
 		CHECK_EQ(sci_ep_set(ep, i, 0), 0);
@@ -362,7 +362,7 @@ TEST(bad_arguments_are_refused)
 	refused_of_receives(ep);
 	/* a connection of another endpoint */
 	CHECK_EQ(sci_irecv(ep, stranger, &b, 1, &req), -EINVAL);
-	/* none of this has left anything behind */
+	/* no refused call has left anything behind */
 	CHECK_EQ(sci_send(me, &b, 1), 0);
 	b = 0;
 	CHECK_EQ(sci_recv(ep, me, &b, 1, NULL), 0);
@@ -415,7 +415,7 @@ static void itself(unsigned int flags, uint64_t single_copy_min)
 	CHECK_EQ(sci_send(me, "itself", 7), 0);
 	CHECK_EQ(sci_recv(ep, NULL, b, sizeof(b), NULL), 0);
 	CHECK(!strcmp(b, "itself"));
-	/* it has asked for the connection itself */
+	/* the endpoint asked for the connection itself: there is none to accept */
 	CHECK_EQ(sci_accept(ep, 0, &me), -ETIMEDOUT);
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
@@ -433,7 +433,7 @@ static void *accept_one(void *ep)
 	return test_ep_accept(ep);
 }
 
-/* One thread moves both. */
+/* Wait for @req. This thread makes progress on both endpoints. */
 static void finish(struct sci_req *req, struct sci_ep *other)
 {
 	int ret;
@@ -494,7 +494,7 @@ TEST(connect_to_one_that_is_absent)
 	CHECK_EQ(sci_accept(ep, 0, &peer), -ETIMEDOUT);
 	CHECK_EQ(sci_accept(ep, 5, &peer), -ETIMEDOUT);
 	CHECK_EQ(test_ep_stats(ep).peers, 0);
-	/* a node that may still come, and one that can't */
+	/* a node that may still appear, and a node that cannot exist */
 	addr.node = 200;
 	ret = sci_connect(ep, &addr, 20, &peer);
 	CHECK(ret == -ETIMEDOUT || ret == -EHOSTUNREACH);
@@ -539,7 +539,7 @@ static void connects(struct peer *self, void *arg)
 	pair_close(&l);
 }
 
-/* @n: so many requests of node 4's are not answered in time; @what: UNANSWERED_ */
+/* Accept a connection while @n requests (@what: UNANSWERED_*) of node 4 time out. */
 static void check_busy(unsigned int n, unsigned int what)
 {
 	struct peer *p = peer_spawn(8, connects, NULL);
@@ -558,13 +558,13 @@ TEST(a_busy_machine_refuses_nobody)
 {
 	check_busy(1, UNANSWERED_SEGMENTS);
 	check_busy(3, UNANSWERED_SEGMENTS);
-	/* the bell, and then the answer */
+	/* the doorbell's connect fails, then also that of the answer */
 	check_busy(1, UNANSWERED_INTERRUPTS);
 	check_busy(2, UNANSWERED_INTERRUPTS);
 	check_busy(4, UNANSWERED_SEGMENTS | UNANSWERED_INTERRUPTS);
 }
 
-/* In 300 ms after 2, 4, 8 ... ms: 9 times; each 2 ms it would be 150. */
+/* Retries come after 2, 4, 8 ... ms; retries each 2 ms would be 150 in 300 ms. */
 TEST(who_does_not_answer_is_asked_less_and_less)
 {
 	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
@@ -579,7 +579,7 @@ TEST(who_does_not_answer_is_asked_less_and_less)
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
-/* Nothing else goes on while a node is asked: most of the time is for that. */
+/* A request blocks the endpoint: the pause after it is at least twice as long. */
 TEST(who_takes_long_to_answer_is_asked_seldom)
 {
 	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
@@ -606,14 +606,14 @@ static void check_peer(struct pair *l, unsigned int node)
 	CHECK_EQ(sci_peer_state(l->to), 0);
 	CHECK_EQ(sci_peer_find(l->ep, &addr, &found), 0);
 	CHECK(found == l->to);
-	/* also for the side that has been connected to */
+	/* the accepting side finds the same connection */
 	CHECK(test_ep_connect(l->ep, node, TEST_ID) == l->to);
 	CHECK(!sci_peer_data(l->to));
 	sci_peer_set_data(l->to, &mine);
 	CHECK(sci_peer_data(found) == &mine);
 	CHECK_EQ(sci_accept(l->ep, 0, &found), -ETIMEDOUT);
 	CHECK_EQ(test_ep_stats(l->ep).peers, 1);
-	/* a cluster of our own is one of shm */
+	/* a cluster of the harness is always on shm */
 	CHECK(!strcmp(test_cluster(), "") ||
 	      !strcmp(sci_ep_fabric(l->ep), "shm"));
 	CHECK(!strcmp(test_cluster(), "") ||
@@ -646,10 +646,10 @@ TEST(connections_are_found_by_address)
 	peer_join(p);
 }
 
-/* Often: a connection may end while a thread still makes the call that began it. */
+/* Many rounds: a connection may end during the call that began it. */
 #define COMINGS	(SLOW ? 5 : 40)
 
-/* Node 8: connects, leaves, again. What it has sent arrives. */
+/* Node 8: connect, send and leave, again and again. All messages arrive. */
 static void comes_and_goes(struct peer *self, void *arg)
 {
 	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
@@ -698,7 +698,7 @@ TEST(disconnect_and_connect_again)
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
-/* Both connect at the same moment: it is one connection, asked for by both. */
+/* Both sides connect at the same moment and get one connection. */
 static void meet_halfway(struct peer *proc, unsigned int node)
 {
 	unsigned int rounds = SLOW ? 10 : 40;
@@ -742,7 +742,7 @@ enum { NODES = 3, ROUNDS = SLOW ? 22 : 60, TRIANGLE_MAX = 2 << 20 };
 
 static const unsigned int nodes[NODES] = { 4, 8, 12 };
 
-/* Message @i of one node to another: a part of what that node has. */
+/* Return the offset of message @i to node @to in the sender's bytes. */
 static size_t part_of(unsigned int to, unsigned int i)
 {
 	return to * 1000 + i * 7;
@@ -771,7 +771,7 @@ static void triangle_recv(struct sci_ep *ep, unsigned int me,
 	CHECK_EQ(msg_differs(dst, part_of(me, i), st.len, from), -1);
 }
 
-/* All connect to all at once; each sends to the others, receives from any. */
+/* All nodes connect to all; each sends to both others and receives from any. */
 static void triangle(unsigned int me)
 {
 	unsigned char *src = malloc(TRIANGLE_MAX), *dst = malloc(TRIANGLE_MAX);
@@ -791,7 +791,7 @@ static void triangle(unsigned int me)
 		triangle_recv(ep, me, count, dst);
 	CHECK_EQ(sci_waitall(&req[0][0], NODES * ROUNDS, TEST_WAIT_MS, NULL),
 		 0);
-	/* the others may have gone before us */
+	/* the other nodes may have closed already */
 	CHECK_EQ(sci_ep_close(ep), 0);
 	free(src);
 	free(dst);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Endpoints that end, killed or in good order, at any point of any protocol.
+ * Endpoints that are killed or closed at any point of any protocol.
  *
- *	test process	knows nothing of the library; starts, kills, counts
+ *	test process	does not use the library; starts, kills, counts
  *	  survivor	node 8, lives through all rounds
- *	  third		node 12, talks with the survivor all the time
+ *	  third		node 12, exchanges messages with the survivor all the time
  *	  victim ...	node 16, one per round, always at the same address
  *
- * A victim connects or is connected to, says hello, and then sends and
- * receives one kind of message until it dies.  Every few rounds one comes that
- * ends in good order.  SCI_TEST_ROUNDS says how many rounds, SCI_TEST_SEED
- * repeats the choices (not the moments).
+ * A victim connects or accepts, sends a hello, and then sends and receives
+ * messages of one way until it is killed.  Every seventh victim closes its
+ * endpoint instead.  SCI_TEST_ROUNDS is the number of rounds.  SCI_TEST_SEED
+ * repeats the choices, but not the times of the kills.
  */
 #include <poll.h>
 #include <signal.h>
@@ -27,20 +27,20 @@
 
 enum { ROUND_VICTIM_CALLS = 1, ROUND_SURVIVOR_CALLS = 2 };
 
-/* What a victim does; it says so in its hello, from which all follows. */
+/* The behaviour of a victim, which its hello tells the survivor. */
 struct round {
 	uint64_t seed;
 	uint32_t way;
-	uint32_t directions;		/* 1: it sends, 2: receives, 3: both */
-	uint32_t calls;			/* ROUND_*: who connects */
+	uint32_t directions;		/* 1: victim sends, 2: receives, 3: both */
+	uint32_t calls;			/* ROUND_*: sides that connect */
 	uint32_t orderly;
 };
 
 struct shared {
-	_Atomic bool stop_third;	/* the survivor needs it no more */
+	_Atomic bool stop_third;	/* the survivor is done */
 	_Atomic uint64_t died_ms;	/* 0: the victim lives */
-	_Atomic unsigned int steps;	/* of the victim */
-	_Atomic unsigned int third;	/* messages exchanged with it */
+	_Atomic unsigned int steps;	/* traffic steps of the victim */
+	_Atomic unsigned int third;	/* messages of the third node */
 	_Atomic unsigned int resets;	/* flows that ended with the victim */
 	_Atomic unsigned int hellos;
 	struct round round;
@@ -85,7 +85,7 @@ static struct sci_peer *victim_greet(struct sci_ep *ep, const struct round *r)
 		ret = sci_tsend(peer, HELLO_CONTEXT, 0, r, sizeof(*r));
 		if (!ret)
 			return peer;
-		/* the survivor's patience has ended; it calls again */
+		/* the survivor's connect has timed out; it connects again */
 		CHECK_EQ(ret, -ENOTCONN);
 		CHECK_EQ(sci_disconnect(peer), 0);
 	}
@@ -104,7 +104,7 @@ static void victim(void)
 	victim_flows(&t, peer, &r, true);
 	while (traffic_step(&t, TEST_WAIT_MS))
 		atomic_fetch_add(&shared->steps, 1);
-	/* only those that are to end in good order come here */
+	/* only a victim that closes its endpoint comes here */
 	CHECK_EQ(traffic_done(&t), t.n * ORDERLY_LIMIT);
 	traffic_free(&t);
 	CHECK_EQ(sci_ep_close(t.ep), 0);
@@ -125,7 +125,7 @@ static pid_t start_victim(void)
 	victim();
 }
 
-/* ---- the third ---- */
+/* ---- the third node ---- */
 
 static void third_flows(struct traffic *t, struct sci_peer *peer, bool is_third)
 {
@@ -151,7 +151,7 @@ static void third(struct peer *self, void *arg)
 	t.ep = test_ep_open(TEST_ID, 0);
 	traffic_params(t.ep, WAY_ALL);
 	third_flows(&t, test_ep_connect(t.ep, 8, TEST_ID), true);
-	/* between two rounds the survivor is not in a call */
+	/* between two rounds the survivor makes no call */
 	while (!atomic_load(&shared->stop_third)) {
 		if (traffic_step(&t, 10))
 			atomic_fetch_add(&shared->third, 1);
@@ -203,7 +203,7 @@ static struct link *link_of(struct survivor *s, struct sci_peer *peer)
 	return NULL;
 }
 
-/* All that can be asked of a dead peer answers at once. */
+/* Every call to a dead peer fails at once. */
 static void check_dead(struct survivor *s, struct link *l, int error)
 {
 	char c[100] = "";
@@ -237,7 +237,7 @@ static void link_end(struct survivor *s, struct link *l)
 	free(l);
 }
 
-/* Returns false when nothing more can come of it. */
+/* Return false when no more messages can arrive on @l. */
 static bool link_step(struct link *l)
 {
 	struct sci_status st;
@@ -285,7 +285,7 @@ static void survivor_call(struct survivor *s)
 	} while (ret == -ETIMEDOUT && !atomic_load(&shared->died_ms));
 	if (!ret && !link_of(s, peer))
 		link_new(s, peer);
-	/* whatever it died in; but nothing that is our own fault */
+	/* a death during the connect gives only these errors */
 	if (ret && ret != -ETIMEDOUT && ret != -ECONNRESET)
 		FAIL("connect: %s", strerror(-ret));
 }
@@ -308,7 +308,7 @@ static unsigned int links_alive(struct survivor *s)
 static void survivor_step(struct survivor *s)
 {
 	survivor_accept(s);
-	/* a short sleep, if there is nothing to do for any of them */
+	/* sleep for up to 1 ms if no request completes */
 	for (unsigned int i = 0; i < 16; i++)
 		if (!traffic_step(&s->third, i ? 0 : 1))
 			break;
@@ -334,7 +334,7 @@ static void survivor_round(struct survivor *s)
 		    links_alive(s))
 			FAIL("not told of a death within %u ms", NOTICE_MS);
 	} while (links_alive(s) || !died);
-	/* the third has heard nothing of all that */
+	/* traffic with the third node goes on */
 	done = traffic_done(&s->third);
 	while (traffic_done(&s->third) < done + 20)
 		CHECK(traffic_step(&s->third, TEST_WAIT_MS));
@@ -348,7 +348,7 @@ static void survivor(struct peer *self, void *arg)
 
 	s.ep = test_ep_open(TEST_ID, 0);
 	s.third.ep = s.ep;
-	/* on this side all ways; each victim has its own */
+	/* the survivor enables all ways; each victim enables its own */
 	traffic_params(s.ep, WAY_ALL);
 	third_flows(&s.third, test_ep_accept(s.ep), false);
 	while (traffic_done(&s.third) < 200)
@@ -356,7 +356,7 @@ static void survivor(struct peer *self, void *arg)
 	peer_send(self, "ready");
 	while (rounds--) {
 		peer_expect(self, "run");
-		/* the third's exported buffers and rings are there by now */
+		/* by now the third node's exported buffers and rings exist */
 		if (!s.fds) {
 			s.fds = count_fds();
 			s.maps = count_shared_maps();
@@ -452,14 +452,14 @@ static void long_begin(struct sci_ep *ep)
 	CHECK_EQ(sci_ep_set(ep, SCI_PARAM_SINGLE_COPY_MIN, UINT64_MAX), 0);
 }
 
-/* What the doomed does before it waits for its end: bits. */
+/* Actions of the doomed process before it ends, as bits. */
 enum {
-	DOOM_SHORT	= 1 << 0,	/* three short messages, 1 2 3 */
-	DOOM_EAGER	= 1 << 1,	/* two of 3000 bytes, 4 5 */
-	DOOM_LONG	= 1 << 2,	/* one that cannot arrive by itself */
-	DOOM_LATE	= 1 << 3,	/* a short one behind, 7 */
-	DOOM_CLOSE	= 1 << 4,	/* ends in good order when told */
-	DOOM_SILENT	= 1 << 5,	/* makes no call after that */
+	DOOM_SHORT	= 1 << 0,	/* three short messages, 1, 2 and 3 */
+	DOOM_EAGER	= 1 << 1,	/* two of 3000 bytes, 4 and 5 */
+	DOOM_LONG	= 1 << 2,	/* a rendezvous, which needs its progress */
+	DOOM_LATE	= 1 << 3,	/* a short message after that, 7 */
+	DOOM_CLOSE	= 1 << 4,	/* closes its endpoint when told */
+	DOOM_SILENT	= 1 << 5,	/* makes no call after its sends */
 };
 
 static void doomed_send(struct sci_peer *to, unsigned int what)
@@ -552,7 +552,7 @@ static int scene_error(const struct scene *s)
 	return s->d->what & DOOM_CLOSE ? -ENOTCONN : -ECONNRESET;
 }
 
-/* Receives until the end; the numbers of the messages, as decimal digits. */
+/* Receive until the end. Return the numbers of the messages as decimal digits. */
 static unsigned int receive_all(struct scene *s)
 {
 	unsigned int got = 0, errors = 0;
@@ -640,7 +640,7 @@ TEST(a_zero_copy_buffer_of_a_dead_peer)
 
 	CHECK_EQ(sci_buf_alloc(s.ep, LONG_LEN, &buf), 0);
 	CHECK_EQ(sci_irecv(s.ep, s.from, buf, LONG_LEN, &req), 0);
-	/* matched by now, and lent to a sender that does not move */
+	/* the receive is matched, and its sender makes no progress */
 	for (int i = 0; i < 100; i++)
 		CHECK_EQ(sci_test(req, NULL), -EAGAIN);
 	CHECK_EQ(sci_buf_free(s.ep, buf), -EBUSY);
@@ -650,7 +650,7 @@ TEST(a_zero_copy_buffer_of_a_dead_peer)
 	scene_close(&s);
 }
 
-/* ---- whoever sleeps is told ---- */
+/* ---- the end of a peer wakes sleepers ---- */
 
 static void *receive_blocking(void *arg)
 {
@@ -699,7 +699,7 @@ static void check_wakes_poll(unsigned int what)
 	while ((ret = sci_test(req, NULL)) == -EAGAIN) {
 		if (sci_ep_arm(s.ep))
 			continue;
-		/* asleep as far as the library knows */
+		/* the library now expects this process to sleep */
 		if (!ended)
 			scene_end(&s);
 		ended = true;
@@ -734,7 +734,7 @@ TEST(a_receive_from_any_source_waits_on)
 	scene_end(&s);
 	PROGRESS_UNTIL(s.ep, sci_peer_state(s.from), NOTICE_MS);
 	CHECK_EQ(sci_test(req, NULL), -EAGAIN);
-	/* now one that is alive sends: to ourselves, over the same endpoint */
+	/* a live peer sends: this endpoint, to itself */
 	other = test_ep_connect(s.ep, 4, TEST_ID);
 	CHECK_EQ(sci_send(other, "x", 1), 0);
 	CHECK_EQ(test_wait(req, &st), 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Connecting without waiting for it. */
+/* Non-blocking connects: sci_iconnect() and sci_peer_open(). */
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -67,7 +67,7 @@ TEST(a_request_connects)
 	l.to = dialed(dial(l.ep, &node8, TEST_WAIT_MS));
 	CHECK_EQ(sci_peer_state(l.to), 0);
 	talk(&l);
-	/* one that is there is found at once */
+	/* an existing connection is found at once */
 	CHECK_EQ(sci_test(dial(l.ep, &node8, 0), NULL), 0);
 	CHECK_EQ(sci_peer_find(l.ep, &node8, &again), 0);
 	CHECK(again == l.to);
@@ -97,7 +97,7 @@ TEST(one_that_opens_late_is_waited_for)
 	peer_join(p);
 }
 
-/* Nobody rings when it is time to ask again. */
+/* No doorbell announces the next attempt: the endpoint must wake itself. */
 TEST(one_that_opens_late_wakes_a_sleeper)
 {
 	struct peer *p = peer_spawn(8, opens_late, NULL);
@@ -140,7 +140,7 @@ static void opens_late_and_sends(struct peer *self, void *arg)
 	pair_close(&l);
 }
 
-/* It went to sleep when there was nothing to be looked after. */
+/* The thread sleeps before another thread begins to connect. */
 TEST(another_threads_dial_wakes_a_sleeper)
 {
 	struct peer *p = peer_spawn(8, opens_late_and_sends, NULL);
@@ -204,11 +204,11 @@ TEST(dials_to_one_address_share_a_connection)
 	peer_join(p);
 }
 
-/* ---- peers that are used before they are there ---- */
+/* ---- peers used before they are connected ---- */
 
 #define EARLY	30u
 
-/* What it sends is there first, then what it got comes back. */
+/* Receive the words that were sent before this side opened; send each back. */
 static void opens_late_and_echoes(struct peer *self, void *arg)
 {
 	struct pair l;
@@ -260,7 +260,7 @@ TEST(an_opened_peer_is_talked_to_before_it_is_there)
 	peer_join(p);
 }
 
-/* The other one opens us: its connection is the one that is waited for. */
+/* Node 4 opens this endpoint, which only makes progress until the write arrives. */
 static void exports_late(struct peer *self, void *arg)
 {
 	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
@@ -339,7 +339,7 @@ static void opens_and_never_calls(struct peer *self, void *arg)
 	pause();
 }
 
-/* While it lives it may have other things to do; then its end is noticed. */
+/* A live peer that makes no calls is waited for; its death ends the wait. */
 TEST(an_opened_peer_that_does_not_answer)
 {
 	struct peer *p = peer_spawn(8, opens_and_never_calls, NULL);
@@ -385,7 +385,7 @@ TEST(an_opened_peer_that_never_comes)
 	CHECK_EQ(sci_isend(to, &word, 4, &out), -ETIME);
 	CHECK_EQ(sci_disconnect(to), 0);
 
-	/* it ends with what a connect would answer */
+	/* the peer's error is that of sci_connect() */
 	CHECK_EQ(sci_peer_open(ep, &nowhere, -1, &to), 0);
 	CHECK_EQ(sci_irecv(ep, to, &word, 4, &in), 0);
 	CHECK(test_wait(in, NULL) < 0);
@@ -393,7 +393,7 @@ TEST(an_opened_peer_that_never_comes)
 		 sci_connect(ep, &nowhere, TEST_WAIT_MS, &in_vain));
 	CHECK_EQ(sci_disconnect(to), 0);
 
-	/* given up while it is dialed; the endpoint goes with another */
+	/* disconnect a peer, and close an endpoint, during a connect */
 	CHECK_EQ(sci_peer_open(ep, &nobody, -1, &to), 0);
 	CHECK_EQ(sci_irecv(ep, to, &word, 4, &in), 0);
 	CHECK_EQ(sci_disconnect(to), 0);
@@ -403,7 +403,7 @@ TEST(an_opened_peer_that_never_comes)
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
-/* ---- those that come to nothing ---- */
+/* ---- connects that fail ---- */
 
 TEST(a_dial_times_out)
 {
@@ -412,7 +412,7 @@ TEST(a_dial_times_out)
 	struct sci_req *req;
 	struct sci_status st;
 
-	/* the time of a wait does not end the dial */
+	/* a wait that times out does not end the connect */
 	req = dial(ep, &nobody, -1);
 	CHECK_EQ(sci_wait(req, 0, NULL), -ETIMEDOUT);
 	CHECK_EQ(sci_wait(req, 0, NULL), -ETIMEDOUT);
@@ -497,7 +497,7 @@ TEST(a_dial_is_cancelled_and_made_again)
 	peer_join(p);
 }
 
-/* Its own HELLO is answered, but it never gets to our inbox. */
+/* Connect to node 4, which gets the HELLO, but never reach its inbox. */
 static void dials_in_vain(struct peer *self, void *arg)
 {
 	static const struct sci_addr node4 = { 4, TEST_ID };
@@ -508,7 +508,7 @@ static void dials_in_vain(struct peer *self, void *arg)
 	peer_expect(self, "dial");
 	unanswered_begin(ep, UNANSWERED_SEGMENTS, UINT_MAX, -ETIMEDOUT);
 	req = dial(ep, &node4, -1);
-	/* until we are killed */
+	/* until this process is killed */
 	CHECK_EQ(sci_wait(req, -1, NULL), 0);
 }
 
@@ -522,7 +522,7 @@ TEST(a_peer_is_disconnected_while_it_is_dialed)
 	peer_send(p, "dial");
 	WAIT_UNTIL((sci_progress(ep), sci_peer_find(ep, &node8, &to)) == 0,
 		   TEST_WAIT_MS);
-	/* its next HELLO would make a new peer */
+	/* another HELLO of node 8 would make a new peer */
 	peer_stop(p);
 	sci_progress(ep);
 	req = dial(ep, &node8, -1);
@@ -546,13 +546,13 @@ static int outcome(struct sci_ep *ep, const struct sci_addr *addr, int timeout)
 
 /* ---- an answer that cannot be sent at first ---- */
 
-/* The other's HELLO comes twice meanwhile. */
+/* Failed answers: enough of them for the peer to repeat its HELLO. */
 #define MUTE_HELLOS	10u
 
 static struct {
 	const struct sci_fabric_ops *real;
 	struct sci_fabric_ops ops;
-	bool hellos;			/* these find no way; else doorbells */
+	bool hellos;			/* HELLOs fail, else doorbells */
 	unsigned int left, refused;
 } mute;
 
@@ -599,7 +599,7 @@ static void calls_the_mute(struct peer *self, void *arg)
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
-/* Its HELLO is here, and comes again, before ours gets there. */
+/* The peer's HELLO arrives, and arrives again, before ours reaches it. */
 TEST(an_opened_peer_that_is_answered_late)
 {
 	const struct sci_addr addr = { 8, TEST_ID };
@@ -617,7 +617,7 @@ TEST(an_opened_peer_that_is_answered_late)
 	peer_join(p);
 }
 
-/* It has our inbox, and cannot finish its side of the connection at first. */
+/* Node 8 has our inbox, but cannot finish its side of the connection at first. */
 static void answers_late(struct peer *self, void *arg)
 {
 	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
@@ -654,7 +654,7 @@ TEST(an_opened_peer_that_gets_our_doorbell_late) { open_one_that_answers_late(fa
 
 TEST(an_opened_peer_whose_answer_is_late) { open_one_that_answers_late(true); }
 
-/* ---- the other's inbox cannot be reached at first ---- */
+/* ---- the peer's inbox cannot be reached at first ---- */
 
 static void opens_too(struct peer *self, void *arg)
 {
@@ -672,7 +672,7 @@ static void opens_too(struct peer *self, void *arg)
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
-/* Both open each other. This side has the other's HELLO, but not its inbox, when it opens. */
+/* Both sides open each other. Node 4 has the HELLO of node 8 before its inbox. */
 TEST(an_opened_peer_whose_inbox_comes_late)
 {
 	struct peer *p = peer_spawn(8, opens_too, NULL);
@@ -684,7 +684,7 @@ TEST(an_opened_peer_whose_inbox_comes_late)
 	unanswered.ms = 50;
 	peer_send(p, "open");
 	WAIT_UNTIL((sci_progress(ep), unanswered.calls) == 1, TEST_WAIT_MS);
-	/* it does not get our inbox before its own has failed to come */
+	/* node 8 maps our inbox only after our attempts to map its own have failed */
 	peer_stop(p);
 	CHECK_EQ(sci_peer_open(ep, &node8, TEST_WAIT_MS, &to), 0);
 	WAIT_UNTIL((sci_progress(ep), unanswered.ended), TEST_WAIT_MS);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * A fabric that loses packets, lets them overtake each other, delivers them
- * twice, or is not there for a while: every byte of every message arrives all
- * the same, once and in order, and nobody waits for ever.
+ * A fabric that loses, reorders and duplicates packets, or whose link goes down
+ * for a while: every byte of every message arrives once and in order, and no
+ * call hangs.
  *
- * Both nodes have the faults.  They meet in shared memory, which has none.
+ * Both nodes have the faults. They meet in shared memory, which has none.
  */
 #include <signal.h>
 
 #include "selftests/msg/traffic.h"
 
-/* How many messages of a way are many packets. */
+/* Return a number of messages that takes many packets. */
 static uint64_t way_count(enum way way)
 {
 	static const unsigned int count[WAYS] = {
@@ -23,22 +23,22 @@ static uint64_t way_count(enum way way)
 	return count[way] / TRAFFIC_SLOW + 4;
 }
 
-/* What the two nodes share. */
+/* State that both nodes share. */
 struct stage {
 	const char *fault;
-	unsigned int flags;		/* of sci_ep_open() */
+	unsigned int flags;		/* flags of sci_ep_open() */
 	unsigned int directions;	/* 1: from node 4, 2: from 8, 3: both */
 	uint64_t seed;
-	uint64_t run_ms;		/* a case goes on at least so long */
+	uint64_t run_ms;		/* least duration of a case */
 	struct meeting meeting;
 	_Atomic bool more;
-	_Atomic uint64_t lines, blocks;	/* sent again, all cases */
-	_Atomic uint64_t resent[WAYS];	/* ... and by way */
+	_Atomic uint64_t lines, blocks;	/* resent in all cases */
+	_Atomic uint64_t resent[WAYS];	/* resent by each way */
 	_Atomic uint64_t messages;
 };
 
 struct act {
-	uint32_t number;		/* the endpoint's, in this case */
+	uint32_t number;		/* id of the endpoint */
 	unsigned int ways;
 	unsigned int streams;		/* bits: 1 untagged, 2 tagged */
 	uint64_t count;
@@ -72,7 +72,7 @@ static void act_flows(struct stage *st, const struct act *a, struct traffic *t,
 	}
 }
 
-/* Both nodes decide the same: another batch of messages? */
+/* Return true if another batch follows. The first node decides for both. */
 static bool act_goes_on(struct stage *st, struct sci_ep *ep, bool first,
 			uint64_t until)
 {
@@ -120,7 +120,7 @@ static void act(struct stage *st, const struct act *a, bool first)
 	CHECK_EQ(sci_ep_close(t.ep), 0);
 }
 
-/* Each way alone, tagged and not. */
+/* Run each way alone, tagged and untagged. */
 static void play_ways(struct stage *st, bool first)
 {
 	for (unsigned int k = 0; k < 2 * WAYS; k++) {
@@ -133,7 +133,7 @@ static void play_ways(struct stage *st, bool first)
 	}
 }
 
-/* All ways side by side. */
+/* Run all ways side by side. */
 static void play_mixed(struct stage *st, bool first)
 {
 	struct act a = {
@@ -181,7 +181,7 @@ static void run_ways(struct stage *st)
 		return;
 	CHECK(st->lines > 0);
 	CHECK(st->blocks > 0);
-	/* single copies are few packets: they may all have been lucky */
+	/* single copies are so few packets that none may get lost */
 	for (unsigned int w = 0; w < WAY_SINGLE_COPY; w++)
 		if (!st->resent[w])
 			FAIL("no %s message lost a packet",
@@ -250,7 +250,7 @@ TEST(one_direction)
 {
 	struct stage *st = stage_new("loss=0.1,reorder=0.1,dup=0.1");
 
-	/* what goes back is control only */
+	/* node 8 sends back control lines only */
 	st->directions = 1;
 	run_mixed(st);
 }
@@ -290,7 +290,7 @@ TEST(the_link_goes_down_and_loses_packets)
 		     700);
 }
 
-/* ---- close, and comings and goings ---- */
+/* ---- closes and deaths ---- */
 
 #define CLOSE_ROUNDS	(TRAFFIC_SLOW > 1 ? 4u : 12u)
 
@@ -313,7 +313,7 @@ static struct flow close_flow(const struct stage *st, struct sci_peer *peer,
 	};
 }
 
-/* Sends, sees that the sends have completed, and closes at once. */
+/* Send, wait until the sends have completed, and close at once. */
 static void closes_at_once(struct peer *self, void *arg)
 {
 	static struct traffic t;
@@ -367,7 +367,7 @@ TEST(close_after_the_last_send_with_losses)
 	run_close("loss=0.2,reorder=0.1,dup=0.1");
 }
 
-/* A peer dies while packets get lost: no hole in what has been delivered. */
+/* A peer dies while packets get lost: every delivered message is whole. */
 static void sends_for_ever(struct peer *self, void *arg)
 {
 	static struct traffic t;
@@ -418,13 +418,13 @@ TEST(death_with_losses)
 	CHECK_EQ(sci_ep_close(t.ep), 0);
 }
 
-/* ---- who looks after what was sent ---- */
+/* ---- senders that make no calls ---- */
 
 #define ALONE_ROUNDS	100
 
 /*
- * Sends one message, and does not call again before the other has it: a thread
- * of the library's sees to what is lost, and to who sleeps.
+ * Send a message, and make no call until the receiver has it: a thread of the
+ * library retransmits lost lines and wakes a sleeping receiver.
  */
 static void sends_and_goes_away(struct peer *self, void *arg)
 {
@@ -487,7 +487,7 @@ TEST(a_sender_that_does_not_call_again_and_a_sleeper)
 	run_alone("reorder=1", 0);
 }
 
-/* Losses are looked for where that costs nothing. */
+/* Answer two of three messages. Without losses no side needs a barrier. */
 static void takes_and_answers(struct peer *self, void *arg)
 {
 	static const struct config c = {

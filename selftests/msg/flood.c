@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Senders that do not stop, and a receiver that does not receive: its memory
- * stays bounded, the senders are held back, and when it receives at last
- * nothing is lost and all is in order.
+ * Senders that do not stop, and a receiver that does not receive: the
+ * receiver's memory stays bounded, the senders are held back, and at last every
+ * message is received in order.
  *
- * The flooder counts in shared memory what has completed.  The flood stands
- * still when both sides have called often since that number last changed.
+ * The flooder counts completed sends in shared memory.  The flood stands still
+ * when both sides have made many calls since that number last changed.
  */
 #include <signal.h>
 
 #include "selftests/msg/traffic.h"
 
 #define FLOODERS	4u
-#define UNDER_WAY	64u		/* sends that a flooder has begun */
+#define UNDER_WAY	64u		/* sends under way of a flooder */
 #define KEEP		(256u << 10)	/* SCI_PARAM_UNEXPECTED_MAX */
-#define STILL		400u		/* calls without anything new */
+#define STILL		400u		/* calls without a new completion */
 #define OTHER_TAG	0x0badull
 #define OTHER_CONTEXT	7u
 
-/* What a flood consists of; see flood_kinds. */
+/* The messages of a flood. */
 struct flood_kind {
 	size_t len;
-	unsigned int count;		/* far more than can be kept */
+	unsigned int count;		/* far more than the receiver keeps */
 	bool tagged;
 };
 
 struct flood {
 	struct flood_kind kind;
-	bool behind;			/* one with another tag at the end */
-	bool long_back;			/* receives a long one meanwhile */
+	bool behind;			/* a message with another tag at the end */
+	bool long_back;			/* the flooder receives a long message */
 	_Atomic uint64_t posted;
 	_Atomic uint64_t completed;
-	_Atomic uint64_t calls;		/* of the flooder's */
+	_Atomic uint64_t calls;		/* calls of the flooder */
 	_Atomic bool got_long;
 	_Atomic bool done;
 };
@@ -40,7 +40,7 @@ struct flood {
 #define LONG_LEN	(1u << 20)
 #define LONG_SEED	99u
 
-/* What fits a ring is not held back. */
+/* Make the rings small: messages that fit a ring are not held back. */
 static void small_rings(struct sci_ep *ep)
 {
 	CHECK_EQ(sci_ep_set(ep, SCI_PARAM_EAGER_RING, 65536), 0);
@@ -148,7 +148,7 @@ static void flooder(struct peer *self, void *arg)
 	while (atomic_load(&h.f->completed) < h.f->kind.count) {
 		hose_step(&h);
 		hose_look_back(&h);
-		/* leave the CPU to the others now and then */
+		/* let the other processes run now and then */
 		if (atomic_load(&h.f->calls) % 16 == 0)
 			test_pause();
 	}
@@ -228,7 +228,7 @@ static void drain_close(struct drain *d)
 	CHECK_EQ(sci_ep_close(d->ep), 0);
 }
 
-/* Both sides have called often, and nothing has completed. */
+/* Wait until both sides have made many calls without a completion. */
 static void until_still(struct drain *d, bool progress)
 {
 	for (unsigned int i = 0; i < d->n; i++) {
@@ -252,8 +252,8 @@ static void until_still(struct drain *d, bool progress)
 }
 
 /*
- * Held back: far from all has completed.  A message costs more than its bytes,
- * and more of them may be on their way in the rings.
+ * Check that most sends have not completed.  A message takes more memory than
+ * its bytes, and more messages may be in the rings.
  */
 static void check_held_back(struct drain *d)
 {
@@ -272,7 +272,7 @@ static void check_held_back(struct drain *d)
 		  (unsigned long long)s.unexpected,
 		  (unsigned long long)s.unexpected_bytes,
 		  (unsigned long long)d->keep, rss - d->rss);
-	/* the sanitizers' own memory is another matter */
+	/* the sanitizers need memory of their own */
 	if (!(TEST_ASAN || TEST_TSAN))
 		CHECK(rss < d->rss + 8 * d->keep + slack + (4u << 20));
 }
@@ -321,7 +321,7 @@ static void check_flood(struct flood_kind kind, bool progress)
 
 #define COUNT(n)	((n) / (TRAFFIC_SLOW > 1 ? 2 : 1))
 
-/* Empty ones fill memory too, though not with their bytes. */
+/* Empty messages take memory too, though not for their bytes. */
 TEST(empty_messages)
 {
 	check_flood((struct flood_kind){ 0, 60000, false }, true);
@@ -347,7 +347,7 @@ TEST(rendezvous_messages)
 	check_flood((struct flood_kind){ 200000, 150, false }, true);
 }
 
-/* Nobody but the sender moves. */
+/* Only the sender makes calls. */
 TEST(a_receiver_that_makes_no_call)
 {
 	check_flood((struct flood_kind){ 3000, COUNT(3000), false }, false);
@@ -358,7 +358,7 @@ TEST(a_receiver_that_makes_no_call_and_short_messages)
 	check_flood((struct flood_kind){ 8, COUNT(20000), true }, false);
 }
 
-/* ---- while it stands still ---- */
+/* ---- while the flood stands still ---- */
 
 TEST(a_receive_for_what_is_behind)
 {
@@ -372,7 +372,7 @@ TEST(a_receive_for_what_is_behind)
 
 	until_still(&d, true);
 	check_held_back(&d);
-	/* it has to let all of the flood in to find this one */
+	/* the receiver must take in the whole flood to find this message */
 	CHECK_EQ(sci_itrecv(d.ep, d.from[0], OTHER_CONTEXT, OTHER_TAG, 0, buf,
 			    sizeof(buf), &req), 0);
 	CHECK_EQ(test_wait(req, &st), 0);
@@ -424,7 +424,7 @@ TEST(a_long_message_the_other_way)
 
 /* ---- receives that do not wait for the flood ---- */
 
-/* It is connected to, and sends nothing until it is told to. */
+/* Accept a connection, and send a message when told to. */
 static void sends_late(struct peer *self, void *arg)
 {
 	struct sci_peer *to;
@@ -477,7 +477,7 @@ TEST(a_receive_of_a_service)
 	drain_close(&d);
 }
 
-/* What the dead one had sent can still be had, and is freed otherwise. */
+/* Messages of a dead flooder can be received; a disconnect frees the others. */
 static void check_flooder_dies(bool receive)
 {
 	struct flood model = { .kind = { 500, 20000, false } };
@@ -510,7 +510,7 @@ TEST(the_flooder_dies_unheard)
 	check_flooder_dies(false);
 }
 
-/* ---- several ---- */
+/* ---- several flooders ---- */
 
 TEST(several_flooders)
 {
@@ -523,7 +523,7 @@ TEST(several_flooders)
 	drain_close(&d);
 }
 
-/* From whom it comes decides what it must be. */
+/* The source of a message determines its bytes. */
 TEST(several_flooders_and_any_source)
 {
 	static unsigned char buf[4096];
@@ -552,7 +552,7 @@ TEST(several_flooders_and_any_source)
 	drain_close(&d);
 }
 
-/* One that floods does not keep another's few messages away. */
+/* A flood does not hold up a few messages of another peer. */
 #define FEW	20u
 
 static void sends_a_few(struct peer *self, void *arg)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * fork() in a process that has endpoints: they are the parent's.  The child
- * gets -ENOTCONN from every call, disturbs nothing, keeps nothing alive, and
- * may have endpoints of its own.
+ * fork() in a process that has endpoints: they stay the parent's.  In the child
+ * every call on them returns -ENOTCONN.  The child disturbs nothing, keeps
+ * nothing alive, and may open endpoints of its own.
  */
 #include <signal.h>
 #include <sys/prctl.h>
@@ -20,7 +20,7 @@ struct world {
 	struct sci_ep *ep;
 	struct sci_peer *to;
 	struct sci_req *recv, *send;	/* pending */
-	struct sci_msg *msg, *part;	/* all here; none of it */
+	struct sci_msg *msg, *part;	/* msg: complete; part: no byte is here */
 	void *exported;
 	void *registered;
 	unsigned char *long_buf;
@@ -74,7 +74,7 @@ static void world_open(struct world *w)
 	meet(w->ep, w->meeting, 2);
 }
 
-/* The parent's things work as before. */
+/* Check that all objects of the parent work as before. */
 static void world_check(struct world *w)
 {
 	unsigned char *buf = malloc(LONG_LEN);
@@ -129,7 +129,7 @@ static void reap(pid_t pid, int want)
 	CHECK_EQ(status, want);
 }
 
-/* The same while the parent goes on making progress. */
+/* Reap the child while the parent makes progress. */
 static void reap_with_progress(struct sci_ep *ep, pid_t pid)
 {
 	int status;
@@ -275,7 +275,7 @@ TEST(the_child_has_nothing)
 	free(w.registered);
 }
 
-/* ---- the end of a child is no end of the parent's ---- */
+/* ---- the parent's endpoint survives the end of a child ---- */
 
 static void check_child_end(void (*end)(void), int status)
 {
@@ -351,7 +351,7 @@ static void busy_peer(struct peer *self, void *arg)
 	CHECK_EQ(sci_ep_close(t.ep), 0);
 }
 
-/* Fiddles with what it thinks it has. */
+/* Make calls on the parent's endpoint, then end. */
 __attribute__((noreturn))
 static void meddle(struct traffic *t, unsigned int how)
 {
@@ -415,8 +415,9 @@ static void says_nothing(struct peer *self, void *arg)
 }
 
 /*
- * The child has no thread that waits for the peer's answer, and must have what
- * that thread keeps its import in: the address sanitizer looks when it exits.
+ * The child lacks the thread that waits for the peer's answer, but must still
+ * refer to its import: the address sanitizer looks for leaks when the child
+ * exits.
  */
 TEST(a_child_while_the_peer_says_nothing)
 {
@@ -457,7 +458,7 @@ static void child_node(const char *node, struct world *w)
 	CHECK_EQ(sci_tsend(to, 3, 3, "child", 5), 0);
 	CHECK_EQ(sci_recv(ep, to, buf, sizeof(buf), &st), 0);
 	CHECK(st.len == 6 && !memcmp(buf, "parent", 6));
-	/* its own does not bring back the parent's */
+	/* the child's own endpoint does not bring back the parent's */
 	CHECK_EQ(sci_progress(old), -ENOTCONN);
 	CHECK_EQ(sci_send(w->to, "x", 1), -ENOTCONN);
 	CHECK_EQ(sci_ep_close(ep), 0);
@@ -498,7 +499,7 @@ TEST(the_child_becomes_the_same_node)
 	check_child_node("4");
 }
 
-/* ---- the parent goes, the child stays ---- */
+/* ---- the parent ends, the child lives ---- */
 
 struct family {
 	_Atomic pid_t child;
@@ -520,7 +521,7 @@ static void parent_of_one(struct peer *self, void *arg)
 	pid = test_fork();
 	CHECK(pid >= 0);
 	if (!pid) {
-		/* outlives the parent; the test ends it */
+		/* the child outlives the parent; the test kills it */
 		atomic_store(&f->child, getpid());
 		for (;;)
 			pause();
@@ -556,7 +557,7 @@ static void check_parent_goes(bool killed)
 	CHECK_EQ(sci_disconnect(from), 0);
 	if (!killed)
 		peer_join(p);
-	/* nor does the child keep the name */
+	/* the child does not keep the endpoint's address in use */
 	CHECK_EQ(sci_connect(ep, &(struct sci_addr){ 8, TEST_ID }, 100, &from),
 		 -ETIMEDOUT);
 	CHECK_EQ(kill(atomic_load(&f->child), SIGKILL), 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Messages to handlers: what they get, in which order, what they may do. */
+/* Messages to handlers: their contents and order, and what a handler may do. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,7 +14,7 @@
 #include "selftests/harness.h"
 #include "selftests/msg/peers.h"
 
-#define ECHO	SCI_HANDLER_USER	/* answers with the same */
+#define ECHO	SCI_HANDLER_USER	/* answers with the same bytes */
 #define BACK	(SCI_HANDLER_USER + 1)	/* takes answers */
 #define END	(SCI_HANDLERS - 1)
 
@@ -23,7 +23,7 @@ static const size_t lengths[] = {
 	4096, 5000, SCI_HANDLER_MAX - 1, SCI_HANDLER_MAX,
 };
 
-/* ---- one who answers ---- */
+/* ---- a server that answers ---- */
 
 struct server {
 	struct sci_ep *ep;
@@ -78,7 +78,7 @@ static void server(struct peer *self, void *arg)
 	pair_close(&l);
 }
 
-/* ---- one who asks ---- */
+/* ---- a client that asks ---- */
 
 struct client {
 	struct pair l;
@@ -92,7 +92,7 @@ static void answer(void *arg, const struct sci_handled *m)
 
 	CHECK(m->peer == c->l.to);
 	CHECK_EQ(m->error, 0);
-	/* in order, each once */
+	/* answers come in order, each once */
 	CHECK_EQ(m->tag, c->seen);
 	CHECK_BYTES(m->data, m->len, m->tag);
 	CHECK_EQ(m->len, lengths[m->tag % ARRAY_LEN(lengths)]);
@@ -121,7 +121,7 @@ static void ask(struct client *c)
 	};
 	int ret;
 
-	/* more answers than wait for room would be lost */
+	/* answers beyond SCI_DETACHED_MAX that wait for room would be lost */
 	while (c->sent - c->seen >= SCI_DETACHED_MAX)
 		sci_progress(c->l.ep);
 	msg_fill(buf, len, c->sent);
@@ -133,7 +133,7 @@ static void ask(struct client *c)
 		if (ret)
 			sci_progress(c->l.ep);
 	} while (ret);
-	/* a copy has gone */
+	/* the call has copied the bytes */
 	memset(buf, 0, len);
 	c->sent++;
 }
@@ -157,7 +157,7 @@ static void client_close(struct client *c)
 	peer_join(c->l.proc);
 }
 
-/* @fault: for both sides; @config: likewise */
+/* Send messages of all lengths, with @fault and @config on both sides. */
 static void check_all(const char *fault, const struct config *config,
 		      unsigned int n)
 {
@@ -209,7 +209,7 @@ TEST(packets_are_lost)
 	check_all("loss=0.05,reorder=0.1,seed=1", NULL, 300);
 }
 
-/* There is no rendezvous with a handler, whatever is tuned. */
+/* Messages to handlers are never rendezvous, whatever the parameters are. */
 TEST(the_longest_eager_message_is_short)
 {
 	static const struct config config = {
@@ -231,7 +231,7 @@ TEST(small_rings)
 	check_all(NULL, &config, 1000);
 }
 
-/* ---- beside messages ---- */
+/* ---- handlers beside messages ---- */
 
 static void count(void *arg, const struct sci_handled *m)
 {
@@ -241,7 +241,7 @@ static void count(void *arg, const struct sci_handled *m)
 
 #define BETWEEN	100u
 
-/* Messages that nobody receives yet do not hold handlers up. */
+/* Messages without a receive do not hold up messages to handlers. */
 static void sender_of_both(struct peer *self, void *arg)
 {
 	struct pair l = pair_open(self, 4, 0);
@@ -336,7 +336,7 @@ TEST(a_sender_that_dies)
 	CHECK_EQ(sci_ep_close(l.ep), 0);
 }
 
-/* Sent before there is a connection, to be there when it has been. */
+/* Messages that are sent before the connection exists arrive later. */
 TEST(a_peer_that_comes_later)
 {
 	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
@@ -447,7 +447,7 @@ static void waits_inside(void *arg, const struct sci_handled *m)
 	sci_progress(arg);
 }
 
-/* It would wait for itself. */
+/* A handler that makes progress would wait for itself: the library aborts. */
 TEST(a_handler_that_waits_is_found_out)
 {
 	pid_t pid = fork();

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * A peer that does not keep to libsci/msg/conn/wire.h: it connects as it should,
- * with the fabric's operations, and then writes what it likes into the memory
- * that it was given.  The victim does not crash, hang or touch memory it should
- * not (the address sanitizer looks), and its honest peer notices nothing.
+ * A peer that breaks the rules of libsci/msg/conn/wire.h: it connects correctly,
+ * by operations of the fabric, and then writes any bytes into the victim's inbox.
+ * The victim does not crash, hang or touch other memory (the address sanitizer
+ * checks that), and its honest peer notices nothing.
  *
  *	test process	node 4, the victim
- *	  honest	node 8, exchanges messages with it all the time
+ *	  honest	node 8, exchanges messages with the victim all the time
  *	  attacker	node 12, many connections one after the other
  */
 #include "selftests/msg/attacker.h"
 #include "selftests/msg/traffic.h"
 
 #define ROUNDS		(TRAFFIC_SLOW > 1 ? 40u : 150u)
-#define LINES		40u		/* of one round */
+#define LINES		40u		/* lines of one round */
 
 struct arena {
 	uint64_t seed;
 	void (*attack)(void *attacker, uint64_t *state);
-	_Atomic bool go;		/* the honest one is there */
+	_Atomic bool go;		/* the honest peer is connected */
 	_Atomic bool honest_stop;
-	_Atomic bool done;		/* the attacker's */
+	_Atomic bool done;		/* the attacker is done */
 	_Atomic unsigned int rounds;
-	_Atomic unsigned int steps;	/* of the victim */
+	_Atomic unsigned int steps;	/* steps of the victim */
 	struct meeting meeting;
 };
 
-/* ---- what it writes ---- */
+/* ---- what the attacker writes ---- */
 
 static void random_bytes(void *p, size_t len, uint64_t *state)
 {
@@ -37,7 +37,7 @@ static void random_bytes(void *p, size_t len, uint64_t *state)
 		c[i] = (unsigned char)draw(state, 256);
 }
 
-/* Lengths and offsets that are nearly right, or far off. */
+/* Return a length or offset that is nearly right, or far off. */
 static uint64_t odd_number(uint64_t *state)
 {
 	static const uint64_t odd[] = {
@@ -57,7 +57,7 @@ static uint64_t odd_number(uint64_t *state)
 	}
 }
 
-/* Errors, those that mean "not yet" most of all, and what is none. */
+/* Return an error, mostly one that means "not yet", or a number that is no error. */
 static int32_t odd_status_code(uint64_t *state)
 {
 	static const int32_t odd[] = {
@@ -81,7 +81,7 @@ static uint32_t odd_segment(struct attacker *a)
 	}
 }
 
-/* Mostly one that the victim looks for: see read_any(). */
+/* Return mostly a context in which the victim looks for messages: see read_any(). */
 static uint32_t odd_context(uint64_t *state)
 {
 	if (!draw(state, 8))
@@ -128,7 +128,7 @@ static void odd_data_line(struct attacker *a, struct msg_typed *t)
 		t->rts.segment = odd_segment(a);
 		break;
 	case LINE_ATTACH:
-		/* memory is given, but not all of the machine's */
+		/* the victim allocates the ring: limit its size */
 		t->attach.size = (uint32_t)odd_number(s) & ((1u << 20) - 1);
 		break;
 	case LINE_RECALL:
@@ -198,7 +198,7 @@ static void odd_line(struct attacker *a)
 	seal_and_store(on_data ? &a->data : &a->ctl, &l, kind);
 }
 
-/* A status that says more, or less, than can be. */
+/* Write a status whose positions are too high or too low. */
 static void odd_status(struct attacker *a)
 {
 	struct msg_status s;
@@ -239,7 +239,7 @@ static void write_lines_and_status(void *attacker, uint64_t *state)
 		odd_status(attacker);
 }
 
-/* Over lines that the victim is reading. */
+/* Overwrite lines that the victim is reading. */
 static void scribble(void *attacker, uint64_t *state)
 {
 	struct attacker *a = attacker;
@@ -262,7 +262,7 @@ static void odd_hellos(void *attacker, uint64_t *state)
 	if (draw(state, 4)) {
 		h.type = (uint16_t)draw(state, 4);
 		h.inbox = odd_segment(a);
-		/* anybody's but the honest one's: who could tell them apart? */
+		/* no node of the honest peer: the victim could not tell the two apart */
 		if (draw(state, 2))
 			h.node = 12 + 4 * (uint32_t)draw(state, 100);
 		if (draw(state, 2))
@@ -276,7 +276,7 @@ static void odd_hellos(void *attacker, uint64_t *state)
 	say(a, junk, len ? len : 1);
 }
 
-/* So that it has taken what was written, and answered. */
+/* Wait for @n steps of the victim, in which it takes lines and answers. */
 static void let_it_step(struct arena *arena, unsigned int n)
 {
 	n += atomic_load(&arena->steps);
@@ -322,7 +322,7 @@ static void attacker(struct peer *self, void *arg)
 
 /* ---- the honest peer ---- */
 
-/* Messages to handlers of programs are looked at, all of them. */
+/* Read all bytes of messages to handlers. */
 static void take_bytes(void *arg, const struct sci_handled *m)
 {
 	const volatile unsigned char *data = m->data;
@@ -350,7 +350,7 @@ static void honest_flows(struct traffic *t, struct sci_peer *peer, bool first)
 		});
 }
 
-/* Batches, so that both know when the last is over. */
+/* Run a batch of messages. Return false on both sides after the last batch. */
 static bool honest_batch(struct traffic *t, struct arena *arena, bool first)
 {
 	bool more;
@@ -387,7 +387,7 @@ static void honest(struct peer *self, void *arg)
 #define ORDERS	6u
 #define ANSWERS	6u
 
-/* A connection of the attacker's, with requests that it may interfere with. */
+/* A connection of the attacker, with requests that it may interfere with. */
 struct guest {
 	struct sci_peer *peer;
 	struct sci_req *req[ORDERS + ANSWERS];
@@ -419,7 +419,7 @@ static void guest_leave(struct guest *g)
 	if (!g->peer)
 		return;
 	CHECK_EQ(sci_disconnect(g->peer), 0);
-	/* how they end is the attacker's choice; that they end is not */
+	/* the attacker may choose the error, but every request must end */
 	for (unsigned int i = 0; i < ORDERS + ANSWERS; i++)
 		if (g->req[i])
 			CHECK(sci_wait(g->req[i], TEST_WAIT_MS, NULL) !=
@@ -428,7 +428,7 @@ static void guest_leave(struct guest *g)
 	*g = (struct guest){ .peer = NULL };
 }
 
-/* Its bytes may never come: not to be waited for before its peer has left. */
+/* Receive @msg, but do not wait: its bytes may never come. */
 static void guest_answer(struct guest *guests, struct sci_msg *msg,
 			 const struct sci_status *st)
 {
@@ -448,7 +448,7 @@ static void guest_answer(struct guest *guests, struct sci_msg *msg,
 	sci_msg_free(msg);
 }
 
-/* What it sends to nobody in particular; the honest one's context is 0. */
+/* Take messages from any source. The honest peer uses only context 0. */
 static void read_any(struct sci_ep *ep, struct guest *guests)
 {
 	struct sci_status st;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Rings and buffers that cannot be imported at once, as the link is down or the
- * other side does not answer in time: what was to go through them goes later.
- * Calls that do not wait do not wait for that either.
+ * Rings and buffers that cannot be imported at once, because the link is down
+ * or the other side does not answer in time: messages that need them go later.
+ * Non-blocking calls do not wait for an import.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -22,8 +22,8 @@
 struct way {
 	struct config config;
 	size_t len;
-	bool exported;			/* the receiver's buffer */
-	size_t counted;			/* where in sci_ep_stats */
+	bool exported;			/* the receiver's buffer is exported */
+	size_t counted;			/* offset in struct sci_ep_stats */
 };
 
 static void takes(struct peer *self, void *arg)
@@ -71,7 +71,7 @@ static void check_late(struct way *w, int error, unsigned int times)
 	struct sci_ep_stats stats;
 
 	unanswered_begin(l.ep, UNANSWERED_SEGMENTS, times, error);
-	/* who sleeps meanwhile comes back to it, too */
+	/* a sleeping sender must retry the import, too */
 	CHECK_EQ(sci_ep_set(l.ep, SCI_PARAM_SPIN_US, 0), 0);
 	send_all(&l, w);
 	CHECK_EQ(unanswered.left, 0);
@@ -135,7 +135,7 @@ TEST(a_buffer_that_is_imported_late)
 
 /* ---- a peer that is stopped, and so does not answer ---- */
 
-/* More than a test has time for, if each took as long as the fabric waits. */
+/* So many calls take longer than a test may, if each waits for the fabric. */
 #define CALLS		200u
 #define BIG		100000u
 
@@ -149,7 +149,7 @@ static const struct config zcopy = { .n = 2, .set = {
 	{ SCI_PARAM_ZCOPY_MIN, 8192 },
 } };
 
-static _Atomic bool *ready;		/* to be stopped */
+static _Atomic bool *ready;		/* the peer can be stopped */
 
 static struct {
 	const struct sci_fabric_ops *real;
@@ -157,7 +157,7 @@ static struct {
 	pthread_t program;
 } watch;
 
-/* These wait for another process to answer: not in a call of the program's. */
+/* Connects wait for another process: the program's thread must not make them. */
 static int watched_rseg_connect(struct sci_fabric *f,
 				const struct sci_rseg_param *p,
 				struct sci_rseg **out)
@@ -222,7 +222,7 @@ TEST(a_ring_of_a_stopped_peer)
 	struct peer *p;
 	struct pair l;
 
-	/* on others the kernel answers */
+	/* on other fabrics the kernel answers */
 	test_needs_shm();
 	ready = test_shared(sizeof(*ready));
 	p = peer_spawn(8, makes_a_ring, NULL);
@@ -263,7 +263,7 @@ TEST(a_buffer_of_a_stopped_peer)
 	struct peer *p;
 	struct pair l;
 
-	/* on others the kernel answers */
+	/* on other fabrics the kernel answers */
 	test_needs_shm();
 	ready = test_shared(sizeof(*ready));
 	p = peer_spawn(8, sends_a_buffer, NULL);
@@ -297,7 +297,7 @@ TEST(a_connect_to_a_stopped_peer)
 	struct peer *p;
 	struct pair l;
 
-	/* on others the kernel answers */
+	/* on other fabrics the kernel answers */
 	test_needs_shm();
 	ready = test_shared(sizeof(*ready));
 	p = peer_spawn(8, opens, NULL);
@@ -323,7 +323,7 @@ static void connects(struct peer *self, void *arg)
 	(void)arg;
 	CHECK_EQ(sci_iconnect(l.ep, &addr, -1, &req), 0);
 	to = container_of(l.ep->peers.next, struct sci_peer, link);
-	/* its HELLO is at the other's port */
+	/* the HELLO has reached the port of node 4 */
 	WAIT_UNTIL((sci_progress(l.ep), to->asked), TEST_WAIT_MS);
 	atomic_store(ready, true);
 	CHECK_EQ(test_wait(req, &st), 0);
@@ -336,7 +336,7 @@ TEST(a_stopped_peer_that_connects)
 	struct peer *p;
 	struct pair l;
 
-	/* on others the kernel answers */
+	/* on other fabrics the kernel answers */
 	test_needs_shm();
 	ready = test_shared(sizeof(*ready));
 	p = peer_spawn(8, connects, NULL);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * A peer that breaks one rule of libsci/msg/conn/wire.h at a time, on purpose, or stops
- * where no honest one does, and what the victim makes of it.  hostile.c draws such
- * lines at random.
+ * A peer that breaks one rule of libsci/msg/conn/wire.h at a time, or stops where no
+ * honest peer does, and how the victim reacts.  hostile.c draws such lines at random.
  *
  *	test process	node 4, the victim
  *	  liar		node 12, see attacker.h
@@ -11,14 +10,14 @@
 #include "libsci/msg/proto/proto.h"
 #include "selftests/msg/attacker.h"
 
-/* Not the id of a segment of the message layer. */
+/* An id that is not one of the message layer's segments. */
 #define FOREIGN		0x1000u
 
 /* ---- malloc() ---- */
 
-static size_t no_memory_for;		/* objects of this size */
-static void (*on_keep)(void);		/* when a message is kept */
-static struct far_ring own_ring;	/* in the inbox of the victim */
+static size_t no_memory_for;		/* malloc() of this size fails */
+static void (*on_keep)(void);		/* called when a message is kept */
+static struct far_ring own_ring;	/* the data ring in the victim's inbox */
 
 #if !TEST_ASAN && !TEST_TSAN
 #define CAN_FAIL_MALLOC	1
@@ -46,8 +45,8 @@ void *calloc(size_t n, size_t size)
 struct lie {
 	void (*fn)(struct attacker *a, struct lie *lie);
 	struct peer *proc;
-	_Atomic unsigned int stage;	/* of both, one after the other */
-	_Atomic unsigned int connects;	/* to the foreign segment */
+	_Atomic unsigned int stage;	/* how far both sides have come */
+	_Atomic unsigned int connects;	/* connects to the foreign segment */
 };
 
 static void liar(struct peer *self, void *arg)
@@ -72,7 +71,7 @@ static struct lie *lie_begin(void (*fn)(struct attacker *a, struct lie *lie))
 	return lie;
 }
 
-/* The liar waits until the victim has come so far. */
+/* Wait until the other side has set @stage. */
 static void stage_wait(struct lie *lie, unsigned int stage)
 {
 	WAIT_UNTIL(atomic_load(&lie->stage) >= stage, TEST_WAIT_MS);
@@ -83,7 +82,7 @@ static void stage_set(struct lie *lie, unsigned int stage)
 	atomic_store(&lie->stage, stage);
 }
 
-/* ---- memory that is no message memory ---- */
+/* ---- segments that are not of the message layer ---- */
 
 static void foreign_event(void *owner, const struct sci_event *ev)
 {
@@ -141,7 +140,7 @@ static void foreign_ring(struct attacker *a, struct lie *lie)
 	tell(a, &a->ctl, LINE_ATTACHED, (struct msg_typed){
 		.attached = { .segment = FOREIGN, .size = INBOX_BYTES,
 			      .ring = RING_EAGER } });
-	/* the message comes all the same */
+	/* the message arrives as a chain instead */
 	t = hear(&a->in);
 	CHECK_EQ(t.type, LINE_CHAIN);
 	CHECK_EQ(atomic_load(&lie->connects), 0);
@@ -185,7 +184,7 @@ static void half_a_chain(struct attacker *a, struct lie *lie)
 	leave_victim(a);
 }
 
-/* The rest will be stored there. */
+/* The rest of a message will be stored in the buffer, so it cannot be freed. */
 TEST(a_buffer_for_the_rest_of_a_message)
 {
 	struct lie *lie = lie_begin(half_a_chain);
@@ -228,7 +227,7 @@ static void half_a_chain_when_told(struct attacker *a, struct lie *lie)
 	leave_victim(a);
 }
 
-/* A call that finds half of a message takes nothing of it, whatever is in the buffer. */
+/* sci_try_trecvs() does not take a message that has arrived in part. */
 TEST(half_a_message_is_not_taken_at_once)
 {
 	struct lie *lie = lie_begin(half_a_chain_when_told);
@@ -286,7 +285,7 @@ static void ends_with_no_error(struct attacker *a, struct lie *lie)
 	leave_victim(a);
 }
 
-/* @last is the end of a send that the peer ends as @fn does. */
+/* Check that a send which the peer ends by @fn completes with @last. */
 static void check_end(void (*fn)(struct attacker *a, struct lie *lie), int last)
 {
 	struct lie *lie = lie_begin(fn);
@@ -317,10 +316,10 @@ TEST(a_transfer_that_ends_with_no_error)
 
 /* ---- without memory for a control line ---- */
 
-/* Receives of the victim's: their answers fill the control ring, and one more. */
+/* Receives of the victim whose answers fill the control ring, and one more. */
 #define ANSWERS	(CTL_LINES + 1)
 
-/* It reads no answer.  The victim's own send is asked for in a way that fails. */
+/* Read no answer, then ask for the victim's send with @mode. */
 static void reads_no_answer(struct attacker *a, uint8_t mode, struct lie *lie)
 {
 	struct msg_typed rts;
@@ -348,7 +347,7 @@ static void asks_for_zero_copy(struct attacker *a, struct lie *lie)
 	reads_no_answer(a, CTS_ZCOPY, lie);
 }
 
-/* Messages in blocks, whose receives wait. */
+/* Receive rendezvous messages in blocks, until an answer has to wait. */
 static void answer_all(struct sci_ep *ep, struct sci_peer *from,
 		       unsigned char (*buf)[4096], struct sci_req **req)
 {
@@ -359,8 +358,8 @@ static void answer_all(struct sci_ep *ep, struct sci_peer *from,
 }
 
 /*
- * A send that nobody waits for ends once: it would be given out twice to those who
- * ask for a request, if it did so twice.
+ * A send without a request ends once: after two ends the library would give the
+ * same request to two later calls.
  */
 static void check_ends_once(void (*fn)(struct attacker *a, struct lie *lie))
 {
@@ -407,13 +406,13 @@ TEST(a_zero_copy_send_ends_once_without_memory)
 	check_ends_once(asks_for_zero_copy);
 }
 
-/* It reads no control line, while it tells the victim to attach rings. */
+/* Fill the control ring with answers, then send a message that needs a ring. */
 static void fills_the_control_ring(struct attacker *a, struct lie *lie)
 {
 	struct msg_typed t;
 
 	CHECK(meet_victim(a));
-	/* receives of nothing are answered at once: no ring is needed */
+	/* empty messages are answered at once: they need no ring */
 	for (uint32_t i = 0; i < CTL_LINES; i++)
 		tell(a, &a->data, LINE_RTS, (struct msg_typed){
 			.rts = { .len = 0, .context = 1, .id = i } });
@@ -452,9 +451,9 @@ TEST(a_receive_in_blocks_ends_without_memory)
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
-/* ---- without end ---- */
+/* ---- endless requests ---- */
 
-/* The victim ends the connection to an attacker that does @fn. */
+/* Check that the victim ends the connection to an attacker that does @fn. */
 static void check_breaks_rule(void (*fn)(struct attacker *a, struct lie *lie))
 {
 	struct lie *lie = lie_begin(fn);
@@ -480,7 +479,7 @@ static void asks_twice_for_a_ring(struct attacker *a, struct lie *lie)
 	leave_victim(a);
 }
 
-/* The answers to such requests would fill the memory of the victim. */
+/* Answers to repeated requests would fill the memory of the victim. */
 TEST(a_ring_is_asked_for_once)
 {
 	check_breaks_rule(asks_twice_for_a_ring);
@@ -509,7 +508,7 @@ TEST(a_ring_is_detached_once)
 	check_breaks_rule(detaches_twice);
 }
 
-/* The attacker takes no answer off its control ring. */
+/* Attach and detach rings without reading an answer. */
 static void attaches_without_end(struct attacker *a, struct lie *lie)
 {
 	CHECK(meet_victim(a));
@@ -562,9 +561,9 @@ static void sleeps_without_end(struct attacker *a, struct lie *lie)
 }
 
 /*
- * Each message makes the victim look whether the peer sleeps, and it finds a new
- * sleep each time.  Where the liar has a core to itself a victim that looks until
- * there is none hangs.
+ * Each message makes the victim check whether the peer sleeps, and it finds a
+ * new sleep each time.  Where the liar has a core to itself, a victim that
+ * repeats the check until there is no new sleep hangs.
  */
 TEST(a_peer_that_falls_asleep_without_end)
 {
@@ -595,8 +594,9 @@ static void write_one(void)
 }
 
 /*
- * It has left, but writes on, as fast as lines are taken: here each that is kept
- * brings the next one.  What fits the rings is taken, and no more.
+ * The peer has left, but its ring fills as fast as lines are taken: each kept
+ * message brings the next line.  The victim takes only lines that fit the
+ * rings.
  */
 TEST(a_peer_that_writes_without_end)
 {
@@ -643,7 +643,7 @@ static void wrong_sum(struct attacker *a, struct lie *lie)
 	leave_victim(a);
 }
 
-/* It is in the ring for a while, as nobody has asked for it. */
+/* The message stays in the ring for a while, because it has no receive. */
 TEST(a_wrong_sum_is_counted_once)
 {
 	struct lie *lie = lie_begin(wrong_sum);
@@ -653,7 +653,7 @@ TEST(a_wrong_sum_is_counted_once)
 
 	CHECK_EQ(sci_ep_set(ep, SCI_PARAM_UNEXPECTED_MAX, 0), 0);
 	stage_set(lie, 1);
-	/* and longer than it takes to be kept if it could be */
+	/* poll for longer than a message stays in the ring that could be kept */
 	PROGRESS_UNTIL(ep, from->defer_polls > DEFER_POLLS / 2, TEST_WAIT_MS);
 	for (unsigned int i = 0; i < 2 * DEFER_POLLS; i++)
 		test_progress(ep);
@@ -688,7 +688,7 @@ static void rendezvous_with_handler(struct attacker *a, struct lie *lie)
 	leave_victim(a);
 }
 
-/* A message that begins, and its sender leaves. */
+/* Begin a message and leave. */
 static void chain_without_end(struct attacker *a, struct lie *lie)
 {
 	CHECK(meet_victim(a));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Many processes on few CPUs, and one endpoint with hundreds of peers: what is
- * idle costs little memory and no time, and is heard when it speaks.
+ * Many processes on few CPUs, and one endpoint with hundreds of peers: idle
+ * peers cost little memory and no time, and their messages are noticed.
  */
 #include <sched.h>
 #include <sys/resource.h>
@@ -31,7 +31,7 @@ struct citizen {
 	unsigned char *in[NODES_MAX], *out;
 };
 
-/* Everybody calls everybody: each pair calls each other at once. */
+/* Every node connects to all others, so each pair connects from both sides at once. */
 static void citizen_open(struct citizen *c)
 {
 	c->ep = test_ep_open(TEST_ID, 0);
@@ -122,8 +122,8 @@ TEST(all_to_all)
 
 struct hub {
 	struct meeting meeting;
-	_Atomic unsigned int step;	/* the crowds do what it says */
-	_Atomic unsigned int stepped;	/* crowds that have done it */
+	_Atomic unsigned int step;	/* step that the crowds take */
+	_Atomic unsigned int stepped;	/* crowds that have taken it */
 };
 
 struct crowd {
@@ -137,7 +137,7 @@ enum { STEP_FIRST = 1, STEP_ALL, STEP_ECHO, STEP_LONG, STEP_CLOSE };
 
 #define LONG_LEN	50000u
 
-/* The most that this process may have, and what this endpoint then gets. */
+/* Raise the limit of descriptors to the most that this process may have. */
 static void raise_limit(void)
 {
 	struct rlimit lim;
@@ -191,7 +191,7 @@ static void echo(struct crowd *c, unsigned int i)
 static void crowd_step(struct crowd *c, unsigned int step)
 {
 	for (unsigned int k = 0; k < PER_CROWD; k++) {
-		/* not in the order they have connected in */
+		/* in another order than that of the connects */
 		unsigned int i = (unsigned int)((k * 37ull + 11) % PER_CROWD);
 
 		switch (step) {
@@ -231,13 +231,13 @@ static void crowd(struct peer *self, void *arg)
 	}
 	while (step < STEP_CLOSE) {
 		atomic_fetch_add(&c.hub->stepped, 1);
-		/* idle: nobody makes progress for these endpoints */
+		/* idle: these endpoints make no progress */
 		WAIT_UNTIL(atomic_load(&c.hub->step) > step, 2 * TEST_WAIT_MS);
 		crowd_step(&c, ++step);
 	}
 }
 
-/* Lets the crowds do @step, and waits for none of them. */
+/* Let the crowds take @step. Do not wait for them. */
 static void hub_next(struct hub *hub, unsigned int step)
 {
 	atomic_store(&hub->stepped, 0);
@@ -265,7 +265,7 @@ static unsigned int hear(struct sci_ep *ep, uint32_t want)
 	return (w.node - 8) / 4 * PER_CROWD + w.id - 1;
 }
 
-/* Each of them, once, for each number in turn. */
+/* Receive each number once from each peer. */
 static void hear_all(struct sci_ep *ep)
 {
 	for (uint32_t n = 100; n < 110; n++) {
@@ -286,7 +286,7 @@ static void hear_first(struct sci_ep *ep, unsigned int heard)
 		hear(ep, 1);
 }
 
-/* The @i-th of the crowds' endpoints. */
+/* Return the connection to endpoint @i of the crowds. */
 static struct sci_peer *hub_peer(struct sci_ep *ep, unsigned int i)
 {
 	struct sci_addr addr = {
@@ -385,7 +385,6 @@ TEST(hundreds_of_peers)
 	struct sci_ep *ep;
 	struct hub *hub;
 
-	/* the crowds are joined when the endpoint is gone */
 	ep = hub_open(&hub, p);
 	check_idle_bytes(ep);
 	hub_next(hub, STEP_FIRST);
@@ -394,7 +393,7 @@ TEST(hundreds_of_peers)
 	hub_next(hub, STEP_ALL);
 	hear_all(ep);
 	hub_settle(hub, ep);
-	/* what was small talk has cost nothing that stays */
+	/* short messages have cost no memory that stays */
 	check_idle_bytes(ep);
 	hub_next(hub, STEP_ECHO);
 	echo_all(ep);
@@ -419,7 +418,7 @@ TEST(waits_with_idle_peers_sleep)
 
 	ep = hub_open(&hub, p);
 	CHECK_EQ(sci_itrecv(ep, NULL, 0, 1, 0, &w, sizeof(w), &req), 0);
-	/* on a busy machine it may be long until it has polled enough */
+	/* on a busy machine it may take long until the endpoint stops polling */
 	sleeps = test_ep_stats(ep).sleeps;
 	for (int ms = 100; test_ep_stats(ep).sleeps == sleeps; ms *= 2) {
 		CHECK(ms < TEST_WAIT_MS);
@@ -430,7 +429,7 @@ TEST(waits_with_idle_peers_sleep)
 		CHECK(ms < TEST_WAIT_MS);
 		CHECK_EQ(sci_probe(ep, NULL, ms, &st), -ETIMEDOUT);
 	}
-	/* whichever of them speaks first wakes it */
+	/* the peer that sends first wakes the endpoint */
 	hub_next(hub, STEP_FIRST);
 	CHECK_EQ(sci_wait(req, TEST_WAIT_MS, &st), 0);
 	hear_first(ep, 1);
@@ -447,7 +446,7 @@ TEST(waits_with_idle_peers_sleep)
 	hub_close(ep, hub, p);
 }
 
-/* ---- one message, from one of many sleepers to another ---- */
+/* ---- a token that goes round many sleepers ---- */
 
 #define RING_LAPS	(TRAFFIC_SLOW > 1 ? 20u : 100u)
 
@@ -471,7 +470,7 @@ static void pass_on(unsigned int me, struct town *town)
 	}
 	if (!me)
 		CHECK_EQ(token, RING_LAPS * NODES);
-	/* all but one are always asleep */
+	/* all processes but one sleep */
 	CHECK(test_ep_stats(ep).sleeps > 0);
 	meet(ep, &town->meeting, NODES);
 	CHECK_EQ(sci_ep_close(ep), 0);
@@ -499,7 +498,7 @@ TEST(a_token_wakes_one_after_the_other)
 
 #define CALLERS		48u
 #define WAKES		(TRAFFIC_SLOW > 1 ? 2000u : 10000u)
-/* Rounds of progress between two messages: most callers are polled no more. */
+/* Rounds of progress between two messages, after which most callers are not polled. */
 #define PAUSE_ROUNDS	150u
 
 struct bedroom {
@@ -543,8 +542,8 @@ static void caller(struct peer *self, void *arg)
 }
 
 /*
- * The endpoint has announced its sleep and looks once more after this: the
- * message arrives in between.
+ * The endpoint has announced its sleep and will look once more: let the message
+ * arrive in between.
  */
 static int barrier_and_message(struct sci_fabric *f)
 {
@@ -564,7 +563,7 @@ static void bed_make(struct sci_ep *ep, struct bedroom *room)
 	bed.real = ep->fabric->ops;
 	bed.ops = *ep->fabric->ops;
 	bed.ops.wake_barrier = barrier_and_message;
-	/* whichever of the two progress goes by */
+	/* progress may use either pointer */
 	ep->fabric->ops = &bed.ops;
 	ep->ops = &bed.ops;
 	ep->fabric->ops = ep->ops;
@@ -584,7 +583,7 @@ TEST(each_of_many_peers_wakes_a_sleeper)
 	for (unsigned int n = 0; n < WAKES; n++) {
 		unsigned int got;
 
-		/* the last look is the one that takes the doorbell, at times */
+		/* at times the last round of progress takes the doorbell */
 		for (unsigned int i = 0; i < PAUSE_ROUNDS + n % 64; i++)
 			test_progress(ep);
 		bed.wanted = n + 1;

@@ -13,7 +13,7 @@
 #define BIG	100000u		/* a rendezvous */
 #define ROOM	(2 * BIG)
 
-/* A length of each protocol: none, short, lines, eager, rendezvous. */
+/* A length of each protocol: empty, short, lines, eager, rendezvous. */
 static const size_t lengths[] = { 0, 20, 300, 3000, BIG };
 
 static const struct config blocks = { .n = 2, .set = { BLOCKS } };
@@ -41,7 +41,7 @@ static void no_more(struct pair *l)
 	CHECK_EQ(sci_completions(l->ep, 0, &done, 1), -EAGAIN);
 }
 
-/* The next completion is a message @len long, at @at of the receive @data. */
+/* Check that the next completion is a message of @len bytes at @at, of receive @data. */
 static void next_is(struct pair *l, void *data, unsigned char *at, size_t len, uint64_t seed,
 		    uint32_t flags)
 {
@@ -56,7 +56,7 @@ static void next_is(struct pair *l, void *data, unsigned char *at, size_t len, u
 	CHECK_BYTES(at, len, seed);
 }
 
-/* The receive returns its buffer without a message. */
+/* Check that receive @data returns its buffer without a message. */
 static void next_fails(struct pair *l, void *data, int error)
 {
 	struct sci_completion done = next_completion(l);
@@ -67,7 +67,7 @@ static void next_fails(struct pair *l, void *data, int error)
 	CHECK_EQ(done.status.flags, SCI_STATUS_RETURNED);
 }
 
-/* @unexpected: the messages are here before the receive is posted */
+/* Receive all lengths. If @unexpected, the messages arrive before the receive is posted. */
 static void each_length(bool unexpected)
 {
 	struct pair l = servant_begin(&blocks);
@@ -79,7 +79,7 @@ static void each_length(bool unexpected)
 	for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
 		ask(&l, i, lengths[i]);
 	if (unexpected) {
-		/* behind them: it shows that they are here */
+		/* this message is behind all others: when it is here, they are too */
 		tell_send(&l, &(struct work){ .tagged = 1, .context = 1 });
 		CHECK_EQ(sci_trecv(l.ep, l.to, 1, 0, 0, NULL, 0, NULL), 0);
 		req = post_many(&l, buf, ROOM, 1);
@@ -125,7 +125,7 @@ TEST(it_keeps_its_place_before_later_receives)
 	servant_end(&l);
 }
 
-/* A long message is under way, of which no byte comes until the servant goes on. */
+/* Begin to receive a long message, whose bytes come only when the servant goes on. */
 static struct sci_req *post_and_begin(struct pair *l, size_t size)
 {
 	struct sci_req *req = post_many(l, buf, size, 1);

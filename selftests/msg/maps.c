@@ -15,7 +15,7 @@
 #define ADDS	200000u
 #define ROUNDS	50u
 
-/* The fabric has no shared memory: the call must say so. */
+/* Skip the test without shared memory; sci_peer_map() must report that. */
 static void need_shared_memory(struct pair *l)
 {
 	struct sci_key key = { .len = 1 };
@@ -54,7 +54,7 @@ static void *map(struct pair *l, const struct sci_key *key)
 	return addr;
 }
 
-/* Memory that is mapped shared into this process. */
+/* Count the shared mappings of this process. */
 static unsigned int shared_maps(void)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
@@ -130,7 +130,7 @@ TEST(memory_of_ones_own)
 	CHECK_EQ(sci_ep_close(l.ep), 0);
 }
 
-/* ---- who owns a map ---- */
+/* ---- how long a map lives ---- */
 
 static void owner(struct peer *self, void *arg)
 {
@@ -165,7 +165,7 @@ TEST(maps_are_counted)
 	peer_join(p);
 }
 
-/* Has memory again and again, and frees it when the other side has said so. */
+/* Export memory again and again, and free it when the other side has mapped it. */
 static void fickle_owner(struct peer *self, void *arg)
 {
 	struct pair l = pair_open(self, 4, 0);
@@ -205,7 +205,7 @@ TEST(memory_that_was_freed)
 		there = map(&l, &key);
 		pair_meet(&l);
 		pair_meet(&l);
-		/* transfers notice it, and still the pages are there */
+		/* transfers fail, and the mapped pages stay */
 		if (i == 0)
 			WAIT_UNTIL(sci_read(l.to, &key, 0, &again, 1) == -ENOENT,
 				   TEST_WAIT_MS);
@@ -213,7 +213,7 @@ TEST(memory_that_was_freed)
 		if (i == 0)
 			CHECK_EQ(sci_peer_map(l.to, &key, TEST_WAIT_MS, &again),
 				 -ENOENT);
-		/* a wait that is short, again and again, ends too */
+		/* calls with a short timeout get the same error in the end */
 		if (i == 0)
 			WAIT_UNTIL(sci_peer_map(l.to, &key, 1, &again) == -ENOENT,
 				   TEST_WAIT_MS);
@@ -243,7 +243,7 @@ TEST(a_peer_that_dies)
 	msg_fill(there, BYTES, 1);
 	peer_kill(p, SIGKILL);
 	WAIT_UNTIL(sci_peer_state(l.to) == -ECONNRESET, TEST_WAIT_MS);
-	/* its connection goes, and the map stays */
+	/* mappings of the connection go, and the map stays */
 	WAIT_UNTIL((sci_progress(l.ep), shared_maps() <= before), TEST_WAIT_MS);
 	before = shared_maps();
 	for (unsigned int i = 0; i < BYTES; i++)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Which receive gets which message. */
+/* Matching: which receive gets which message. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 #define SLOW	(TEST_ASAN || TEST_TSAN)
 
-/* A length of each protocol: short, lines, eager, and what comes then. */
+/* A length of each protocol: short, lines, eager, rendezvous or single copy. */
 static const size_t lengths[] = { 20, 300, 3000, 100000 };
 
 #define BY_BLOCKS							\
@@ -54,7 +54,7 @@ static void world_run(const struct config *c, void (*fn)(struct world *w))
 	CHECK_EQ(sci_ep_close(w.ep), 0);
 }
 
-/* A test that rendezvous in blocks and single copies both have to pass. */
+/* Define a test of rendezvous in blocks and a test of single copies. */
 #define MATCH_TEST(name)						\
 static void name(struct world *w);					\
 TEST(name)								\
@@ -71,7 +71,7 @@ TEST(name##_single_copy)						\
 }									\
 static void name(struct world *w)
 
-/* ---- messages and receives, and who gets what ---- */
+/* ---- messages, receives, and the expected matches ---- */
 
 struct arrival {
 	unsigned int from;
@@ -84,7 +84,7 @@ struct taking {
 	bool tagged;
 	uint32_t context;
 	uint64_t tag, ignore;
-	size_t gets;			/* the number of its message */
+	size_t gets;			/* index of its message */
 	size_t room;
 	struct guarded g;
 	struct sci_req *req;
@@ -109,9 +109,9 @@ static bool accepts(const struct taking *t, const struct arrival *a)
 }
 
 /*
- * The oracle. The first receive gets the first message that it accepts, and so
- * on: no matter when each comes, as long as the receives that accept messages
- * of several senders are the only ones for them.
+ * The oracle. Return the message that @t gets: the first one that it accepts
+ * and that no earlier receive gets. Times of arrival do not matter, because no
+ * receive of a scene accepts messages of several senders.
  */
 static size_t oracle(struct arrival *a, size_t n, const struct taking *t)
 {
@@ -173,7 +173,7 @@ static void scene_settle(struct scene *s)
 	guarded_free(&t->g);
 }
 
-/* Waits until message @i has come, and stays. */
+/* Wait until message @i has arrived, and leave it there. */
 static void scene_probe(struct scene *s, size_t i)
 {
 	const struct arrival *a = &s->a[i];
@@ -217,7 +217,7 @@ static void scene_play(struct scene *s, enum when when)
 		tell_finish(&s->w->from[i]);
 }
 
-/* In all orders, and with the protocols in all places. */
+/* Play the scene in all orders, with each protocol in each place. */
 static void scene_all(struct world *w, struct arrival *a, struct taking *t,
 		      size_t n)
 {
@@ -286,7 +286,7 @@ MATCH_TEST(ignored_bits)
 	scene_all(w, a, t, ARRAY_LEN(a));
 }
 
-/* The older receive comes first, whether it is the wilder one or not. */
+/* The older receive gets the message, even if it accepts more tags. */
 MATCH_TEST(older_receives_first)
 {
 	struct arrival a[] = {
@@ -317,7 +317,7 @@ MATCH_TEST(contexts)
 	scene_all(w, a, t, ARRAY_LEN(a));
 }
 
-/* No tag is not tag 0 of context 0. */
+/* An untagged message is not one with tag 0 in context 0. */
 MATCH_TEST(untagged_ones_are_apart)
 {
 	struct arrival a[] = {
@@ -347,7 +347,7 @@ MATCH_TEST(sources)
 	scene_all(w, a, t, ARRAY_LEN(a));
 }
 
-/* From both at once: which comes first is open, but for those of one. */
+/* Both senders send at once: only the order of messages of one sender is fixed. */
 MATCH_TEST(any_source)
 {
 	enum { N = 20 };
@@ -394,7 +394,7 @@ static void cut_off(struct world *w, struct taking *t, size_t len, size_t room,
 		scene_post(&s);
 	}
 	scene_settle(&s);
-	/* to its sender all is well */
+	/* the sender sees no error */
 	tell_finish(&w->from[0]);
 }
 
@@ -414,7 +414,7 @@ MATCH_TEST(messages_too_long)
 	}
 }
 
-/* ---- anything at all, against the oracle ---- */
+/* ---- random messages and receives, against the oracle ---- */
 
 #define RANDOM_N	(SLOW ? 150u : 600u)
 
@@ -425,12 +425,12 @@ static void random_arrival(struct arrival *a, uint64_t *rnd)
 	*a = (struct arrival){ .from = msg_random(rnd, SENDERS) };
 	a->m.len = msg_random(rnd, most[msg_random(rnd, 6)] + 1);
 	a->m.tagged = msg_random(rnd, 8) != 0;
-	/* so that no context has messages of both */
+	/* no context has messages of both senders */
 	a->m.context = a->from * 3 + msg_random(rnd, 3);
 	a->m.tag = msg_random(rnd, 8) * 0x100000001ull;
 }
 
-/* A receive that accepts at least one of the first that are left. */
+/* Draw a receive that accepts at least one of the first messages that are left. */
 static void random_taking(struct scene *s, struct taking *t, uint64_t *rnd)
 {
 	size_t skip = msg_random(rnd, 20), i = 0, last = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Reads and writes of a peer's memory, which does nothing. */
+/* Reads and writes of a peer's memory, while the peer does nothing. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static const size_t lengths[] = {
 
 static const size_t offsets[] = { 0, 1, 8, 63, 64, 4095, 100000 };
 
-/* ---- who has memory ---- */
+/* ---- the owner of the memory ---- */
 
 struct owned {
 	struct pair l;
@@ -26,7 +26,7 @@ struct owned {
 	struct sci_key key;
 };
 
-/* Says where its memory is, and then what is to be seen there. */
+/* Export memory and send its key. */
 static struct owned own(struct peer *self)
 {
 	struct owned o = { .l = pair_open(self, 4, 0) };
@@ -39,7 +39,7 @@ static struct owned own(struct peer *self)
 	return o;
 }
 
-/* A piece of it: [@offset, @offset + @len) has been written with @seed. */
+/* A piece of the memory: [@offset, @offset + @len) has been written with @seed. */
 struct piece {
 	uint64_t offset, len, seed;
 };
@@ -77,7 +77,7 @@ static void owner(struct peer *self, void *arg)
 	pair_close(&o.l);
 }
 
-/* ---- who reads and writes it ---- */
+/* ---- the initiator ---- */
 
 static struct sci_key key_of(struct pair *l)
 {
@@ -88,7 +88,7 @@ static struct sci_key key_of(struct pair *l)
 	return key;
 }
 
-/* The message does not overtake the bytes. */
+/* Write a piece and send its description, which must not overtake the bytes. */
 static void check_write(struct pair *l, const struct sci_key *key,
 			struct piece w)
 {
@@ -115,14 +115,14 @@ static void check_read(struct pair *l, const struct sci_key *key,
 
 static void end(struct pair *l)
 {
-	/* it frees what it owns then, and says so */
+	/* the owner frees its memory and answers */
 	CHECK_EQ(sci_send(l->to, NULL, 0), 0);
 	CHECK_EQ(sci_recv(l->ep, l->to, NULL, 0, NULL), 0);
 	pair_close(l);
 	peer_join(l->proc);
 }
 
-/* @fault: for both sides, or NULL */
+/* Write and read all lengths at all offsets, with @fault on both sides. */
 static void all_lengths(const char *fault)
 {
 	struct peer *p = peer_spawn(8, owner, (void *)fault);
@@ -140,7 +140,7 @@ static void all_lengths(const char *fault)
 			struct piece w = { offsets[k], lengths[i], n++ };
 			unsigned char *buf = malloc(w.len + 1);
 
-			/* there and back, before it is looked at and cleared */
+			/* write and read the piece before the owner checks and clears it */
 			msg_fill(buf, w.len, w.seed);
 			CHECK_EQ(sci_write(l.to, &key, w.offset, buf, w.len),
 				 0);
@@ -196,7 +196,7 @@ TEST(pieces)
 }
 
 /*
- * They are done in their order, also those that wait for the import of the buffer,
+ * Writes are done in order, also those that wait for the import of the buffer,
  * which arrives while the library goes through them.
  */
 #define MANY	2048u
@@ -235,7 +235,7 @@ TEST(many_under_way)
 
 #define LONG	(8u << 20)
 
-/* Has asked for a long message in blocks, and is in no call until told. */
+/* Post a receive of a long message in blocks, then make no call until told to. */
 static void absent_owner(struct peer *self, void *arg)
 {
 	struct owned o = own(self);
@@ -246,7 +246,7 @@ static void absent_owner(struct peer *self, void *arg)
 	CHECK(buf);
 	CHECK_EQ(sci_irecv(o.l.ep, o.l.to, buf, LONG, &req), 0);
 	CHECK_EQ(sci_tsend(o.l.to, 0, 1, NULL, 0), 0);
-	/* until the first block has come, of many */
+	/* the sender sends blocks before this message */
 	CHECK_EQ(sci_trecv(o.l.ep, o.l.to, 0, 2, 0, NULL, 0, NULL), 0);
 	CHECK_EQ(sci_test(req, NULL), -EAGAIN);
 	peer_send(self, "away");
@@ -272,7 +272,7 @@ TEST(blocks_that_find_no_room_are_not_waited_for)
 	CHECK_EQ(sci_ep_set(l.ep, SCI_PARAM_SINGLE_COPY_MIN, UINT64_MAX), 0);
 	CHECK_EQ(sci_trecv(l.ep, l.to, 0, 1, 0, NULL, 0, NULL), 0);
 	CHECK_EQ(sci_isend(l.to, buf, LONG, &req), 0);
-	/* the handshake, and blocks until the ring is full or the peer away */
+	/* the peer asks for blocks; they follow until the ring is full or the peer is away */
 	CHECK_EQ(sci_tsend(l.to, 0, 2, NULL, 0), 0);
 	peer_expect(p, "away");
 	for (int i = 0; i < 1000; i++)
@@ -310,7 +310,7 @@ TEST(arguments_that_make_no_sense)
 	CHECK_EQ(sci_write(l.to, &key, PAGES + 1, &other, 0), -ERANGE);
 	CHECK_EQ(sci_read(l.to, &key, UINT64_MAX, &other, 8), -ERANGE);
 
-	/* keys that nobody made */
+	/* keys that no peer has made */
 	other.len = UINT64_MAX;
 	CHECK_EQ(sci_write(l.to, &other, PAGES - 7, &key, 8), -ERANGE);
 	other.offset = 1;
@@ -347,11 +347,11 @@ TEST(memory_that_was_freed)
 	CHECK_EQ(sci_write(l.to, &key, 0, b, 8), 0);
 	CHECK_EQ(sci_send(l.to, NULL, 0), 0);
 	CHECK_EQ(sci_recv(l.ep, l.to, NULL, 0, NULL), 0);
-	/* the fabric's thread tells us */
+	/* a thread of the fabric reports the end of the segment */
 	WAIT_UNTIL((ret = sci_write(l.to, &key, 0, b, 8)) != 0, TEST_WAIT_MS);
 	CHECK_EQ(ret, -ENOENT);
 	CHECK_EQ(sci_read(l.to, &key, 0, b, 8), -ENOENT);
-	/* and the connection lives */
+	/* the connection stays up */
 	CHECK_EQ(sci_peer_state(l.to), 0);
 	pair_close(&l);
 	peer_join(p);
@@ -368,7 +368,7 @@ static void check_death(bool used_before)
 	if (used_before)
 		CHECK_EQ(sci_write(l.to, &key, 0, b, 8), 0);
 	peer_kill(p, SIGKILL);
-	/* its memory outlives it until that is noticed */
+	/* the memory outlives the peer until the death is noticed */
 	WAIT_UNTIL((ret = sci_read(l.to, &key, 0, b, 8)) != 0, TEST_WAIT_MS);
 	CHECK_EQ(ret, -ECONNRESET);
 	CHECK_EQ(sci_write(l.to, &key, 0, b, 8), -ECONNRESET);

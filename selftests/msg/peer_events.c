@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Peers that come and go, in the queue of completions. */
+/* SCI_EP_PEER_EVENTS: completions that report new connections and their ends. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -66,7 +66,7 @@ static void guest(struct peer *self, void *arg)
 		for (;;)
 			pause();
 	}
-	/* goes when it is told to, having received all there is */
+	/* leave when told to, after the last message has been received */
 	CHECK_EQ(sci_recv(ep, to, NULL, 0, NULL), 0);
 	CHECK_EQ(sci_send(to, "bye", 4), 0);
 	CHECK_EQ(sci_ep_close(ep), 0);
@@ -127,7 +127,7 @@ TEST(a_guest_dies)
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
-/* A server that takes its events when all is over. */
+/* The server takes both events after the guest has left. */
 TEST(events_in_their_order)
 {
 	struct peer *p = peer_spawn(8, guest, NULL);
@@ -149,7 +149,7 @@ TEST(events_in_their_order)
 	peer_join(p);
 }
 
-/* ---- one who asks ---- */
+/* ---- connections that this side asks for ---- */
 
 TEST(a_connection_that_was_asked_for)
 {
@@ -188,14 +188,14 @@ TEST(no_event_after_a_disconnect)
 	struct sci_ep *ep = test_ep_config(TEST_ID, &events);
 	struct sci_peer *me = test_ep_connect(ep, 4, TEST_ID);
 
-	/* neither that it came, which nobody has taken, nor that it went */
+	/* the disconnect removes the queued event and adds none */
 	CHECK_EQ(sci_disconnect(me), 0);
 	no_more(ep);
 	me = test_ep_connect(ep, 4, TEST_ID);
 	CHECK(came(ep) == me);
 	CHECK_EQ(sci_disconnect(me), 0);
 	no_more(ep);
-	/* nor of one that is closed with its endpoint */
+	/* an endpoint closes with an event in its queue */
 	test_ep_connect(ep, 4, TEST_ID);
 	CHECK_EQ(sci_ep_close(ep), 0);
 }

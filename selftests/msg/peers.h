@@ -21,9 +21,8 @@
  *		peer_join(p);
  *	}
  *
- * Things move only while a process is in a call of its endpoint, so the two
- * meet by messages, pair_meet(), and not by peer_expect(), whenever one of
- * them may still need the other.
+ * An endpoint makes progress only in calls.  Where one side may still need the
+ * other, both meet by messages (pair_meet()), not by peer_expect().
  */
 #ifndef SELFTESTS_MSG_PEERS_H
 #define SELFTESTS_MSG_PEERS_H
@@ -37,8 +36,8 @@
 
 #include "selftests/harness.h"
 
-#define TEST_ID		1u		/* of the endpoint each node has */
-#define MEET_CONTEXT	0x6d656574u	/* of pair_meet(): not for tests */
+#define TEST_ID		1u		/* id of each node's endpoint */
+#define MEET_CONTEXT	0x6d656574u	/* for pair_meet() only */
 
 struct pair {
 	struct peer *proc;
@@ -91,7 +90,7 @@ static inline struct sci_ep_stats test_ep_stats(struct sci_ep *ep)
 	return stats;
 }
 
-/* Waits for @req and returns how it ended; it must end. */
+/* Wait for @req, which must complete. Return its error. */
 static inline int test_wait(struct sci_req *req, struct sci_status *status)
 {
 	int ret = sci_wait(req, TEST_WAIT_MS, status);
@@ -100,7 +99,7 @@ static inline int test_wait(struct sci_req *req, struct sci_status *status)
 	return ret;
 }
 
-/* @node: the other's. Node 4 accepts, all others connect to it. */
+/* Connect to the endpoint on @node. Node 4 accepts; other nodes connect. */
 static inline void pair_join(struct pair *l, unsigned int node)
 {
 	if (node == 4)
@@ -126,7 +125,7 @@ static inline struct sci_completion next_completion(struct pair *l)
 	return done;
 }
 
-/* How an endpoint is opened. */
+/* Flags and parameters of an endpoint. */
 struct config {
 	unsigned int flags;
 	unsigned int n;
@@ -155,7 +154,7 @@ static inline struct pair pair_config(struct peer *proc, unsigned int node,
 	return l;
 }
 
-/* Returns when the other side is here too; both keep on making progress. */
+/* Wait until the other side is here too. Both sides make progress meanwhile. */
 static inline void pair_meet(struct pair *l)
 {
 	struct sci_req *reqs[2];
@@ -166,7 +165,7 @@ static inline void pair_meet(struct pair *l)
 	CHECK_EQ(sci_waitall(reqs, 2, TEST_WAIT_MS, NULL), 0);
 }
 
-/* Meets, so that neither side loses the other before it has finished. */
+/* Meet first, so that neither side loses its peer before it has finished. */
 static inline void pair_close(struct pair *l)
 {
 	pair_meet(l);
@@ -175,7 +174,7 @@ static inline void pair_close(struct pair *l)
 
 /* ---- bytes ---- */
 
-/* Differs from place to place and from seed to seed, without a period. */
+/* Return byte @i of the pattern of @seed. A pattern has no period. */
 static inline unsigned char msg_byte(size_t i, uint64_t seed)
 {
 	uint64_t x = (i + seed * 0x9e3779b97f4a7c15ull + 1) *
@@ -184,7 +183,7 @@ static inline unsigned char msg_byte(size_t i, uint64_t seed)
 	return x >> 56 ^ x >> 40;
 }
 
-/* Never 0 for a state that is not; numbers below @n. */
+/* Return a random number below @n. *@state must not be 0. */
 static inline uint64_t msg_random(uint64_t *state, uint64_t n)
 {
 	*state ^= *state << 13;
@@ -193,7 +192,7 @@ static inline uint64_t msg_random(uint64_t *state, uint64_t n)
 	return (*state >> 11) % n;
 }
 
-/* Bytes @from .. @from + @len of the pattern. */
+/* Fill @buf with bytes @from .. @from + @len - 1 of the pattern. */
 static inline void msg_fill_from(void *buf, size_t from, size_t len,
 				 uint64_t seed)
 {
@@ -208,7 +207,7 @@ static inline void msg_fill(void *buf, size_t len, uint64_t seed)
 	msg_fill_from(buf, 0, len, seed);
 }
 
-/* Where those bytes first differ from the pattern; -1: nowhere. */
+/* Return the offset of the first byte that differs from the pattern, or -1. */
 static inline long long msg_differs(const void *buf, size_t from, size_t len,
 				    uint64_t seed)
 {
@@ -242,7 +241,7 @@ struct guarded {
 	size_t len;
 };
 
-/* @align: distance of @p from a multiple of 64, 0 .. 63 */
+/* Allocate @len bytes, @align (0 .. 63) bytes after a multiple of 64. */
 static inline struct guarded guarded_alloc(size_t len, size_t align)
 {
 	struct guarded g = { .len = len };
@@ -255,7 +254,7 @@ static inline struct guarded guarded_alloc(size_t len, size_t align)
 	return g;
 }
 
-/* Whether nothing but the first @len bytes of @g has been written. */
+/* Return true if only the first @len bytes of @g have been written. */
 static inline bool guarded_intact(const struct guarded *g, size_t len)
 {
 	for (const unsigned char *c = g->base; c < g->p; c++)

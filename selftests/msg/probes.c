@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* A look at a message, and taking it in two steps. */
+/* Probes, and messages that are matched in one call and received in another. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "selftests/msg/peers.h"
 #include "selftests/msg/servant.h"
 
-/* A length of each protocol: short, lines, eager, and what comes then. */
+/* A length of each protocol: short, lines, eager, rendezvous or single copy. */
 static const size_t lengths[] = { 20, 300, 3000, 100000 };
 
 #define BY_BLOCKS							\
@@ -31,7 +31,7 @@ static void run(const struct config *c, void (*fn)(struct pair *l))
 	CHECK_EQ(sci_ep_close(l.ep), 0);
 }
 
-/* A test that rendezvous in blocks and single copies both have to pass. */
+/* Define a test of rendezvous in blocks and a test of single copies. */
 #define MATCH_TEST(name)						\
 static void name(struct pair *l);					\
 TEST(name)								\
@@ -72,7 +72,7 @@ MATCH_TEST(probes_leave_the_message)
 			CHECK_EQ(st.context, 1);
 			CHECK_EQ(st.error, 0);
 		}
-		/* this one, and for nobody else */
+		/* only a probe with the right context and tag finds the message */
 		CHECK_EQ(sci_tprobe(l->ep, l->to, 1, 5, 0, 0, NULL), 0);
 		CHECK_EQ(sci_tprobe(l->ep, NULL, 2, 5, 0, 0, NULL), -EAGAIN);
 		CHECK_EQ(sci_tprobe(l->ep, NULL, 1, 4, 0, 0, NULL), -EAGAIN);
@@ -133,7 +133,7 @@ static void send_two(struct pair *l, uint64_t tag, size_t len)
 	tell_send(l, &m);
 }
 
-/* Matched: others don't see it, and get the one behind it. */
+/* Match a message: another receive gets the message behind it. */
 static void match_recv(struct pair *l, uint64_t tag, size_t len)
 {
 	struct guarded g = guarded_alloc(len, 7), h = guarded_alloc(len, 0);
@@ -183,7 +183,7 @@ static void match_copy(struct pair *l, uint64_t tag, size_t len)
 
 	send_two(l, tag, len);
 	msg = match(l, tag, len);
-	/* from behind, then all of it once more */
+	/* copy from the end to the start, then all at once */
 	while (from) {
 		size_t n = from < step ? from : step;
 
@@ -199,7 +199,7 @@ static void match_copy(struct pair *l, uint64_t tag, size_t len)
 	CHECK_EQ(sci_msg_copy(msg, SIZE_MAX, h.p, 1), -ERANGE);
 	CHECK_EQ(sci_msg_copy(msg, 1, h.p, SIZE_MAX), -ERANGE);
 	sci_msg_free(msg);
-	/* dropped without a look, and gone for its sender too */
+	/* freeing a message that was not read completes its send */
 	sci_msg_free(match(l, tag, len));
 	tell_finish(l);
 	guarded_free(&g);
@@ -214,7 +214,7 @@ MATCH_TEST(match_then_copy_parts)
 	}
 }
 
-/* Copied in part, then received: all of it, not the rest. */
+/* A message that was copied in part is received whole. */
 MATCH_TEST(match_copy_then_receive)
 {
 
@@ -238,7 +238,7 @@ MATCH_TEST(match_copy_then_receive)
 	}
 }
 
-/* Two of each at a time: they are where they are, and stay there. */
+/* Borrow two messages of each length at a time: their bytes stay in place. */
 MATCH_TEST(match_then_borrow)
 {
 	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
@@ -295,7 +295,7 @@ MATCH_TEST(nothing_to_match)
 		 -ETIMEDOUT);
 }
 
-/* Many matched at a time, received out of order. */
+/* Match many messages, then receive them in another order. */
 MATCH_TEST(matched_messages_in_any_order)
 {
 	enum { N = 12 };
@@ -318,7 +318,7 @@ MATCH_TEST(matched_messages_in_any_order)
 	}
 }
 
-/* Its sender dies between. The other messages are none the worse for it. */
+/* The sender of a matched message dies. Messages of other peers are not affected. */
 TEST(matched_messages_of_the_dead)
 {
 	static const struct config c = { BY_BLOCKS };
@@ -386,7 +386,7 @@ static void *copies_it(void *arg)
 	return NULL;
 }
 
-/* Its bytes come for one of them, and the other may be who takes the last off. */
+/* One thread asks for the bytes, and the other thread may take the last of them. */
 MATCH_TEST(two_threads_copy_one_message)
 {
 	static unsigned char buf[100000];

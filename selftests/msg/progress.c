@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Progress without waiting, sleep until there is some, and what is counted. */
+/* sci_progress(), sleeping on the descriptor of an endpoint, and the counters. */
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -29,7 +29,7 @@ static void ask(struct pair *l, uint64_t tag, size_t len)
 				     .tag = tag, .len = len, .seed = tag });
 }
 
-/* Until a message with this tag has come that nobody has asked for. */
+/* Wait until a message with this tag has arrived and has no receive. */
 static void arrived(struct pair *l, uint64_t tag)
 {
 	CHECK_EQ(sci_tprobe(l->ep, l->to, CONTEXT, tag, 0, TEST_WAIT_MS,
@@ -40,7 +40,7 @@ static void arrived(struct pair *l, uint64_t tag)
 
 #define LONG	(4u << 20)
 
-/* Tells by shared memory that its send has completed. */
+/* Send a message, and report its completion in shared memory. */
 static void sends_and_tells(struct peer *self, void *arg)
 {
 	struct pair l = pair_config(self, 4, &blocks);
@@ -69,7 +69,7 @@ TEST(progress_moves_things)
 		CHECK(n >= 0);
 		moved += n;
 	}
-	/* it does not fit the transfer ring all at once */
+	/* the message is longer than the transfer ring */
 	CHECK(moved > 0);
 	CHECK_EQ(test_wait(req, NULL), 0);
 	CHECK_BYTES(buf, sizeof(buf), 1);
@@ -79,7 +79,7 @@ TEST(progress_moves_things)
 
 /* ---- sleeping on the descriptor ---- */
 
-/* As an event loop does it. */
+/* Sleep as an event loop does. */
 static void sleep_once(struct sci_ep *ep)
 {
 	struct pollfd pfd = { .fd = sci_ep_fd(ep), .events = POLLIN };
@@ -106,8 +106,8 @@ static void stays(struct peer *self, void *arg)
 }
 
 /*
- * Something of a peer is gone: for half a second it may turn out to be dead,
- * which is no reason to poll until then.
+ * Part of a peer is gone: for half a second the peer may turn out to be dead.
+ * The endpoint must sleep meanwhile, not poll.
  */
 static void wait_in_doubt(bool by_poll)
 {
@@ -142,7 +142,7 @@ TEST(a_poll_for_a_peer_in_doubt_sleeps)
 	wait_in_doubt(true);
 }
 
-/* Arms when nothing is left to do: nothing wakes it but what comes now. */
+/* Arm when nothing is left to do: only new events wake the sleeper. */
 static void arm_for_sure(struct sci_ep *ep)
 {
 	struct pollfd pfd = { .fd = sci_ep_fd(ep), .events = POLLIN };
@@ -159,7 +159,7 @@ static void arm_for_sure(struct sci_ep *ep)
 	} while (ret);
 }
 
-/* Sends one message each time it is told to, by something not a message. */
+/* Send a message for each token that comes from the harness. */
 static void sends_when_told(struct peer *self, void *arg)
 {
 	struct pair l = pair_config(self, 4, arg);
@@ -257,7 +257,7 @@ TEST(arming_with_something_to_do)
 
 	arm_for_sure(l.ep);
 	ask(&l, 1, 1);
-	/* that call disarmed it; whoever arms again is told, or woken */
+	/* tell_pause() has disarmed it: arming fails, or the descriptor wakes the sleeper */
 	tell_pause(&l);
 	if (sci_ep_arm(l.ep) == 0)
 		CHECK_EQ(poll(&pfd, 1, TEST_WAIT_MS), 1);
@@ -266,7 +266,7 @@ TEST(arming_with_something_to_do)
 	servant_end(&l);
 }
 
-/* Blocking calls sleep too, and are woken. */
+/* Blocking calls sleep and are woken, too. */
 TEST(sleepers_are_counted_and_rung)
 {
 	static const struct config c = {
@@ -286,7 +286,7 @@ TEST(sleepers_are_counted_and_rung)
 
 #define IDLE_MS	300
 
-/* Waits for what does not come, while the other side does the same. */
+/* Wait in vain, like the other side. Return the number of sleeps and doorbells. */
 static uint64_t wait_idly(struct pair *l)
 {
 	struct sci_ep_stats before, after;
@@ -312,7 +312,7 @@ static void idles(struct peer *self, void *arg)
 	pair_close(&l);
 }
 
-/* Neither rings for the other just because it goes to sleep itself. */
+/* A side that goes to sleep does not ring for the other side. */
 TEST(two_that_wait_let_each_other_sleep)
 {
 	struct peer *p = peer_spawn(8, idles, NULL);
@@ -325,7 +325,7 @@ TEST(two_that_wait_let_each_other_sleep)
 	peer_join(p);
 }
 
-/* ---- what is counted ---- */
+/* ---- counters ---- */
 
 static const size_t counters[] = {
 	offsetof(struct sci_ep_stats, sent_short),
@@ -341,7 +341,7 @@ static uint64_t counter(const struct sci_ep_stats *st, size_t offset)
 	return *(const uint64_t *)((const char *)st + offset);
 }
 
-/* The one that has moved, by one. */
+/* Return the counter that has grown, by one. */
 static size_t moved(const struct sci_ep_stats *before,
 		    const struct sci_ep_stats *after)
 {
@@ -359,7 +359,7 @@ static size_t moved(const struct sci_ep_stats *before,
 	return which;
 }
 
-/* Sends one of @len: which counter of the sender has moved? */
+/* Send @len bytes. Return the counter of the sender that has grown. */
 static size_t counted(struct pair *l, uint64_t tag, size_t len)
 {
 	struct work w = { .tagged = tag != 0, .context = CONTEXT, .tag = tag,
@@ -374,7 +374,7 @@ static size_t counted(struct pair *l, uint64_t tag, size_t len)
 		CHECK_EQ(sci_itsend(l->to, CONTEXT, tag, buf, len, &req), 0);
 	else
 		CHECK_EQ(sci_isend(l->to, buf, len, &req), 0);
-	tell_recv(l, &w);		/* a short one more */
+	tell_recv(l, &w);		/* sends another short message */
 	CHECK_EQ(test_wait(req, NULL), 0);
 	after = test_ep_stats(l->ep);
 	free(buf);
@@ -402,8 +402,8 @@ TEST(messages_are_counted_by_protocol)
 	CHECK(counted(&l, 1, SCI_TAGGED_SHORT_MAX + 1) !=
 	      offsetof(struct sci_ep_stats, sent_short));
 	/*
-	 * the first of these asks for the ring, which is there some time later; a send that
-	 * completes at once makes no progress
+	 * the first message asks for the ring, which is there some time later;
+	 * a send that completes at once makes no progress
 	 */
 	WAIT_UNTIL((sci_progress(l.ep), counted(&l, 0, 201)) ==
 		   offsetof(struct sci_ep_stats, sent_eager), TEST_WAIT_MS);
@@ -428,7 +428,7 @@ TEST(single_copies_are_counted)
 	struct pair l = servant_begin(&c);
 	size_t which = counted(&l, 0, 100000);
 
-	/* where the fabric or the kernel does not allow them there are none */
+	/* the fabric or the kernel may not allow single copies */
 	if (which == offsetof(struct sci_ep_stats, sent_rendezvous))
 		test_note("no single copies here");
 	else
@@ -482,7 +482,7 @@ TEST(what_nobody_asked_for_is_counted)
 	CHECK_EQ(st.crc_errors, 0);
 	CHECK_EQ(st.resent_lines, 0);
 	CHECK_EQ(st.resent_blocks, 0);
-	/* programs that know fewer counters get no more */
+	/* a program that knows fewer counters gets no more */
 	memset(&st, 0x55, sizeof(st));
 	st.size = offsetof(struct sci_ep_stats, peer_bytes);
 	CHECK_EQ(sci_ep_stats(l.ep, &st), 0);
@@ -491,7 +491,7 @@ TEST(what_nobody_asked_for_is_counted)
 	servant_end(&l);
 }
 
-/* ---- sleeping, both ways of not missing the bell ---- */
+/* ---- sleeping, with membarrier() and with fences ---- */
 
 #define ROUND_TRIPS	(TEST_TSAN || TEST_ASAN ? 300 : 3000)
 
@@ -507,7 +507,7 @@ static void wake_me(struct peer *self, void *arg)
 	pair_close(&l);
 }
 
-/* On one CPU, so that each has to sleep before the other can answer. */
+/* Run on one CPU, so that each side must sleep before the other can answer. */
 static void share_a_cpu(void)
 {
 	cpu_set_t all, one;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Whatever the length, the protocol and the alignment: the same bytes. */
+/* Messages of every length, protocol and alignment arrive unchanged. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +13,12 @@
 #include "selftests/remote.h"
 
 #define SLOW		(TEST_ASAN || TEST_TSAN || remote_machines())
-/* Races are the same at each length and place: of those the thread sanitizer sees a third. */
+/* Races are the same at each length and place: the thread sanitizer runs a third. */
 #define STEP		(TEST_TSAN ? 3u : 1u)
 #define CONTEXT		3u
 #define MARGIN		64u		/* guard bytes on either side */
 #define LEN_MAX		((SLOW ? 600u << 10 : 3u << 20) + 5)
-/* An emulated adapter, packet by packet, takes a second for a megabyte. */
+/* An emulated adapter takes a second for a megabyte. */
 #define FAR_LEN_MAX	((64u << 10) + 1)
 #define ONE_SIDED	(1u << 31)	/* the flags are for node 4 alone */
 #define CUT_MAX		SCI_IOV_MAX
@@ -27,7 +27,7 @@
 
 struct lane {
 	struct pair l;
-	unsigned int node;		/* this side's */
+	unsigned int node;		/* node of this side */
 	uint64_t seq;			/* the same on both sides */
 	unsigned char *src, *dst;
 };
@@ -77,7 +77,7 @@ static unsigned int other_of(struct lane *t)
 	return t->node == 4 ? 8 : 4;
 }
 
-/* A place of this alignment, its bytes what the sender will find there. */
+/* Return a place of this alignment, filled with the bytes to send. */
 static unsigned char *source(struct lane *t, size_t len, size_t align)
 {
 	unsigned char *p = t->src + (-(uintptr_t)t->src & 63) + align;
@@ -86,7 +86,7 @@ static unsigned char *source(struct lane *t, size_t len, size_t align)
 	return p;
 }
 
-/* Guard bytes on both sides of it; what it holds is not what will come. */
+/* Return a place between guard bytes; it does not have the bytes that will arrive. */
 static unsigned char *target(struct lane *t, size_t len, size_t align)
 {
 	unsigned char *p = t->dst + (-(uintptr_t)t->dst & 63) + MARGIN + align;
@@ -115,7 +115,7 @@ static void check_status(struct lane *t, const struct sci_status *st,
 	CHECK_EQ(st->context, tagged ? CONTEXT : 0);
 }
 
-/* ---- one message, in all the ways ---- */
+/* ---- one message, in all modes ---- */
 
 enum mode {
 	TAGGED = 1,
@@ -185,7 +185,7 @@ static void send_one(struct lane *t, size_t len, unsigned int mode,
 	unsigned char *p = source(t, len, align);
 
 	put(t, p, len, mode);
-	/* sending is reading */
+	/* a send does not change its buffer */
 	if (mode & SEND_NB)
 		CHECK_BYTES(p, len, seed_of(t, t->node));
 }
@@ -199,7 +199,7 @@ static void recv_one(struct lane *t, size_t len, unsigned int mode,
 	check_target(t, p, len);
 }
 
-/* There and back. */
+/* Send a message there and back. */
 static void trip(struct lane *t, size_t len, unsigned int mode,
 		 size_t src_align, size_t dst_align)
 {
@@ -211,7 +211,7 @@ static void trip(struct lane *t, size_t len, unsigned int mode,
 		send_one(t, len, mode, src_align);
 }
 
-/* Both at once; @posted: each receives before it sends, or after. */
+/* Both sides send at once. If @posted, each side receives before it sends. */
 static void cross(struct lane *t, size_t len, bool posted)
 {
 	struct sci_req *in = NULL, *out = NULL;
@@ -283,7 +283,7 @@ static void every_length(struct lane *t)
 
 		if (remote_machines() && s.len[i] > FAR_LEN_MAX)
 			continue;
-		/* long ones in three of the ways, others each time */
+		/* long messages in three of the modes, other ones each time */
 		for (unsigned int m = i % MODES, k = 0; k < (few ? 3 : MODES);
 		     m = (m + 5) % MODES, k++)
 			trip(t, s.len[i], m, i % 64, m * 4 + 1);
@@ -348,7 +348,7 @@ static void every_alignment(struct lane *t)
 	for (size_t i = 0; i < ARRAY_LEN(len); i++)
 		for (unsigned int a = 0; a < 64; a += STEP)
 			trip(t, len[i], a % MODES, a, (a * 13 + 5) % 64);
-	/* all pairs of them, where lines begin and end */
+	/* all pairs of alignments, where lines begin and end */
 	for (unsigned int a = 0; a < 64; a += step)
 		for (unsigned int b = 0; b < 64; b++)
 			trip(t, 150, TAGGED * (b & 1), a, b);
@@ -371,7 +371,7 @@ TEST(every_alignment_without_single_copies)
 	run_job(&j);
 }
 
-/* ---- thousands in order ---- */
+/* ---- thousands of messages in order ---- */
 
 #define STREAM		(SLOW ? 300u : 4000u)
 #define STREAM_MAX	(remote_machines() ? FAR_LEN_MAX : 256u << 10)
@@ -437,7 +437,7 @@ static void stream(struct lane *t)
 	uint64_t mine = t->node, theirs = other_of(t);
 	static struct flight f[WINDOW];
 
-	/* the place that each is cut from tells them apart */
+	/* each message is cut from another place, which tells messages apart */
 	msg_fill(t->src, LEN_MAX, 1);
 	for (unsigned int i = 0; i < WINDOW; i++) {
 		f[i].dst = malloc(STREAM_MAX);
@@ -474,7 +474,7 @@ STREAM_TEST(in_small_rings, .n = 4, .set = {
 STREAM_TEST(with_little_room, .n = 2, .set = {
 	{ SCI_PARAM_UNEXPECTED_MAX, 1000 }, { SCI_PARAM_SPIN_US, 0 } })
 
-/* Short ones only, as fast as they go, blocking on both sides. */
+/* Send only short messages, as fast as they go, blocking on both sides. */
 static void burst(struct lane *t)
 {
 	unsigned int n = SLOW ? 2000 : 30000;
@@ -502,7 +502,7 @@ TEST(a_burst_of_short_messages)
 	run_job(&j);
 }
 
-/* More than any ring holds, before either side receives. */
+/* Both sides send more than any ring holds before they receive. */
 static void both_send_first(struct lane *t)
 {
 	enum { N = 200, LEN = 4000 };
@@ -535,9 +535,9 @@ TEST(both_sides_send_eagerly_and_then_receive)
 #define ROUND_MAX	24u
 
 /*
- * Messages of all lengths, one way and then the other, now one and now many before
- * the peer answers: their blocks begin everywhere in the ring.  Each has bytes of its
- * own, and what was there before is gone.
+ * Send messages of all lengths, one way and then the other, one or many before
+ * the peer answers: their blocks begin everywhere in the ring.  Each message
+ * has bytes of its own, and the earlier bytes of the target are gone.
  */
 static void one_way(struct lane *t, bool sends, size_t len, unsigned int n)
 {
@@ -604,7 +604,7 @@ struct pieces {
 	struct iovec kept[CUT_MAX];
 };
 
-/* Cuts @len bytes into @n pieces with gaps between them, some empty. */
+/* Cut @len bytes into @n pieces with gaps between them; some pieces are empty. */
 static void cut(struct pieces *s, unsigned char *p, size_t n, size_t len,
 		uint64_t *rnd)
 {
@@ -634,7 +634,7 @@ static void pieces_fill(const struct pieces *s, uint64_t seed)
 	}
 }
 
-/* The first @len bytes have come, gaps and the rest are untouched. */
+/* The first @len bytes have arrived, gaps and the rest are untouched. */
 static void pieces_check(const struct pieces *s, const unsigned char *area,
 			 size_t size, size_t len, uint64_t seed)
 {
@@ -682,7 +682,7 @@ static void piece_trip(struct lane *t, size_t len, uint64_t *rnd)
 		CHECK_EQ(sci_irecvv(t->l.ep, NULL, to.iov, to.n, &in), 0);
 		CHECK_EQ(sci_isendv(t->l.to, from.iov, from.n, 0, &out), 0);
 	}
-	/* the vectors are ours again */
+	/* the calls have copied the vectors */
 	memset(from.iov, 0xff, sizeof(from.iov));
 	memset(to.iov, 0xff, sizeof(to.iov));
 	CHECK_EQ(test_wait(in, &st), 0);
@@ -698,7 +698,7 @@ static void in_pieces(struct lane *t)
 		300001,
 	};
 	unsigned int rounds = SLOW ? 4 : 20;
-	uint64_t rnd = 99;	/* both sides cut alike, neither as the other */
+	uint64_t rnd = 99;	/* both sides cut in the same way */
 
 	for (unsigned int i = 0; i < rounds; i++)
 		for (size_t j = 0; j < ARRAY_LEN(len); j++)
@@ -746,7 +746,7 @@ TEST(no_pieces_at_all)
 /* ---- with little memory ---- */
 
 #define LONG		(1u << 20)
-#define LITTLE		(100u << 10)	/* a file, such as a transfer ring, may have no more */
+#define LITTLE		(100u << 10)	/* limit of a file, such as a transfer ring */
 
 static void receive_with_little(struct peer *proc, void *arg)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Calls under way: asked after, waited for, given up. */
+/* Requests: test, wait and cancel. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static void ask(struct pair *l, uint64_t tag, size_t len)
 				     .tag = tag, .len = len, .seed = tag });
 }
 
-/* Until a message with this tag has come that nobody has asked for. */
+/* Wait until a message with this tag has arrived and has no receive. */
 static void arrived(struct pair *l, uint64_t tag)
 {
 	CHECK_EQ(sci_tprobe(l->ep, l->to, CONTEXT, tag, 0, TEST_WAIT_MS,
@@ -88,7 +88,7 @@ TEST(waitall)
 	ask(&l, 0, 0);
 	ask(&l, 1, 20);
 	tell_finish(&l);
-	/* nothing yet, also of those that are complete */
+	/* a timeout takes no request, not even a complete one */
 	CHECK_EQ(sci_waitall(req, 5, 2, st), -ETIMEDOUT);
 	for (int i = 0; i < 4; i++)
 		CHECK(req[i]);
@@ -96,7 +96,7 @@ TEST(waitall)
 		CHECK_EQ(((unsigned char *)st)[i], 0x55);
 	ask(&l, 3, 7);
 	ask(&l, 2, 20);
-	/* the one that was cut off */
+	/* the error is that of the truncated message */
 	CHECK_EQ(sci_waitall(req, 5, TEST_WAIT_MS, st), -EMSGSIZE);
 	for (int i = 0; i < 5; i++)
 		CHECK(!req[i]);
@@ -106,7 +106,7 @@ TEST(waitall)
 	CHECK_BYTES(buf[3], 7, 3);
 	CHECK_BYTES(buf[1], 10, 1);
 	CHECK_BYTES(buf[2], 20, 2);
-	/* nobody wrote about the one that was none */
+	/* the status of a request that is NULL is not written */
 	for (size_t i = 0; i < sizeof(st[4]); i++)
 		CHECK_EQ(((unsigned char *)&st[4])[i], 0x55);
 	CHECK_EQ(sci_waitall(req, 5, 0, NULL), 0);
@@ -162,7 +162,7 @@ TEST(waitany)
 	servant_end(&l);
 }
 
-/* Asks until one is done: waits are tested above. */
+/* Call sci_testany() until a request is done; waits are tested above. */
 static int test_one(struct sci_req **req, size_t *i, struct sci_status *st)
 {
 	int ret;
@@ -209,7 +209,7 @@ TEST(testsome)
 	for (int k = 1; k < 5; k++)
 		req[k] = post(&l, k, buf[k], 20);
 	CHECK_EQ(sci_testsome(req, 5, i, st), -EAGAIN);
-	/* two are done when one looks */
+	/* two requests are done before the call */
 	CHECK_EQ(sci_cancel(req[3]), 0);
 	ask(&l, 1, 21);
 	WAIT_UNTIL((sci_progress(l.ep), atomic_load(&req[1]->done)),
@@ -254,7 +254,7 @@ TEST(testsome)
 
 struct two {
 	struct sci_ep *ep[2];
-	struct sci_peer *to;		/* of ep[0]: ep[1] */
+	struct sci_peer *to;		/* connection from ep[0] to ep[1] */
 	struct sci_req *req[2];		/* a send of ep[0], a receive of ep[1] */
 	unsigned char *out, *in;
 	size_t len;
@@ -268,7 +268,7 @@ static struct two two_open(const struct config *c, size_t len)
 	for (unsigned int i = 0; i < 2; i++)
 		t.ep[i] = test_ep_config(TEST_ID + i, c);
 	CHECK_EQ(sci_peer_open(t.ep[0], &addr, -1, &t.to), 0);
-	/* both are connected, and nothing of that has to be made any more */
+	/* an exchange completes the connection on both sides */
 	CHECK_EQ(sci_isend(t.to, NULL, 0, &t.req[0]), 0);
 	CHECK_EQ(sci_irecv(t.ep[1], NULL, NULL, 0, &t.req[1]), 0);
 	TWO_DONE(&t);
@@ -300,8 +300,8 @@ static int no_segment(struct sci_fabric *f, const struct sci_lseg_param *param,
 }
 
 /*
- * The receiver can't make its ring, for a reason that means "not yet" elsewhere.
- * Both sides are told of an end that is one.
+ * The receiver cannot create its ring, with an error that means "not yet"
+ * elsewhere. Both requests must end with another error.
  */
 TEST(no_request_ends_with_not_yet)
 {
@@ -322,7 +322,7 @@ TEST(no_request_ends_with_not_yet)
 	two_close(&t);
 }
 
-/* ---- given up ---- */
+/* ---- cancel ---- */
 
 TEST(cancel_receives)
 {
@@ -352,7 +352,7 @@ TEST(cancel_receives)
 	for (int i = 0; i < 5; i += 2)
 		for (int k = 0; k < 20; k++)
 			CHECK(buf[i][k] == GUARD);
-	/* the third waits for one who wants it */
+	/* the third message waits for another receive */
 	CHECK_EQ(sci_trecv(l.ep, NULL, CONTEXT, 7, 0, buf[0], 20, NULL), 0);
 	CHECK_BYTES(buf[0], 20, 2);
 	servant_end(&l);
@@ -368,7 +368,7 @@ TEST(cancel_comes_too_late)
 	req = post(&l, 1, buf, 20);
 	ask(&l, 1, 20);
 	ask(&l, 2, 0);
-	arrived(&l, 2);		/* and with it what came before it */
+	arrived(&l, 2);		/* message 1 has arrived before it */
 	CHECK_EQ(sci_cancel(req), -EBUSY);
 	CHECK_EQ(sci_test(req, &st), 0);
 	CHECK_EQ(st.len, 20);
@@ -376,7 +376,7 @@ TEST(cancel_comes_too_late)
 	servant_end(&l);
 }
 
-/* Of rendezvous messages that are matched, some may still be under way. */
+/* A matched rendezvous may still be under way: it cannot be cancelled. */
 TEST(cancel_a_long_one_that_is_matched)
 {
 	struct pair l = servant_begin(&blocks);
@@ -394,7 +394,7 @@ TEST(cancel_a_long_one_that_is_matched)
 
 #define QUEUED_LEN	4000u
 
-/* Sends until one does not go at once; returns how many are before it. */
+/* Send until a message has to wait. Return the number of messages before it. */
 static uint64_t send_until_stuck(struct pair *l, unsigned char *buf,
 				 struct sci_req **stuck)
 {
@@ -424,7 +424,7 @@ TEST(cancel_a_send_that_is_queued)
 	uint64_t n;
 
 	tell_pause(&l);
-	/* some of the first that is stuck may have gone, nothing of others */
+	/* part of the first waiting message may have gone, nothing of the others */
 	n = send_until_stuck(&l, buf, &stuck) + 1;
 	CHECK_EQ(sci_itsend(l.to, CONTEXT, n, none, sizeof(none), &queued), 0);
 	msg_fill(last, sizeof(last), n);
@@ -437,7 +437,7 @@ TEST(cancel_a_send_that_is_queued)
 		tell_recv(&l, &(struct work){ .tagged = 1, .tag = i,
 					      .context = CONTEXT, .seed = i,
 					      .len = QUEUED_LEN });
-	/* not the one cancelled, which had the same tag */
+	/* the cancelled message, which had the same tag, does not arrive */
 	tell_recv(&l, &(struct work){ .tagged = 1, .context = CONTEXT,
 				      .tag = n, .seed = n,
 				      .len = sizeof(last) });
@@ -447,7 +447,7 @@ TEST(cancel_a_send_that_is_queued)
 	servant_end(&l);
 }
 
-/* ---- many ---- */
+/* ---- many requests ---- */
 
 #define MANY	(SLOW ? 1000u : 10000u)
 
@@ -459,7 +459,7 @@ TEST(thousands_of_receives)
 
 	for (uint64_t i = 0; i < MANY; i++)
 		req[i] = post(&l, i, buf[i], 32);
-	/* 7919 is a prime: all, in some other order */
+	/* 7919 is prime: each message comes once, in another order */
 	for (uint64_t i = 0; i < MANY; i++)
 		ask(&l, i * 7919 % MANY, 32);
 	CHECK_EQ(sci_waitall(req, MANY, TEST_WAIT_MS, NULL), 0);
@@ -470,7 +470,7 @@ TEST(thousands_of_receives)
 	servant_end(&l);
 }
 
-/* To one who is not there to take them. */
+/* Send to a peer that makes no calls. */
 TEST(thousands_of_sends)
 {
 	struct pair l = servant_begin(&blocks);
@@ -508,7 +508,7 @@ static void sync_send(struct pair *l, uint64_t tag, size_t len)
 	msg_fill(iov.iov_base, len, tag);
 	CHECK_EQ(sci_itsendv(l->to, CONTEXT, tag, &iov, 1, SCI_SEND_SYNC,
 			     &req), 0);
-	/* it has been there and back by now, and seen the message */
+	/* the servant has answered, so it has seen the message */
 	tell_finish(l);
 	tell_finish(l);
 	CHECK_EQ(sci_test(req, NULL), -EAGAIN);
@@ -526,13 +526,13 @@ TEST(synchronous_sends)
 
 	for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
 		sync_send(&l, i, lengths[i]);
-	/* others don't wait */
+	/* other sends do not wait */
 	CHECK_EQ(sci_tsend(l.to, CONTEXT, 99, &b, 1), 0);
 	tell_finish(&l);
 	servant_end(&l);
 }
 
-/* The same, to a receive that has been there before. */
+/* Post each receive before the peer sends. */
 static void waits_first(struct peer *self, void *arg)
 {
 	struct pair l = pair_config(self, 4, arg);
@@ -569,7 +569,7 @@ TEST(synchronous_sends_to_one_who_waits)
 	peer_join(p);
 }
 
-/* ---- left open ---- */
+/* ---- ends with requests under way ---- */
 
 static void post_everything(struct pair *l, unsigned char *buf,
 			    struct sci_req **req)
@@ -592,7 +592,7 @@ TEST(close_with_requests_under_way)
 	ask(&l, 50, 100000);
 	ask(&l, 51, 100000);
 	arrived(&l, 51);
-	/* one in our hands, one still queued */
+	/* one message is matched, one is still queued */
 	CHECK_EQ(sci_tmatch(l.ep, NULL, CONTEXT, 50, 0, 0, &msg, NULL), 0);
 	post_everything(&l, buf, req);
 	tell(&l, &(struct work){ 0 }, WORK_LEAVE);
@@ -639,7 +639,7 @@ TEST(disconnect_with_requests_under_way)
 	CHECK_EQ(sci_disconnect(l.to), 0);
 	CHECK_EQ(test_wait(req[0], NULL), -ECANCELED);
 	CHECK_EQ(test_wait(req[1], NULL), -ECANCELED);
-	/* anyone may still answer this one */
+	/* another peer may still match this receive */
 	CHECK_EQ(sci_test(req[2], NULL), -EAGAIN);
 	CHECK_EQ(sci_cancel(req[2]), 0);
 	CHECK_EQ(test_wait(req[2], NULL), -ECANCELED);
@@ -648,7 +648,7 @@ TEST(disconnect_with_requests_under_way)
 	free(buf);
 }
 
-/* The send does not complete before the bytes are where the receive wants them. */
+/* A synchronous send does not complete before all bytes are in the receive's buffer. */
 static void check_delivery(const struct config *c, size_t len)
 {
 	struct two t = two_open(c, len);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Rings of blocks are lent: all rings of an endpoint together have a limit, unused ones
+ * Rings of blocks are lent: all rings of an endpoint together have a limit, unused rings
  * come back, and messages arrive whole while rings come and go.
  *
  *	test process	node 4, one endpoint with little memory for rings
@@ -61,7 +61,7 @@ static void clients(struct peer *self, void *arg)
 		CHECK_EQ(sci_ep_set(ep[i], SCI_PARAM_ATTACH_AFTER, 0), 0);
 	}
 	for (uint64_t n = 0; n < MESSAGES; n++) {
-		/* a few are busy, and not always the same */
+		/* few clients are busy at a time, and not always the same */
 		unsigned int i = (unsigned int)(draw(&state, 4) + n / 10) % CLIENTS;
 		struct sci_req *reqs[2] = { NULL };
 		size_t len = length(n);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* sci_isendm(): immediates, copies, and sends that nobody waits for. */
+/* sci_isendm(): immediates, copies, and sends without a request. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +12,13 @@
 #define TAG		UINT64_C(0x1122334455667788)
 #define LEN_MAX		(1u << 20)
 
-/* Around the ends of all protocols. */
+/* Lengths around the limits of all protocols. */
 static const size_t lengths[] = {
 	0, 1, 8, 39, 40, 41, 42, 47, 48, 49, 61, 62, 63, 64, 100, 500, 5000,
 	20000, 70000, LEN_MAX,
 };
 
-/* What is sent: one of each length, in each way. */
+/* Flags; each length is sent with each of them. */
 static const uint32_t ways[] = {
 	0, SCI_SEND_SYNC, SCI_SEND_COPY, SCI_SEND_COPY | SCI_SEND_SYNC,
 };
@@ -198,11 +198,11 @@ TEST(short_ones_take_one_line)
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
-/* ---- sends that nobody waits for ---- */
+/* ---- sends without a request ---- */
 
 #define FORGOTTEN	test_calls(TRAFFIC_SLOW > 1 ? 300 : 2000)
 
-/* More than any ring holds, and it takes nothing until all have been sent. */
+/* Receive more messages than any ring holds, after all have been sent. */
 static void takes_forgotten(struct peer *self, void *arg)
 {
 	struct pair l = pair_open(self, 4, 0);
@@ -224,7 +224,7 @@ static void takes_forgotten(struct peer *self, void *arg)
 	CHECK_EQ(sci_ep_close(l.ep), 0);
 }
 
-/* They have been sent for the program: they arrive, though it closes. */
+/* Sends without a request arrive, though the program closes its endpoint. */
 TEST(forgotten_sends_arrive)
 {
 	struct peer *p = peer_spawn(8, takes_forgotten, NULL);
@@ -251,7 +251,7 @@ static void takes_one_late(struct peer *self, void *arg)
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
-/* ... even to one who is not there yet. */
+/* Sends without a request arrive even at an endpoint that opens later. */
 TEST(forgotten_sends_arrive_late)
 {
 	static const struct sci_addr addr = { 8, TEST_ID };
@@ -272,7 +272,7 @@ TEST(forgotten_sends_arrive_late)
 	peer_join(p);
 }
 
-/* Nobody is ever there: closing gives up, and nothing is leaked. */
+/* The other endpoint never opens: closing gives up and leaks nothing. */
 TEST(forgotten_sends_to_nobody)
 {
 	static const struct sci_addr addr = { 4, 99 };
@@ -297,7 +297,7 @@ TEST(forgotten_sends_to_nobody)
 
 #define NOBODIES	50u
 
-/* Closing gives up all of them at once: one by one takes longer than a test may. */
+/* Closing gives up all connects at once: one by one they would take too long. */
 TEST(forgotten_sends_to_many_that_are_not_there)
 {
 	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
@@ -333,7 +333,7 @@ static void stands_still(struct peer *self, void *arg)
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
-/* Who only sends does not do so for ever, but can go on when there is room. */
+/* Sends without a request have a limit; they go on when there is room. */
 TEST(forgotten_sends_to_one_that_takes_none)
 {
 	static const struct sci_addr addr = { 8, TEST_ID };
@@ -362,7 +362,7 @@ TEST(forgotten_sends_to_one_that_takes_none)
 	peer_join(p);
 }
 
-/* What is taken back takes its immediate along: no other message gets it. */
+/* A cancelled send takes its immediate along: no other message gets it. */
 TEST(cancelled_with_its_immediate)
 {
 	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
@@ -376,7 +376,7 @@ TEST(cancelled_with_its_immediate)
 	struct sci_req *req[200];
 	struct sci_status st;
 
-	/* without progress all but the first few wait */
+	/* without progress all but the first few sends wait */
 	for (; n < ARRAY_LEN(req); n++)
 		CHECK_EQ(sci_isendm(me, &send, &req[n]), 0);
 	for (unsigned int i = 0; i < n; i++)
@@ -405,7 +405,7 @@ TEST(arguments_that_make_no_sense)
 	CHECK_EQ(sci_isendm(me, NULL, &req), -EINVAL);
 	send.flags = 1u << 31;
 	CHECK_EQ(sci_isendm(me, &send, &req), -EINVAL);
-	/* nobody could tell when its buffer is free */
+	/* without a request nothing reports when the buffer is free */
 	send.flags = 0;
 	CHECK_EQ(sci_isendm(me, &send, NULL), -EINVAL);
 	send.n = 1;

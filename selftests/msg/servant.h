@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * DOC: the other side, told by messages what to do
+ * DOC: a peer that obeys orders in messages
  *
  *	struct peer *p = peer_spawn(8, servant, (void *)&config);
  *	struct pair l = pair_config(p, 8, &config);
@@ -11,16 +11,16 @@
  *	tell_finish(&l);
  *	tell_leave(&l);
  *
- * It sends without waiting, and is always in a call of its endpoint, but for
- * when it has been told to pause.
+ * The servant sends without waiting. It is always in a call of its endpoint,
+ * except after tell_pause().
  */
 #ifndef SELFTESTS_MSG_SERVANT_H
 #define SELFTESTS_MSG_SERVANT_H
 
 #include "selftests/msg/peers.h"
 
-#define WORK_CONTEXT	0x776f726bu	/* of orders and answers */
-#define WORK_MAX	20000u		/* sends not yet finished */
+#define WORK_CONTEXT	0x776f726bu	/* context of orders and answers */
+#define WORK_MAX	20000u		/* sends under way */
 
 enum work_op {
 	WORK_SEND,
@@ -31,7 +31,7 @@ enum work_op {
 	WORK_LEAVE,
 };
 
-/* A tagged message of this size is still a short one. */
+/* A tagged message of this size is still a short message. */
 struct work {
 	uint8_t op;
 	uint8_t tagged;
@@ -112,7 +112,7 @@ static inline bool servant_work(struct servant *s, const struct work *w)
 	return true;
 }
 
-/* @arg: a struct config, or NULL */
+/* Obey orders until WORK_LEAVE. @arg: a struct config, or NULL. */
 static inline void servant(struct peer *proc, void *arg)
 {
 	static const struct config plain;
@@ -125,7 +125,7 @@ static inline void servant(struct peer *proc, void *arg)
 				   sizeof(w), NULL), 0);
 	} while (servant_work(&s, &w));
 	pair_meet(&s.l);
-	/* sends that the test has left lying, closed over */
+	/* closing ends the sends that the test has not waited for */
 	CHECK_EQ(sci_ep_close(s.l.ep), 0);
 	while (s.n)
 		free(s.buf[--s.n]);
@@ -150,7 +150,7 @@ static inline void tell_recv(struct pair *l, const struct work *w)
 	tell(l, w, WORK_RECV);
 }
 
-/* Returns when all that it was told to send has been sent, or received. */
+/* Wait until the servant has completed all its sends and receives. */
 static inline void tell_finish(struct pair *l)
 {
 	tell(l, &(struct work){ 0 }, WORK_FINISH);
@@ -167,14 +167,14 @@ static inline struct sci_ep_stats tell_stats(struct pair *l)
 	return stats;
 }
 
-/* From then on it is in no call, until peer_send(l->proc, "go on"). */
+/* After this the servant makes no call until peer_send(l->proc, "go on"). */
 static inline void tell_pause(struct pair *l)
 {
 	tell(l, &(struct work){ 0 }, WORK_PAUSE);
 	peer_expect(l->proc, "pausing");
 }
 
-/* Leaves l->ep open. */
+/* Let the servant leave; l->ep stays open. */
 static inline void tell_leave(struct pair *l)
 {
 	tell(l, &(struct work){ 0 }, WORK_LEAVE);
@@ -182,7 +182,7 @@ static inline void tell_leave(struct pair *l)
 	peer_join(l->proc);
 }
 
-/* A servant on node 8, and a connection to it. */
+/* Start a servant on node 8 and connect to it. */
 static inline struct pair servant_begin(const struct config *c)
 {
 	struct peer *p = peer_spawn(8, servant, (void *)(uintptr_t)c);
@@ -196,7 +196,7 @@ static inline void servant_end(struct pair *l)
 	CHECK_EQ(sci_ep_close(l->ep), 0);
 }
 
-/* Longer than 4096 is rendezvous, in blocks. */
+/* Messages of more than 4096 bytes are rendezvous in blocks. */
 #define BLOCKS								\
 	{ SCI_PARAM_EAGER_MAX, 4096 },					\
 	{ SCI_PARAM_SINGLE_COPY_MIN, UINT64_MAX }

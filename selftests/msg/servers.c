@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * A server and the clients that come, send something and die or leave: nothing
- * of them stays with the server.
+ * A server and clients that connect, send a message and die or leave: the server
+ * keeps nothing of them.
  *
- *	test process	knows nothing of the library; starts the clients
+ *	test process	does not use the library; starts the clients
  *	  server	node 4
- *	  clients	nodes from 8 on; a process has many endpoints, each of
- *			which is a client, and does not wait to be let go of
+ *	  clients	node 8; each process has many endpoints, each of which
+ *			is a client, and does not wait for the server's disconnect
  *
- * SCI_TEST_CLIENTS says how many clients come.
+ * SCI_TEST_CLIENTS is the number of clients.
  */
 #include <malloc.h>
 #include <signal.h>
@@ -26,9 +26,9 @@
 #define EAGER_LEN	16384u
 #define LONG_LEN	300000u
 
-/* An object that the server keeps for a client which it does not let go of. */
+/* Bytes that the server keeps for a client which it has not disconnected. */
 #define KEPT_BYTES	1024u
-/* What an allocator keeps for itself. */
+/* Bytes that an allocator keeps for itself. */
 #define SLACK_BYTES	65536u
 
 static unsigned int parties(void)
@@ -41,7 +41,7 @@ static unsigned int parties(void)
 
 /* ---- clients ---- */
 
-/* Starts a process that dies with this one. */
+/* Start a process that dies with this one. */
 static pid_t client_start(unsigned int node, void (*fn)(unsigned int n),
 			  unsigned int n)
 {
@@ -66,7 +66,7 @@ static size_t length_of(unsigned int client)
 								SHORT_LEN;
 }
 
-/* Every other one leaves in good order. */
+/* The clients of every other party close their endpoints before they die. */
 static void party(unsigned int n)
 {
 	static unsigned char buf[LONG_LEN];
@@ -91,7 +91,7 @@ static void party(unsigned int n)
 
 struct server {
 	struct sci_ep *ep;
-	bool lets_go;			/* of clients that are gone */
+	bool lets_go;			/* disconnects clients that are gone */
 	struct sci_peer *known[PARTY];
 	unsigned int n_known;
 	unsigned int fds, maps;
@@ -113,7 +113,7 @@ static void take_message(struct server *s)
 	s->known[s->n_known++] = st.peer;
 }
 
-/* Of those that have gone, each of which is named once. */
+/* Disconnect all clients that are gone; sci_peer_gone() names each of them once. */
 static void let_go(struct server *s)
 {
 	struct sci_peer *p;
@@ -156,7 +156,7 @@ static void check_flat(struct server *s, unsigned int clients)
 	struct server now;
 	size_t more;
 
-	/* a connection ends on a thread of the library's */
+	/* a thread of the library ends connections */
 	WAIT_UNTIL(count_fds() <= s->fds, TEST_WAIT_MS);
 	count(&now);
 	CHECK_EQ(now.maps, s->maps);
@@ -224,7 +224,7 @@ TEST(clients_come_and_go_and_the_server_lets_go_of_none)
 	clients_come_and_go(false);
 }
 
-/* ---- one that comes again before the server knows that it went ---- */
+/* ---- a client that connects again before the server notices its end ---- */
 
 #define LIVES		20u
 

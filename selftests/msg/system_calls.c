@@ -3,17 +3,17 @@
 /*
  * The data path makes no system call.
  *
- * A test sets everything up, lets its traffic run so that what is made for a
- * first message is there, and then forbids itself all system calls: a filter of
- * the kernel's turns the next one into a signal, and that into a failure which
- * names the call.  There is no way back, so the process ends where the test has
- * passed.  One thread has both endpoints: nothing ever waits for another one,
- * which would be allowed to make a call.
+ * A test sets everything up, lets its traffic run until all that a first
+ * message creates is there, and then forbids itself all system calls: a filter
+ * in the kernel turns the next call into a signal, and the handler into a
+ * failure that names the call.  A filter cannot be removed, so the process ends
+ * where the test has passed.  One thread has both endpoints: no call has to
+ * wait, which would allow a system call.
  *
  * The clock is a call where the kernel can't lend it to programs, as in a VM
- * without KVM; there it is caught too, for nothing here needs it.  Messages
- * that receivers read out of private memory (SCI_PARAM_SINGLE_COPY_MIN) are a
- * call each and do not appear.
+ * without KVM; there it is caught too, because no test needs it.  Messages that
+ * receivers read out of private memory (SCI_PARAM_SINGLE_COPY_MIN) take a call
+ * each and do not appear.
  */
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -44,9 +44,9 @@
 
 /* ---- no system calls from here on ---- */
 
-static int expected = -1;		/* a call that is to be caught */
+static int expected = -1;		/* a call that must be caught */
 
-/* Sanitizers make calls of their own in _exit(), and before any noreturn. */
+/* Sanitizers make calls of their own in _exit(), and before any noreturn function. */
 static void end_well(void)
 {
 	syscall(SYS_exit_group, 0);
@@ -58,22 +58,22 @@ static void caught(int sig, siginfo_t *info, void *context)
 	(void)context;
 	if (info->si_syscall == expected)
 		end_well();
-	/* NOLINTNEXTLINE(bugprone-signal-handler,cert-sig30-c): and dies */
+	/* NOLINTNEXTLINE(bugprone-signal-handler,cert-sig30-c): the process ends here */
 	test_note("system call %d", info->si_syscall);
-	/* in here it kills, and the harness says which check we were at */
+	/* a call in the handler kills the process, and the harness names the check */
 	syscall(info->si_syscall, -1, 0, 0, 0, 0, 0);
 }
 
 #define LOAD(field)							\
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
-/* Skips so many lines. */
+/* Skip @yes or @no lines. */
 #define IF(value, yes, no)						\
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, yes, no)
 #define RETURN(value)	BPF_STMT(BPF_RET | BPF_K, value)
 
 /*
- * What it takes to end the test remains: exit_group(), and write() to standard
- * output, which FAIL() does and nobody else.
+ * Allow only the calls that end a test: exit_group(), and write() to standard
+ * output, which only FAIL() makes.
  */
 static void forbid_calls(void)
 {
@@ -83,7 +83,7 @@ static void forbid_calls(void)
 		LOAD(nr),
 		IF(SYS_exit_group, 3, 0),
 		IF(SYS_write, 0, 3),
-		LOAD(args[0]),		/* its lower half */
+		LOAD(args[0]),		/* lower half of the argument */
 		IF(STDOUT_FILENO, 0, 1),
 		RETURN(SECCOMP_RET_ALLOW),
 		RETURN(SECCOMP_RET_TRAP),
@@ -130,15 +130,15 @@ TEST(the_clock_is_caught)
 
 enum exported { NOTHING, FROM, TO };
 
-/* Messages of a kind, and what counts them. */
+/* Messages of one kind, and the counter of their protocol. */
 struct kind {
 	size_t len;
 	unsigned int n;
 	unsigned int burst;		/* 0: BURST */
 	bool tagged;
-	bool lines;			/* of the small ring */
+	bool lines;			/* in lines of the small ring */
 	enum exported exported;
-	size_t counter;			/* in struct sci_ep_stats */
+	size_t counter;			/* offset in struct sci_ep_stats */
 };
 
 #define COUNTED(name)	.counter = offsetof(struct sci_ep_stats, name)
@@ -147,7 +147,7 @@ struct traffic {
 	const struct kind *kind;
 	unsigned int burst;
 	struct sci_ep *ep[2];
-	struct sci_peer *to[2];		/* of ep[i]: the other */
+	struct sci_peer *to[2];		/* ep[i]'s connection to the other */
 	unsigned char *from[2], *at[2];	/* a burst of messages each */
 	size_t stride;
 	unsigned int sent;
@@ -204,7 +204,7 @@ static void make_buffers(struct traffic *t)
 	}
 }
 
-/* Both ends move on until all of their requests have completed. */
+/* Make progress on both ends until all requests have completed. */
 static void finish(struct sci_req **reqs, unsigned int n)
 {
 	unsigned int left;
@@ -244,7 +244,7 @@ static void start(struct traffic *t, int dir, unsigned int i,
 	}
 }
 
-/* A burst each way. */
+/* Send a burst each way. */
 static void there_and_back(struct traffic *t)
 {
 	struct sci_req *reqs[2 * BURST];
@@ -272,7 +272,7 @@ static uint64_t counted(const struct traffic *t)
 	return sum;
 }
 
-/* Nothing that was begun by connecting is still on its way to us. */
+/* Wait until nothing that the connects have begun is under way. */
 static void settle(struct traffic *t)
 {
 	WAIT_UNTIL(others_asleep(), TEST_WAIT_MS);
@@ -297,7 +297,7 @@ static void run(const struct kind *k)
 	forbid_calls();
 	while (t.sent < k->n)
 		there_and_back(&t);
-	/* they have gone the way they were to go */
+	/* the messages have gone by the expected protocol */
 	CHECK_EQ(counted(&t) - before, t.sent);
 	end_well();
 }
@@ -326,7 +326,7 @@ TRAFFIC(messages_into_exported_memory, .len = 100000, .n = 2000, .burst = 4,
 TRAFFIC(messages_out_of_exported_memory, .len = 100000, .n = 2000, .burst = 4,
 	.exported = FROM, COUNTED(sent_zcopy))
 
-/* Calls that could wait don't look at the clock before they have to. */
+/* Blocking calls do not read the clock before they have to wait. */
 static void call_and_answer(struct traffic *t, int dir)
 {
 	unsigned int i = t->sent++, got[2] = { ~i, ~i };
@@ -441,7 +441,7 @@ static void copies(const struct view *v, unsigned int i)
 	CHECK(!memcmp(to, from, len));
 }
 
-/* From map to map. */
+/* Transfer a block from map to map. */
 static void blocks(const struct view *v, unsigned int i)
 {
 	size_t off = i % (SIZE - 4096);

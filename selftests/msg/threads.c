@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Several threads at once, on one endpoint and with one each.  Besides what
- * the tests check, the thread sanitizer has nothing to say.
+ * Several threads at once, on one endpoint and with an endpoint each.  The
+ * thread sanitizer must not find a race.
  */
 #include <sched.h>
 
@@ -40,7 +40,7 @@ struct shared_ep {
 	struct sci_peer *peer;
 	bool first;			/* node 4 */
 	bool sleepy;			/* waits do not spin */
-	bool helped;			/* a thread that does progress only */
+	bool helped;			/* another thread only makes progress */
 	_Atomic bool stop;
 	struct meeting *meeting;
 };
@@ -123,7 +123,7 @@ TEST(threads_share_an_endpoint)
 	check_shared(false, false);
 }
 
-/* One finds the message that another sleeps for. */
+/* A thread finds the message that another thread sleeps for. */
 TEST(threads_share_an_endpoint_and_sleep)
 {
 	check_shared(true, false);
@@ -148,7 +148,7 @@ struct note {
 
 struct crowd {
 	struct sci_ep *ep;
-	struct sci_peer *to;		/* all threads send to one */
+	struct sci_peer *to;		/* all threads send to this peer */
 	_Atomic unsigned int claimed;
 	_Atomic unsigned char seen[THREADS][MESSAGES * 4];
 	struct meeting *meeting;
@@ -156,7 +156,7 @@ struct crowd {
 
 #define NOTES	(MESSAGES * 4)
 
-/* The rest of the buffer depends on the note; lengths are all kinds. */
+/* Write a note of a random length. Its bytes depend on sender and number. */
 static size_t note_make(unsigned char *buf, uint32_t sender, uint32_t number)
 {
 	struct note n = { sender, number };
@@ -270,7 +270,7 @@ TEST(receives_from_any_source)
 	free(c);
 }
 
-/* Of one thread they come in the order it sent them. */
+/* Messages of one thread arrive in the order of its sends. */
 TEST(sends_over_one_connection)
 {
 	static unsigned char buf[20000];
@@ -374,7 +374,7 @@ TEST(requests_are_tested_by_any_thread)
 
 struct house {
 	_Atomic bool stop;
-	_Atomic unsigned int open;	/* doors */
+	_Atomic unsigned int open;	/* doors that are open */
 };
 
 struct doors {
@@ -382,7 +382,7 @@ struct doors {
 	struct house *house;
 };
 
-/* Echoes whatever comes, from whoever comes. */
+/* Echo all messages of all visitors. */
 static void *keep_door(void *arg)
 {
 	struct doors *d = ((struct thread *)arg)->arg;
@@ -462,7 +462,7 @@ TEST(threads_connect_and_disconnect)
 	peer_join(p);
 }
 
-/* A second connect is the same connection, also for threads at once. */
+/* Threads that connect to one address at once get the same connection. */
 struct same {
 	struct sci_ep *ep;
 	struct sci_peer *peer[THREADS];
@@ -500,7 +500,7 @@ TEST(threads_connect_to_one_endpoint)
 	peer_join(p);
 }
 
-/* Its peer is taken away from under a thread that waits for it. */
+/* Wait for a peer that another thread disconnects. */
 static void *wait_for_nothing(void *arg)
 {
 	struct shared_ep *s = ((struct thread *)arg)->arg;
@@ -598,7 +598,7 @@ static void *open_and_close(void *arg)
 		struct sci_addr a;
 		int ret = sci_ep_open(&ep, i & 1 ? 0 : 7, 0);
 
-		/* all threads want the same every other time */
+		/* every other time all threads want the same id */
 		CHECK(!ret || (ret == -EEXIST && !(i & 1)));
 		if (ret)
 			continue;

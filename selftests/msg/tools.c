@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* `sci bench` and `sci tune`: what they print, write and refuse. */
+/* The `sci` command: bench, tune and error messages; and scripts/check-leftovers. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,14 +20,14 @@
 #define TEXT_MAX	65536
 #define ARGS_MAX	32
 
-/* One call of the command. */
+/* The result of one command. */
 struct ran {
 	int status;
 	char out[TEXT_MAX];
 	char err[TEXT_MAX];
 };
 
-static char dir[64];		/* of this test's files */
+static char dir[64];		/* folder of this test's files */
 
 static void remove_dir(void)
 {
@@ -209,7 +209,7 @@ TEST(memory_per_peer)
 	remove_dir();
 }
 
-/* Braces match, outside of strings of which none has quotes. */
+/* Braces match, outside of strings, which contain no quotes. */
 static void check_json(const char *s)
 {
 	int depth = 0;
@@ -419,7 +419,7 @@ TEST(missing_adapters_are_explained)
 
 /* ---- the check for leftovers ---- */
 
-/* A socket of a cluster that no process holds: it is on its way to one. */
+/* Send away a socket of cluster @of, so that no process holds it. */
 static int socket_on_its_way(const char *of)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
@@ -471,7 +471,7 @@ TEST(leftovers_are_of_the_clusters_of_the_run)
 	int on_its_way[2];
 	char ours[64];
 
-	/* a virtual machine has the programs alone */
+	/* a virtual machine has the programs, but no scripts */
 	if (access("scripts/check-leftovers", X_OK))
 		SKIP("no scripts/check-leftovers in the working folder");
 	make_dir();
@@ -515,7 +515,7 @@ TEST(a_server_serves_one_client_after_the_other)
 	works("bench --peer node8:77 -S 8,100K -R 1 -t 0.001");
 	works("bench --peer 8 --id 77 -s -z -S 100K -R 1 -t 0.001");
 	works("bench --peer 8:77 -m -n 2");
-	/* one that dies in the middle of it */
+	/* a client that dies in the middle of its run */
 	client = start("bench --peer 8:77 -S 1M -R 99 -t 10");
 	usleep(300000);
 	stop(client);
@@ -579,7 +579,7 @@ TEST(a_table_that_the_library_reads)
 	CHECK(strstr(text, "# zcopy_min: "));
 	setenv("SCI_MSG_TABLE", in_dir("table"), 1);
 	works("bench -S 8,1M -R 1 -t 0.001");
-	/* what the environment says is no default */
+	/* a value from the environment is not printed as a default */
 	setenv("SCI_MSG_EAGER_MAX", "123", 1);
 	works("tune -R 1 -t 0.001");
 	CHECK(!strstr(ran.out, "eager_max: 123 "));

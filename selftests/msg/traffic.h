@@ -6,8 +6,8 @@
  * A flow is one direction of one stream between two endpoints: all untagged
  * messages of the pair, or those of one context.  Length, tag and bytes of its
  * n-th message follow from (seed, source, destination, stream, n), so both ends
- * know them without a word: the receiver checks every byte, the order, and that
- * each message comes once.
+ * know them.  The receiver checks every byte, the order, and that each message
+ * comes once.
  *
  *	struct traffic t = { .ep = ep };
  *
@@ -16,8 +16,8 @@
  *					.limit = 100 });
  *	traffic_run(&t);
  *
- * A flow has up to FLOW_WINDOW requests under way.  traffic_step() waits for
- * one of any flow, checks it, and posts the next.
+ * A flow has up to FLOW_WINDOW requests under way.  traffic_step() waits for a
+ * request of any flow, checks it, and posts the next one.
  */
 #ifndef SELFTESTS_MSG_TRAFFIC_H
 #define SELFTESTS_MSG_TRAFFIC_H
@@ -28,13 +28,13 @@
 
 #include "selftests/msg/peers.h"
 
-/* The sanitizers make everything slower: so much less is done under them. */
+/* Tests do less under the sanitizers, which make everything slower. */
 #define TRAFFIC_SLOW	(TEST_TSAN ? 8u : TEST_ASAN ? 4u : 1u)
 
-/* A peer's death is to be told within a second; machines are busy. */
+/* A peer's death is reported within a second, later on a busy machine. */
 #define NOTICE_MS	(TEST_TSAN || TEST_ASAN ? 10000u : 5000u)
 
-/* ---- numbers at random ---- */
+/* ---- random numbers ---- */
 
 static inline uint64_t mix64(uint64_t z)
 {
@@ -44,14 +44,14 @@ static inline uint64_t mix64(uint64_t z)
 	return z ^ z >> 31;
 }
 
-/* 0 .. @n - 1 */
+/* Return a random number from 0 to @n - 1. */
 static inline uint64_t draw(uint64_t *state, uint64_t n)
 {
 	*state += 0x9e3779b97f4a7c15u;
 	return mix64(*state) % n;
 }
 
-/* SCI_TEST_SEED repeats a choice; it is printed where it matters. */
+/* SCI_TEST_SEED repeats the choices of a run that printed this seed. */
 static inline uint64_t traffic_seed(void)
 {
 	const char *s = getenv("SCI_TEST_SEED");
@@ -73,7 +73,7 @@ enum way {
 };
 
 #define WAY_ALL		((1u << WAYS) - 1)
-#define WAY_EAGER_MAX	8192u		/* what traffic_params() asks for */
+#define WAY_EAGER_MAX	8192u		/* set by traffic_params() */
 #define WAY_LONG_MAX	(TRAFFIC_SLOW > 1 ? 80000u : 200000u)
 
 struct way_lengths {
@@ -101,7 +101,7 @@ static inline struct way_lengths way_lengths(enum way way)
 	return lengths[way];
 }
 
-/* Makes messages of @ways go the way they are named after. */
+/* Set parameters so that each of @ways uses the protocol that it is named after. */
 static inline void traffic_params(struct sci_ep *ep, unsigned int ways)
 {
 	const struct {
@@ -129,12 +129,12 @@ static inline void traffic_params(struct sci_ep *ep, unsigned int ways)
 #define GUARD_TAIL	64u
 
 /*
+ * struct flow - one direction of one stream
  * @stream: 0: untagged, else tagged in context @stream - 1
- * @ways: what lengths are drawn from, bits of enum way
- * @may_die: -ECONNRESET ends it, else fails the test
- * @any: receives from any source; only one of those can be under way
+ * @ways: bits of enum way, from which lengths are drawn
+ * @may_die: -ECONNRESET ends the flow instead of failing the test
  *
- * The caller sets what is above @next, the rest is private.
+ * The caller sets the members above @next. The other members are private.
  */
 struct flow {
 	struct sci_peer *peer;
@@ -146,16 +146,16 @@ struct flow {
 	bool sends;
 	bool may_die;
 
-	uint64_t next;			/* to be posted */
+	uint64_t next;			/* number of the next message to post */
 	uint64_t done;
 	uint64_t bytes;
-	int error;			/* why it has ended */
+	int error;			/* why the flow has ended */
 	struct flow_slot {
 		unsigned char *mem;
-		void *exported;		/* kept until the end */
+		void *exported;		/* kept until flow_free() */
 		uint64_t seq;
 		size_t len;
-		size_t size;		/* of the buffer, of a receive */
+		size_t size;		/* of the buffer */
 		struct sci_req *req;
 	} slot[FLOW_WINDOW];
 };
@@ -177,7 +177,7 @@ static inline enum way plan_way(unsigned int ways, uint64_t *state)
 	FAIL("no way");
 }
 
-/* The ends of the range, and what lies beside lines and pages, come often. */
+/* Favour the ends of the range and lengths beside multiples of 64 and 4096. */
 static inline size_t plan_length(struct way_lengths l, uint64_t *state)
 {
 	size_t span = l.max - l.min + 1, unit, len;
@@ -212,7 +212,7 @@ static inline struct plan flow_plan(const struct flow *f, uint64_t seq)
 	return p;
 }
 
-/* Whose message it is, plain, then words that depend on the key. */
+/* The first word of a message names it; the other words depend on its key. */
 static inline uint64_t message_name(const struct flow *f, uint64_t seq)
 {
 	return (uint64_t)f->source << 48 | (uint64_t)f->stream << 40 | seq;
@@ -230,7 +230,7 @@ static inline void message_write(void *buf, size_t len, uint64_t name,
 	}
 }
 
-/* Where it first differs, or -1. */
+/* Return the offset of the first word that differs, or -1. */
 static inline long long message_differs(const void *buf, size_t len,
 					uint64_t name, uint64_t key)
 {
@@ -252,11 +252,11 @@ static inline long long message_differs(const void *buf, size_t len,
 struct traffic {
 	struct sci_ep *ep;
 	unsigned int n;
-	unsigned int turn;		/* whom traffic_step() looks at first */
+	unsigned int turn;		/* rotates the flow that traffic_step() starts with */
 	struct flow flow[TRAFFIC_FLOWS];
 };
 
-/* Room for @size bytes in @s, exported if its way is zero-copy. */
+/* Allocate @size bytes in @s, exported if the way is zero-copy. */
 static inline unsigned char *slot_memory(struct sci_ep *ep,
 					 struct flow_slot *s,
 					 const struct plan *p, size_t size)
@@ -266,7 +266,7 @@ static inline unsigned char *slot_memory(struct sci_ep *ep,
 	if (!s->exported)
 		CHECK_EQ(sci_buf_alloc(ep, WAY_LONG_MAX + 256 + GUARD_TAIL,
 				       &s->exported), 0);
-	/* at any distance from a line */
+	/* at any alignment */
 	return s->mem = (unsigned char *)s->exported + p->key % 192;
 }
 
@@ -280,7 +280,7 @@ static inline void slot_release(struct flow_slot *s)
 	s->mem = NULL;
 }
 
-/* In up to three pieces. */
+/* Cut @buf into three pieces, which may be empty. */
 static inline size_t cut(struct iovec *iov, void *buf, size_t len,
 			 uint64_t key)
 {
@@ -316,7 +316,7 @@ static inline int flow_send(struct flow *f, struct flow_slot *s,
 static inline int flow_recv(struct sci_ep *ep, struct flow *f,
 			    struct flow_slot *s, const struct plan *p)
 {
-	/* in order either way: by its own tag, or as the next of the context */
+	/* both the exact tag and any tag match the next message of the context */
 	uint64_t ignore = p->key >> 52 & 1 ? ~0ull : 0;
 	struct iovec iov[3];
 	size_t n;
@@ -370,7 +370,7 @@ static inline void flow_post(struct sci_ep *ep, struct flow *f,
 	flow_end(f, ret);
 }
 
-/* It is the one that @p says, every byte of it. */
+/* Fail unless @s holds the message of @p, unchanged. */
 static inline void flow_check(const struct flow *f, const struct flow_slot *s,
 			      const struct plan *p, const struct sci_status *st)
 {
@@ -395,8 +395,8 @@ static inline void flow_check(const struct flow *f, const struct flow_slot *s,
 }
 
 /*
- * Of a dead peer only those messages are delivered that had arrived whole: the
- * one before this may have been lost on its way.
+ * Return true if this receive got a later message of a dead peer. Messages that
+ * had not arrived whole when the peer died are missing.
  */
 static inline bool flow_skipped(const struct flow *f, struct flow_slot *s,
 				const struct sci_status *st)
@@ -434,7 +434,7 @@ static inline void flow_complete(struct flow *f, struct flow_slot *s,
 				 const struct sci_status *st)
 {
 	if (st->error && !f->sends && flow_skipped(f, s, st)) {
-		/* its buffer was for the one that is lost */
+		/* the buffer was for a lost message */
 	} else if (st->error == -EMSGSIZE) {
 		FAIL("message %#llx: %zu bytes came, %zu were due",
 		     (unsigned long long)message_name(f, s->seq), st->len,
@@ -468,7 +468,7 @@ static inline bool flow_idle(const struct flow *f)
 	return true;
 }
 
-/* Before its peer is disconnected, and when nothing of it is under way. */
+/* Call this before the peer is disconnected, when no request is under way. */
 static inline void flow_free(struct sci_ep *ep, struct flow *f)
 {
 	CHECK(flow_idle(f));
@@ -479,7 +479,7 @@ static inline void flow_free(struct sci_ep *ep, struct flow *f)
 	}
 }
 
-/* ---- all of them ---- */
+/* ---- all flows ---- */
 
 static inline struct flow *traffic_flow(struct traffic *t, struct flow f)
 {
@@ -499,7 +499,7 @@ static inline bool traffic_idle(const struct traffic *t)
 /*
  * traffic_step() - wait for a request, check it, post the next
  *
- * Returns false if none completed in time, or none is under way.
+ * Return: false if no request completed in time, or none is under way.
  */
 static inline bool traffic_step(struct traffic *t, int timeout)
 {
@@ -536,7 +536,7 @@ static inline bool traffic_step(struct traffic *t, int timeout)
 	return true;
 }
 
-/* Until every flow has reached its limit, or its end. */
+/* Run until every flow has reached its limit or has ended. */
 static inline void traffic_run(struct traffic *t)
 {
 	while (traffic_step(t, TEST_WAIT_MS))
@@ -571,7 +571,7 @@ static inline uint64_t traffic_done(const struct traffic *t)
 
 /* ---- meeting ---- */
 
-/* Progress until @cond: others may need us, also while we need nothing. */
+/* Make progress until @cond: peers may need this endpoint meanwhile. */
 #define PROGRESS_UNTIL(ep, cond, ms)					\
 	WAIT_UNTIL((test_progress(ep), (cond)), ms)
 
@@ -583,7 +583,7 @@ static inline void test_progress(struct sci_ep *ep)
 		FAIL("sci_progress: %s", strerror(-ret));
 }
 
-/* A barrier of @n processes in shared memory, that keeps progress going. */
+/* A barrier of @n processes in shared memory. Waiting processes make progress. */
 struct meeting {
 	_Atomic unsigned int here;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* A fabric whose requests to other nodes fail: how many, with what, how slowly. */
+/* A fabric whose connects to other nodes fail with a given error and delay. */
 #ifndef SELFTESTS_MSG_UNANSWERED_H
 #define SELFTESTS_MSG_UNANSWERED_H
 
@@ -13,18 +13,19 @@
 #define UNANSWERED_INTERRUPTS	2u
 
 /**
- * struct unanswered - of this process
- * @left: so many more requests fail ...
- * @error: ... with this ...
- * @ms: ... after so long
- * @calls: so many have failed
- * @ended: when the last of them did, and @took: how long; in microseconds
- * @rest: the least time between one and the next, in units of what the one took
+ * struct unanswered - failing requests of this process
+ * @left: requests that still fail
+ * @error: error of a failing request
+ * @ms: time that a failing request takes, in milliseconds
+ * @calls: requests that have failed
+ * @ended: when the last failing request ended, in microseconds
+ * @took: how long it took, in microseconds
+ * @rest: least pause before another failing request, in units of @took
  */
 static struct unanswered {
 	const struct sci_fabric_ops *real;
 	struct sci_fabric_ops ops;
-	_Atomic unsigned int left;	/* threads of the endpoint change these */
+	_Atomic unsigned int left;	/* threads of the endpoint change this */
 	int error;
 	unsigned int ms;
 	_Atomic unsigned int calls;
@@ -71,7 +72,7 @@ static inline int unanswered_rintr_connect(struct sci_fabric *f,
 				 unanswered.real->rintr.connect(f, p, out);
 }
 
-/* @what: UNANSWERED_; @n of them end with @error. */
+/* Let @n requests of kind @what (UNANSWERED_*) fail with @error. */
 static inline void unanswered_begin(struct sci_ep *ep, unsigned int what,
 				    unsigned int n, int error)
 {
