@@ -12,7 +12,7 @@ static const size_t lengths[] = {
 	0, 1, 8, 62, 63, 64, 300, 4095, 4096, 4097, 65536, 65537, 300000, LEN_MAX,
 };
 
-/* Each length there and back; the other side does the same. */
+/* Exchange a message of each length with the other side, which does the same. */
 static inline void exchange(struct sci_ep *ep, struct sci_peer *to, uint64_t seed)
 {
 	unsigned char *out = malloc(LEN_MAX), *in = malloc(LEN_MAX);
@@ -33,7 +33,7 @@ static inline void exchange(struct sci_ep *ep, struct sci_peer *to, uint64_t see
 	free(in);
 }
 
-/* Into exported memory of the peer, and out of it; both sides at once. */
+/* Write, read and change exported memory of the peer; both sides do so at once. */
 static inline void exchange_memory(struct pair *l)
 {
 	struct sci_key key, theirs;

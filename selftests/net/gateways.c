@@ -18,13 +18,13 @@
 
 struct site {
 	unsigned int node;
-	const char *clusters[3];	/* of a gateway; a rank is in the first one */
+	const char *clusters[3];	/* clusters of a gateway; a rank joins the first */
 	const char *net;		/* SCI_NET: a kind of sockets, or "sci" */
 	const char *peers;		/* entries of SCI_NET_PEERS with via: */
 	unsigned int reached[2];	/* nodes that it reaches by sockets */
 };
 
-/* Names of clusters and addresses of this run. */
+/* Set the environment of a process of @s. */
 static void be_at(const struct site *s)
 {
 	char peers[1024], all[4096], text[16];
@@ -36,7 +36,7 @@ static void be_at(const struct site *s)
 	for (unsigned int i = 0; i < 2 && s->reached[i]; i++) {
 		const char *at;
 
-		/* node 4 is the first */
+		/* node 4 is the first entry */
 		snprintf(text, sizeof(text), ",%u=", s->reached[i]);
 		at = strstr(all, text);
 		at = at ? at + 1 : all;
@@ -72,7 +72,7 @@ static void gateway(struct peer *proc, void *arg)
 	struct sci_fabric *g = gateway_open(arg);
 
 	peer_send(proc, "open");
-	/* until it is killed, or is not needed any more */
+	/* until the gateway is killed, or is not needed any more */
 	peer_expect(proc, "end");
 	g->ops->close(g);
 }
@@ -91,7 +91,7 @@ static void gateway_end(struct peer *p)
 	peer_join(p);
 }
 
-/* ---- the ends ---- */
+/* ---- the ranks ---- */
 
 static const struct site *site_b;
 
@@ -151,7 +151,7 @@ TEST(a_gateway_between_a_ring_and_sockets)
 	gateway_end(gate);
 }
 
-/* Ring, gateway, sockets, gateway, ring. */
+/* The way is ring, gateway, sockets, gateway, ring. */
 TEST(two_gateways_in_a_row)
 {
 	static const struct site a = { 4, { "a" }, "sci", "8=via:12", { 0 } };
@@ -183,7 +183,7 @@ static void fork_once(void)
 
 static bool forks;
 
-/* Numbered messages of all lengths in both directions; @victim dies half-way. */
+/* Exchange numbered messages of all lengths; @victim dies half-way. */
 static void traffic(struct pair *l, struct peer *victim)
 {
 	unsigned char *out = malloc(ROUND_MAX), *in = malloc(ROUND_MAX);
@@ -229,7 +229,7 @@ static void rank_b_bereft(struct peer *proc, void *arg)
 	CHECK_EQ(sci_ep_close(l.ep), 0);
 }
 
-/* With two of them the first one's death loses nothing; the second one's is the end. */
+/* One of two gateways may die without a loss; the death of both ends the connection. */
 TEST(another_gateway_takes_over)
 {
 	static const struct site a = { 4, { "a" }, "sci", "8=via:12,8=via:16", { 0 } };
@@ -248,7 +248,7 @@ TEST(another_gateway_takes_over)
 	l.proc = p;
 	l.ep = test_ep_open(TEST_ID, 0);
 	l.to = test_ep_connect(l.ep, b.node, TEST_ID);
-	/* node 4 begins with the second of two */
+	/* node 4 begins with the second gateway */
 	traffic(&l, second);
 	WAIT_UNTIL((sci_progress(l.ep), atomic_load(b_done)), TEST_WAIT_MS);
 	CHECK_EQ(kill(peer_pid(first), SIGKILL), 0);

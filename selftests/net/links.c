@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Links whose sockets break.  A relay between the two nodes cuts, stalls and truncates
- * connections; messages arrive once and in order all the same, or their sender hears
- * that they do not.
+ * Links whose sockets break.  A relay between the two nodes cuts, stalls and
+ * truncates connections; messages arrive once and in order, or their sender
+ * gets an error.
  */
 #include <netinet/in.h>
 #include <poll.h>
@@ -21,13 +21,13 @@
 
 /* ---- the relay ---- */
 
-/* What it does with connections; shared with its process. */
+/* Behaviour of the relay, shared with its process. */
 struct relay {
-	uint16_t port;			/* its own */
-	uint16_t target;		/* of node 4 */
+	uint16_t port;			/* port of the relay */
+	uint16_t target;		/* port of node 4 */
 	_Atomic unsigned int cut_after;	/* bytes, on average; 0: never */
-	_Atomic bool stalled;		/* nothing goes through, nobody is told */
-	_Atomic bool closed;		/* it takes no connections, and has none */
+	_Atomic bool stalled;		/* bytes wait, and connections stay open */
+	_Atomic bool closed;		/* all connections are cut */
 	_Atomic unsigned int cuts;
 	_Atomic unsigned int connections;
 	_Atomic uint64_t bytes;
@@ -37,7 +37,7 @@ struct relay {
 
 struct relay_pair {
 	int fd[2];
-	uint64_t left;			/* bytes until it is cut */
+	uint64_t left;			/* bytes until the cut */
 };
 
 static int tcp_socket(uint16_t *port)
@@ -72,7 +72,7 @@ static int tcp_connect(uint16_t port)
 	return -1;
 }
 
-/* With a reset every other time: bytes on their way are lost then. */
+/* Cut a connection, every other time with a reset, which loses bytes under way. */
 static void relay_cut(struct relay *r, struct relay_pair *p)
 {
 	const struct linger hard = { .l_onoff = 1 };
@@ -162,7 +162,7 @@ static void relay_run(struct relay *r, int listener)
 static struct relay *relay;
 static pid_t relay_pid;
 
-/* Before the first call of the library. */
+/* Start the relay, before the first call of the library. */
 static void relay_start(void)
 {
 	int listener, spare;
@@ -196,7 +196,7 @@ static void be_behind_relay(unsigned int node, const char *retry)
 
 /* ---- traffic ---- */
 
-/* Numbered messages of all lengths in both directions, and one-sided writes. */
+/* Exchange numbered messages of all lengths. */
 static void traffic(struct pair *l, uint64_t seed)
 {
 	unsigned char *out = malloc(MESSAGE_MAX), *in = malloc(MESSAGE_MAX);
@@ -252,7 +252,7 @@ TEST(connections_are_cut_again_and_again)
 	peer_join(p);
 }
 
-/* ---- the end ---- */
+/* ---- the end of a link ---- */
 
 static void quiet_client(struct peer *proc, void *arg)
 {
@@ -271,7 +271,7 @@ static void quiet_client(struct peer *proc, void *arg)
 
 #define ECHO_LEN	100000u
 
-/* Sends a message back once. */
+/* Receive a message and send it back. */
 static void echo_client(struct peer *proc, void *arg)
 {
 	static unsigned char buf[ECHO_LEN];
@@ -307,7 +307,7 @@ TEST(a_peer_that_dies_is_named)
 	struct pair l = begin(quiet_client, "3600", &p);
 	char c;
 
-	/* long before the hour is over: its socket is closed by the kernel */
+	/* the kernel closes the peer's socket: the hour for retries does not matter */
 	CHECK_EQ(kill(peer_pid(p), SIGKILL), 0);
 	CHECK_EQ(sci_recv(l.ep, l.to, &c, 1, NULL), -ECONNRESET);
 	CHECK_EQ(sci_ep_close(l.ep), 0);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Messages of nodes that only sockets connect, over each kind of socket, and of an
- * endpoint that has peers in its cluster and beyond.  All the tests of selftests/msg run
- * over the net, too, with SCI_TEST_NET: see scripts/check.
+ * Messages of nodes that only sockets connect, over each kind of socket, and of
+ * an endpoint with peers inside and outside of its cluster.  All tests of
+ * selftests/msg run over the net, too, with SCI_TEST_NET: see scripts/check.
  */
 #include "libsci/msg/endpoint.h"
 #include "selftests/net/exchange.h"
@@ -52,7 +52,7 @@ TEST(over_tcp6)
 	run_pair("tcp6");
 }
 
-/* ---- one endpoint on both ---- */
+/* ---- one endpoint with peers on both ---- */
 
 static void beyond(struct peer *proc, void *arg)
 {
@@ -84,7 +84,7 @@ TEST(an_endpoint_with_peers_on_both)
 	test_use_net("unix", 4);
 	test_use_cluster("");
 	near.ep = far.ep = test_ep_open(TEST_ID, 0);
-	/* of the peers that SCI_NET_PEERS names one is here */
+	/* SCI_NET_PEERS names node 8, too, but node 8 is in this cluster */
 	WAIT_UNTIL(!near.ep->ops->query.probe(near.ep->fabric, 0, 8), TEST_WAIT_MS);
 	near.to = test_ep_connect(near.ep, 8, TEST_ID);
 	far.to = test_ep_connect(far.ep, 12, TEST_ID);

@@ -14,7 +14,7 @@
 
 /* ---- hosts ---- */
 
-/* The tests need iproute2. */
+/* Run @command without output. The commands need iproute2. */
 static int run(const char *command)
 {
 	char text[512];
@@ -29,7 +29,7 @@ static void run_all(const char *commands)
 	CHECK_EQ(run(commands), 0);
 }
 
-/* Before the other process is spawned: it is to have the same user namespace. */
+/* Call this before a peer is spawned, which must have the same user namespace. */
 static void become_a_host(void)
 {
 	if (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET))
@@ -123,7 +123,7 @@ TEST(a_cable_that_is_pulled_and_plugged_in)
 	struct pair l = near_host(healed, "60");
 
 	traffic(&l, 0, ROUND);
-	/* the kernel forgets the address with a link that is down, so only that */
+	/* the kernel keeps the address of a link that is down */
 	run_all("ip link set near down && sleep 1 && ip link set near up");
 	traffic(&l, ROUND, ROUND);
 	if (run("tc qdisc add dev near root netem delay 2ms 1ms loss 2% duplicate 1%"))

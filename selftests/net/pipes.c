@@ -79,8 +79,8 @@ static size_t drain(struct end *e)
 }
 
 /*
- * A side that polls asks for no wake-ups. Before it sleeps it arms the pipe: what the other
- * side has done until then must show, because no wake-up comes for it.
+ * A side that polls asks for no wake-ups. Before it sleeps it arms the pipe,
+ * which must report earlier work of the other side: no wake-up comes for it.
  */
 TEST(arming_shows_what_came_before)
 {
@@ -97,7 +97,7 @@ TEST(arming_shows_what_came_before)
 	CHECK_EQ(fill(&b), SCI_PIPE_RING);
 	CHECK_EQ(drain(&a), SCI_PIPE_RING);
 	CHECK(sci_pipe_arm(&b.pipe));
-	/* after a send that found room, room is no news */
+	/* the send has used the new room: arming does not report it again */
 	CHECK_EQ(sci_pipe_send(&b.pipe, &(struct iovec){ bytes, 1 }, 1, false), 1);
 	CHECK(!sci_pipe_arm(&b.pipe));
 	end_close(&a);

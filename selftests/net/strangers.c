@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Strangers at the port, and processes with the session's key that do not keep the
- * rules: neither harms anybody.  SCI_TEST_STRANGERS says how many come.
+ * Strangers at the port, and processes that have the session's key but break
+ * the rules, harm no other process.  SCI_TEST_STRANGERS is their number.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ static int knock(void)
 	return fd;
 }
 
-/* False: the other side has hung up. */
+/* Return false if the other side has hung up. */
 static bool say(int fd, const void *data, size_t len)
 {
 	return send(fd, data, len, MSG_NOSIGNAL) == (ssize_t)len;
@@ -47,7 +47,7 @@ static bool hear(int fd, void *data, size_t len)
 	return recv(fd, data, len, MSG_WAITALL) == (ssize_t)len;
 }
 
-/* The server reads all that was said, and hangs up. */
+/* Check that the server reads all bytes and hangs up. */
 static void hung_up(int fd)
 {
 	char buf[4096];
@@ -75,7 +75,7 @@ static struct net_hello hello(uint64_t nonce)
 	};
 }
 
-/* As a process that has the key; -1: it was not let in. */
+/* Connect as a process that has the key. Return -1 if the server refuses. */
 static int enter(const struct net *me, uint64_t nonce)
 {
 	struct net_hello h = hello(nonce);
@@ -127,7 +127,7 @@ static struct report report(void)
 	return r;
 }
 
-/* Says how it is whenever node 4 asks; until it says good-bye. */
+/* Report the server's resources whenever node 4 asks, until it sends 0. */
 static void server(struct peer *proc, void *arg)
 {
 	struct pair l = { .proc = proc };
@@ -168,7 +168,7 @@ static struct pair begin(void)
 	return l;
 }
 
-/* The server is as it was; a few strangers may still have their time. */
+/* The server's resources are as before; the last strangers may time out first. */
 static void end(struct pair *l, const struct report *before)
 {
 	struct report now;
@@ -176,7 +176,7 @@ static void end(struct pair *l, const struct report *before)
 	WAIT_UNTIL((now = ask(l, 1), now.fds <= before->fds), TEST_WAIT_MS);
 	CHECK_EQ(now.tasks, before->tasks);
 	test_note("%ld pages more", now.pages - before->pages);
-	/* sanitizers keep what has been freed */
+	/* sanitizers keep freed memory */
 	CHECK(TEST_ASAN || TEST_TSAN || now.pages < before->pages + 1024);
 	ask(l, 0);
 	pair_close(l);
@@ -205,7 +205,7 @@ TEST(strangers_get_nowhere)
 		int fd = knock();
 
 		scribble(&state, junk, sizeof(junk));
-		/* from nothing but junk to a handshake that is right but for its end */
+		/* from junk alone to a handshake whose proof is wrong */
 		if (i % 4)
 			say(fd, &h, i % 4 == 1 ? msg_random(&state, sizeof(h)) : sizeof(h));
 		if (i % 4 == 2) {
@@ -225,7 +225,7 @@ TEST(strangers_get_nowhere)
 	end(&l, &before);
 }
 
-/* A reader of the key's file cannot be tricked by what another one has said. */
+/* The proof of another connection is refused, because each challenge is new. */
 TEST(a_proof_is_good_once)
 {
 	struct pair l = begin();
@@ -249,7 +249,7 @@ TEST(a_proof_is_good_once)
 	CHECK(say(fd, &p, sizeof(p)) && hear(fd, &w, sizeof(w)));
 	CHECK_EQ(w.status, 0);
 	hung_up(fd);
-	/* the same words again: the challenge is another */
+	/* the proof does not match the new challenge */
 	fd = knock();
 	CHECK(say(fd, &h, sizeof(h)) && hear(fd, &c, sizeof(c)));
 	CHECK(say(fd, &p, sizeof(p)));
@@ -314,7 +314,7 @@ TEST(a_key_that_others_can_read_is_refused)
 	CHECK_EQ(fchmod(fd, 0600), 0);
 	CHECK_EQ(sci_ep_open(&ep, TEST_ID, 0), 0);
 	CHECK_EQ(sci_ep_close(ep), 0);
-	/* too short for a secret */
+	/* a key of 15 bytes is too short */
 	CHECK_EQ(ftruncate(fd, 15), 0);
 	CHECK_EQ(sci_ep_open(&ep, TEST_ID, 0), -EINVAL);
 	close(fd);
@@ -324,7 +324,7 @@ TEST(a_key_that_others_can_read_is_refused)
 
 /* ---- processes with the key ---- */
 
-/* A frame that is right but for a few fields, or not at all. */
+/* Make a frame that is right except for a few fields, or not at all. */
 static void frame_fuzz(uint64_t *state, struct net_frame *f)
 {
 	scribble(state, f, sizeof(*f));
@@ -335,7 +335,7 @@ static void frame_fuzz(uint64_t *state, struct net_frame *f)
 		f->ack = 0;
 		f->len = (uint32_t)msg_random(state, msg_random(state, 8) ? 64 : 5000);
 	}
-	/* numbers of the messages layer */
+	/* segment numbers of the message layer */
 	if (msg_random(state, 2))
 		f->object = 0x4d000000 + (uint32_t)msg_random(state, 4);
 	if (msg_random(state, 2))
