@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* What the provider refuses, and how it tells of what fails. */
+/* Refused hints and arguments, and reports of failed operations. */
 #include <dlfcn.h>
 #include <malloc.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 
 #define TAG	5u
 
-/* ---- what there is not ---- */
+/* ---- hints and addresses without an endpoint ---- */
 
 static int info_for(void (*change)(struct fi_info *h))
 {
@@ -66,7 +66,7 @@ TEST(no_hints_at_all)
 	CHECK_EQ(info->ep_attr->type, FI_EP_RDM);
 	CHECK_EQ(info->src_addrlen, sizeof(struct sci_addr));
 	fi_freeinfo(info);
-	/* a node and a service: where to */
+	/* a node and a service name the destination */
 	CHECK_EQ(fi_getinfo(FI_VERSION(1, 17), "8", "17", 0, NULL, &info), 0);
 	CHECK_EQ(info->dest_addrlen, sizeof(struct sci_addr));
 	CHECK_EQ(((struct sci_addr *)info->dest_addr)->node, 8);
@@ -88,7 +88,7 @@ TEST(addresses_have_numbers)
 
 	for (uint32_t i = 0; i < 300; i++)
 		a[i] = (struct sci_addr){ .node = 12, .id = i };
-	/* number 0 is link_open()'s; an endpoint without a number is none */
+	/* link_open() has inserted number 0; id 0 is no endpoint */
 	CHECK_EQ(fi_av_insert(l.av, a, 300, n, 0, NULL), 299);
 	CHECK_EQ(n[0], FI_ADDR_NOTAVAIL);
 	for (uint32_t i = 1; i < 300; i++) {
@@ -105,7 +105,7 @@ TEST(addresses_have_numbers)
 	CHECK_EQ(n[0], 7);
 	CHECK_EQ(fi_av_insertsvc(l.av, "12", "9", n, 0, NULL), 1);
 	CHECK_EQ(fi_av_insertsvc(l.av, "12", "none", n, 0, NULL), -FI_EINVAL);
-	/* to a number that nobody has */
+	/* a number without an address */
 	CHECK_EQ(fi_tsend(l.ep, text, 4, NULL, 4711, TAG, NULL), -FI_EINVAL);
 	len = sizeof(b);
 	CHECK_EQ(fi_getname(&l.ep->fid, &b, &len), 0);
@@ -126,7 +126,7 @@ TEST(removed_numbers_are_given_again_lowest_first)
 	struct sci_addr a = { .node = 12 }, b;
 	size_t len = sizeof(b);
 
-	/* number 0 is link_open()'s */
+	/* link_open() has inserted number 0 */
 	for (a.id = 1; a.id < 20; a.id++)
 		CHECK_EQ(fi_av_insert(l.av, &a, 1, NULL, 0, NULL), 1);
 	for (size_t i = 0; i < ARRAY_LEN(gone); i++) {
@@ -146,7 +146,7 @@ TEST(removed_numbers_are_given_again_lowest_first)
 	link_close(&l);
 }
 
-/* fi_endpoint(3): FI_TRANSMIT or FI_RECV says whose flags are meant. */
+/* fi_endpoint(3): FI_TRANSMIT or FI_RECV selects the direction of the flags. */
 TEST(default_flags_of_an_endpoint_are_read_and_changed)
 {
 	struct link l = link_open(NULL, 4, NULL);
@@ -164,7 +164,7 @@ TEST(default_flags_of_an_endpoint_are_read_and_changed)
 	flags = FI_RECV;
 	CHECK_EQ(fi_control(&l.ep->fid, FI_GETOPSFLAG, &flags), 0);
 	CHECK_EQ(flags, FI_COMPLETION);
-	/* not both, not none, and no flag of the other side */
+	/* both directions, no direction, and a flag of the other direction are refused */
 	flags = FI_TRANSMIT | FI_RECV;
 	CHECK_EQ(fi_control(&l.ep->fid, FI_GETOPSFLAG, &flags), -FI_EINVAL);
 	flags = 0;
@@ -175,7 +175,7 @@ TEST(default_flags_of_an_endpoint_are_read_and_changed)
 	link_close(&l);
 }
 
-/* fi_sci(7): a program that asks for an alias learns that there are none. */
+/* fi_sci(7): a program that asks for an alias gets an error. */
 TEST(an_endpoint_has_no_aliases)
 {
 	struct link l = link_open(NULL, 4, NULL);
@@ -199,7 +199,7 @@ TEST(memory_is_registered_in_vain)
 	link_close(&l);
 }
 
-/* ---- what fails ---- */
+/* ---- failed operations ---- */
 
 static void sends_a_long_one(struct peer *self, void *arg)
 {
@@ -281,7 +281,7 @@ static void comes_and_goes(struct peer *self, void *arg)
 	}
 }
 
-/* Clients that a server only receives from, and does not know by number. */
+/* Clients send to a server that has not inserted their addresses. */
 TEST(a_server_forgets_clients_that_have_gone)
 {
 	struct peer *p = peer_spawn(8, comes_and_goes, NULL);
@@ -298,7 +298,7 @@ TEST(a_server_forgets_clients_that_have_gone)
 			 0);
 		link_next(&l, NULL);
 		peer_send(p, "next");
-		/* the server goes on looking, and hears of the end */
+		/* the server polls on, and notices the client's end */
 		for (unsigned int k = 0; k < 2000; k++)
 			CHECK_EQ(fi_cq_read(l.cq, &e, 1), -FI_EAGAIN);
 	}
@@ -330,14 +330,14 @@ TEST(a_peer_that_dies)
 
 	link_meet(&l);
 	peer_expect(p, "met");
-	/* what link_meet() has left */
+	/* take the completions of link_meet() */
 	link_next(&l, NULL);
 	link_next(&l, NULL);
 	CHECK_EQ(fi_trecv(l.ep, buf, 8, NULL, l.to, TAG, 0, buf), 0);
 	peer_kill(p, SIGKILL);
 	CHECK_EQ(link_error(&l).err, FI_ECONNRESET);
 	check_ends(&l, FI_ECONNRESET);
-	/* given up and found again it may be another */
+	/* after a removal and an insertion the number may be of another peer */
 	CHECK_EQ(fi_av_remove(l.av, &l.to, 1, 0), 0);
 	l.to = link_insert(&l, 8, 1);
 	setenv("FI_SCI_CONNECT_MS", "50", 1);
@@ -350,7 +350,7 @@ TEST(a_peer_that_never_was)
 
 	setenv("FI_SCI_CONNECT_MS", "50", 1);
 	l = link_open(NULL, 4, NULL);
-	/* endpoint 2 of our node */
+	/* endpoint 2 of this node does not exist */
 	l.to = link_insert(&l, 4, 2);
 	check_ends(&l, ETIME);
 	link_close(&l);
@@ -392,8 +392,8 @@ TEST(a_queued_error_is_read_before_completions_without_locks)
 }
 
 /*
- * libfabric unloads its providers when a program ends.  Threads of endpoints that
- * are not closed then still run.
+ * libfabric unloads its providers when a program ends, while threads of open
+ * endpoints still run: dlclose() must not unload this provider.
  */
 TEST(it_stays_where_it_is)
 {

@@ -10,7 +10,7 @@
  *		link_close(&l);
  *	}
  *
- * Two endpoints, 1 on each node; who talks first connects them.
+ * Each of two nodes has endpoint 1. The first message connects them.
  */
 #ifndef SELFTESTS_OFI_LINK_H
 #define SELFTESTS_OFI_LINK_H
@@ -38,14 +38,14 @@
 
 #define LINK_ID		"1"
 
-/* How it is opened: 0 is the usual. */
+/* How the objects of a link are opened; 0 is the default. */
 struct link_config {
 	enum fi_threading threading;
 	enum fi_cq_format format;
 	enum fi_wait_obj wait;
-	uint64_t bind;			/* more flags of the queue's */
+	uint64_t bind;			/* more flags of the queue's binding */
 	bool two;			/* sends have a queue of their own */
-	uint64_t caps;			/* with FI_RMA_EVENT it counts what is asked of it */
+	uint64_t caps;			/* FI_RMA_EVENT: @served counts requests of the peer */
 	int mr_mode;
 	enum fi_progress progress;
 };
@@ -57,14 +57,14 @@ struct link {
 	struct fid_domain *domain;
 	struct fid_av *av;
 	struct fid_cq *cq;
-	struct fid_cq *tx_cq;		/* NULL: @cq as well */
+	struct fid_cq *tx_cq;		/* NULL: @cq */
 	struct fid_cntr *sent, *received;
-	struct fid_cntr *asked, *served; /* one-sided; the second may be NULL */
+	struct fid_cntr *asked, *served; /* one-sided operations; @served may be NULL */
 	struct fid_ep *ep;
 	fi_addr_t to;
 };
 
-/* The provider lies where the tests' folder does. */
+/* The provider is in the build folder, which contains the tests' folder. */
 static inline void link_environment(void)
 {
 	char path[PATH_MAX];
@@ -161,7 +161,7 @@ static inline struct link link_open(struct peer *proc, unsigned int node,
 
 static inline void link_close(struct link *l)
 {
-	/* what is in use can't be closed */
+	/* objects in use cannot be closed */
 	CHECK_EQ(fi_close(&l->cq->fid), -FI_EBUSY);
 	CHECK_EQ(fi_close(&l->av->fid), -FI_EBUSY);
 	CHECK_EQ(fi_close(&l->domain->fid), -FI_EBUSY);
@@ -181,7 +181,7 @@ static inline void link_close(struct link *l)
 	fi_freeinfo(l->info);
 }
 
-/* @call sends, as soon as there is room; completions stay where they are. */
+/* Send by @call as soon as there is room. Completions stay in their queue. */
 #define LINK_SEND(l, call)						\
 	do {								\
 		ssize_t ret_;						\
@@ -192,7 +192,7 @@ static inline void link_close(struct link *l)
 		CHECK_EQ(ret_, 0);					\
 	} while (0)
 
-/* The next completion, which is no error. */
+/* Return the next completion, which must not be an error. */
 static inline struct fi_cq_tagged_entry link_next(struct link *l, fi_addr_t *src)
 {
 	struct fi_cq_tagged_entry e = { .len = 0 };
@@ -204,7 +204,7 @@ static inline struct fi_cq_tagged_entry link_next(struct link *l, fi_addr_t *src
 	return e;
 }
 
-/* ... which is one. */
+/* Return the next error, before which there must be no completion. */
 static inline struct fi_cq_err_entry link_error(struct link *l)
 {
 	struct fi_cq_tagged_entry e;
@@ -217,7 +217,7 @@ static inline struct fi_cq_err_entry link_error(struct link *l)
 	return err;
 }
 
-/* ---- two that meet, so that neither closes on the other ---- */
+/* ---- a meeting, so that neither side closes too early ---- */
 
 #define MEET_TAG	UINT64_MAX
 

@@ -18,7 +18,7 @@
 static const struct link_config counts = { .caps = CAPS | FI_RMA_EVENT };
 static const struct link_config plain = { .caps = CAPS };
 
-/* ---- who serves ---- */
+/* ---- the target ---- */
 
 /* Byte @i of round @round. */
 static unsigned char pattern(size_t i, unsigned int round)
@@ -57,7 +57,7 @@ static struct fid_mr *region(struct link *l, void *buf, size_t len,
 	return mr;
 }
 
-/* A region of SIZE, until it is met again. */
+/* Serve a region of SIZE bytes until the peer meets again. */
 static void serves(struct peer *self, void *arg)
 {
 	const struct link_config *c = arg;
@@ -140,7 +140,7 @@ static void write_and_read(const struct link_config *c)
 		check(in, lens[i], i);
 		CHECK_EQ(in[lens[i]], 0);
 	}
-	/* what is beside them has not been touched */
+	/* bytes beside the writes have not been touched */
 	get(&s, in, 78, 0);
 	for (unsigned int i = 0; i < 77; i++)
 		CHECK_EQ(in[i], 0);
@@ -191,7 +191,7 @@ static void fetch_add(struct served *s, uint64_t at, uint64_t by, uint64_t *old)
 				 s->base + at, s->key, FI_UINT64, FI_SUM, old), 0);
 }
 
-/* Looks at its memory, and makes no progress. */
+/* Look at exported memory without progress. */
 static void only_looks(struct peer *self, void *arg)
 {
 	struct link l = link_open(self, 4, &own_keys);
@@ -210,7 +210,7 @@ static void only_looks(struct peer *self, void *arg)
 	CHECK_EQ(buf[0], 'w');
 	peer_send(self, "seen");
 	link_meet(&l);
-	/* what is exported is the program's again */
+	/* after the close the memory is the program's alone */
 	CHECK_EQ(fi_close(&mr->fid), 0);
 	CHECK_EQ(buf[1], 'a');
 	buf[0] = 'x';
@@ -221,7 +221,7 @@ static void only_looks(struct peer *self, void *arg)
 	link_close(&l);
 }
 
-/* A write to what is not there any more: that may be noticed late. */
+/* Write to a region that is closed. Return true if that fails, which may be later. */
 static bool fails(struct served *s)
 {
 	struct fi_cq_err_entry err = { .err = 0 };
@@ -261,13 +261,13 @@ TEST(exported_regions_need_no_progress)
 	}
 	put(&s, "w", 1, 0);
 	peer_expect(s.proc, "seen");
-	/* beyond its end */
+	/* beyond the end of the region */
 	CHECK_EQ(fi_write(s.l.ep, &word, 8, NULL, s.l.to, 8190, s.key, NULL), 0);
 	CHECK_EQ(link_error(&s.l).err, ERANGE);
 	link_meet(&s.l);
 	link_next(&s.l, NULL);
 	link_next(&s.l, NULL);
-	/* it is gone; another that is not whole pages is not exported, but there */
+	/* the region is closed; a region that is not whole pages is served, not exported */
 	link_meet(&s.l);
 	link_next(&s.l, NULL);
 	link_next(&s.l, NULL);
@@ -314,7 +314,7 @@ TEST(pieces_and_places)
 	CHECK_EQ(fi_readmsg(s.l.ep, &m, 0), 0);
 	link_next(&s.l, NULL);
 	check(in, sizeof(in), 3);
-	/* one after the other, elsewhere */
+	/* plain vectors, at another place */
 	CHECK_EQ(fi_writev(s.l.ep, from, NULL, 3, s.l.to, s.base + 20000, s.key,
 			   NULL), 0);
 	link_next(&s.l, NULL);
@@ -323,7 +323,7 @@ TEST(pieces_and_places)
 			  NULL), 0);
 	link_next(&s.l, NULL);
 	check(in, sizeof(in), 3);
-	/* of two lengths; too many */
+	/* pieces and places of different lengths, then too many places */
 	m.iov_count = 1;
 	CHECK_EQ(fi_readmsg(s.l.ep, &m, 0), -FI_EINVAL);
 	m.rma_iov_count = 5;
@@ -331,7 +331,7 @@ TEST(pieces_and_places)
 	served_close(&s);
 }
 
-/* ---- what the target is told ---- */
+/* ---- events at the target ---- */
 
 static void hears_of_writes(struct peer *self, void *arg)
 {
@@ -347,7 +347,7 @@ static void hears_of_writes(struct peer *self, void *arg)
 	CHECK_EQ(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE), 0);
 	CHECK_EQ(fi_mr_enable(mr), 0);
 	peer_send(self, "there");
-	/* in what order a long one ends is not said */
+	/* the order of the long write's end is not defined */
 	for (uint64_t seen = 0; seen != 7;) {
 		e = link_next(&l, &src);
 		CHECK_EQ(src, l.to);
@@ -365,7 +365,7 @@ static void hears_of_writes(struct peer *self, void *arg)
 	link_close(&l);
 }
 
-/* Nothing but the counter of its region makes progress. */
+/* Only the counter of the region makes progress. */
 static void waits_for_writes(struct peer *self, void *arg)
 {
 	enum fi_wait_obj *wait = arg;
@@ -434,14 +434,14 @@ TEST(the_target_is_told)
 	CHECK_EQ(fi_writedata(l.ep, buf, sizeof(buf), NULL, 3, l.to, 0, KEY,
 			      NULL), 0);
 	link_next(&l, NULL);
-	/* those that nobody was told of are counted all the same */
+	/* the counter counts writes without a completion, too */
 	WAIT_UNTIL(fi_cntr_read(l.asked) == 5, TEST_WAIT_MS);
 	link_meet(&l);
 	link_close(&l);
 	peer_join(p);
 }
 
-/* ---- what is refused ---- */
+/* ---- refused requests ---- */
 
 static void refuses(struct peer *self, void *arg)
 {
@@ -499,11 +499,11 @@ TEST(what_is_not_allowed_is_refused)
 	CHECK_EQ(link_error(&l).err, FI_EACCES);
 	CHECK_EQ(fi_read(l.ep, buf, 40000, NULL, l.to, 60001, 1, NULL), 0);
 	CHECK_EQ(link_error(&l).err, ERANGE);
-	/* nobody waits for it, but that it failed is told */
+	/* a failed inject reports its error, though a good one has no completion */
 	CHECK_EQ(fi_inject_write(l.ep, buf, 4, l.to, 0, 1), 0);
 	CHECK_EQ(link_error(&l).err, FI_EACCES);
 	CHECK_EQ(fi_inject_write(l.ep, buf, 5000, l.to, 0, 2), -FI_EMSGSIZE);
-	/* and what is allowed goes on */
+	/* allowed requests still work */
 	CHECK_EQ(fi_read(l.ep, buf, 40000, NULL, l.to, 60000, 1, NULL), 0);
 	link_next(&l, NULL);
 	for (unsigned int i = 0; i < 40000; i++)
@@ -571,7 +571,7 @@ TEST(three_add_to_one_word)
 	served_close(&s);
 }
 
-/* Two words at once are the target's to change, one is ours. */
+/* The target executes atomics on two words; this side executes those on one word. */
 static void adds_both_ways(struct peer *self, void *arg)
 {
 	uint64_t by[2] = { 3, 1 }, old;
@@ -610,7 +610,7 @@ TEST(words_that_both_sides_change)
 	served_close(&s);
 }
 
-/* @was, @operand -> @is, by @op; compared with @with */
+/* @op of @was and @operand gives @is; a swap compares with @with. */
 struct sum {
 	enum fi_op op;
 	int64_t was, operand, with, is;
@@ -634,7 +634,7 @@ static const struct sum sums[] = {
 	{ FI_CSWAP_GT, 5, 3, 6, 3 }, { FI_MSWAP, 12, 3, 5, 9 },
 };
 
-/* Values of @type for small numbers, and back. */
+/* Store a small number as @type, or load it. */
 #define CONVERT(is, name, type)						\
 	case name:							\
 		if (is)							\
@@ -672,7 +672,7 @@ static bool is_signed(enum fi_datatype type)
 	       type == FI_INT32 || type == FI_INT64;
 }
 
-/* As fi_atomic(3) says. */
+/* Return true if fi_atomic(3) defines @op for @type. */
 static bool there_is(enum fi_datatype type, enum fi_op op)
 {
 	bool complex_ = type == FI_FLOAT_COMPLEX || type == FI_DOUBLE_COMPLEX ||
@@ -783,7 +783,7 @@ TEST(many_values_at_once)
 		CHECK_EQ(before[i], 0);
 		CHECK_EQ(now[i], i == 7 ? 0 : 1000 + i);
 	}
-	/* without a result, without a completion */
+	/* atomics without a result; the first has no completion */
 	CHECK_EQ(fi_inject_atomic(s.l.ep, ones, 10, s.l.to, s.base + 400, s.key,
 				  FI_UINT32, FI_SUM), 0);
 	CHECK_EQ(fi_atomicv(s.l.ep, out, NULL, 1, s.l.to, s.base + 4000, s.key,
@@ -792,7 +792,7 @@ TEST(many_values_at_once)
 	get(&s, now, 400, 400);
 	CHECK_EQ(now[9], 2018);
 	CHECK_EQ(now[10], 1010);
-	/* too many; not of whole values; at an odd place */
+	/* too many values; a misaligned place */
 	CHECK_EQ(fi_atomic(s.l.ep, ones, 513, NULL, s.l.to, s.base, s.key,
 			   FI_UINT32, FI_SUM, NULL), -FI_EINVAL);
 	CHECK_EQ(fi_atomic(s.l.ep, ones, 1, NULL, s.l.to, s.base + 2, s.key,
@@ -801,7 +801,7 @@ TEST(many_values_at_once)
 	served_close(&s);
 }
 
-/* ---- replies behind what has been injected ---- */
+/* ---- replies behind injected messages ---- */
 
 static void injects_until_it_is_full(struct peer *self, void *arg)
 {
@@ -858,7 +858,7 @@ TEST(replies_wait_behind_what_is_injected)
 	peer_join(p);
 }
 
-/* ---- peers that are not what they should be ---- */
+/* ---- peers that die or break the protocol ---- */
 
 static void stands_still(struct peer *self, void *arg)
 {
@@ -896,7 +896,7 @@ TEST(a_target_that_dies)
 	link_close(&l);
 }
 
-/* What a request may begin with, and what it must not. */
+/* Make a random request whose first fields are nearly valid. */
 static void noise(uint32_t *state, unsigned char *r, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -907,9 +907,9 @@ static void noise(uint32_t *state, unsigned char *r, size_t len)
 	r[1] %= 16;			/* type */
 	r[2] %= 22;			/* op */
 	r[3] %= 6;			/* places */
-	r[4] &= 1;			/* bytes apart */
+	r[4] &= 1;			/* data follows apart */
 	if (*state & 1 << 20) {
-		/* a region that there is, almost inside */
+		/* an existing region, and a place that is almost inside */
 		memset(r + 8, 0, 24);
 		r[16] = 0x34, r[17] = 0x12;
 		r[8] = r[5], r[9] = r[6];
@@ -917,7 +917,7 @@ static void noise(uint32_t *state, unsigned char *r, size_t len)
 	}
 }
 
-/* Contexts 1 and 3 are where the provider's requests, and bytes, go. */
+/* The provider receives requests in context REQUEST, and bytes in context 3. */
 static void talks_nonsense(struct peer *self, void *arg)
 {
 	const struct sci_addr to = { 8, 1 };
@@ -954,7 +954,7 @@ TEST(nonsense_does_no_harm)
 	served_close(&s);
 }
 
-/* Asks for a write of bytes that never come, then for one of a word. */
+/* Request a write whose bytes never come, then a write of a word. */
 static void promises(struct peer *self, void *arg)
 {
 	struct { uint8_t head[8]; uint64_t addr, key, len, word; } r = {
@@ -992,7 +992,7 @@ static void waits_in_vain(struct peer *self, void *arg)
 	peer_send(self, "busy");
 	WAIT_UNTIL(!fi_cntr_read(l.received) && !fi_close(&mr->fid),
 		   TEST_WAIT_MS);
-	/* its key is free */
+	/* the key of the closed region is free */
 	mr = region(&l, buf, 8, RIGHTS, KEY);
 	CHECK_EQ(fi_close(&mr->fid), 0);
 	link_meet(&l);

@@ -18,7 +18,7 @@ struct second {
 	struct fid_cq *cq;
 };
 
-/* Endpoint 2 of the node, in the same domain, enabled, with a queue for receives. */
+/* Open endpoint 2 of the node, in the same domain, with a queue for receives. */
 static struct second second_open(struct link *l)
 {
 	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_TAGGED };
@@ -45,7 +45,7 @@ static void both_are_ready(struct peer *p)
 	peer_expect(p, "ready");
 }
 
-/* Write to the other's second endpoint, and look at nothing but a counter. */
+/* Write to the other side's second endpoint, and call nothing but a counter's wait. */
 static void write_and_wait(struct peer *proc, unsigned int node,
 			   const struct link_config *c)
 {
@@ -91,7 +91,7 @@ TEST(a_wait_that_sleeps_serves_all_endpoints)
 	check_waits(FI_WAIT_UNSPEC);
 }
 
-/* A message that needs both sides: the receiver reads another endpoint's queue. */
+/* Send a message that needs both sides; the receiver reads another endpoint's queue. */
 static void sends_a_long_one(struct peer *self, void *arg)
 {
 	struct link l = link_open(self, 4, arg);
@@ -159,7 +159,7 @@ TEST(progress_is_manual_unless_asked_for)
 	}
 }
 
-/* Never calls the provider while it is written to and read from. */
+/* Make no call of the provider while the peer writes and reads. */
 static void is_busy(struct peer *self, void *arg)
 {
 	struct link l = link_open(self, 4, arg);
@@ -171,7 +171,7 @@ static void is_busy(struct peer *self, void *arg)
 	for (unsigned int i = 0; i < 3; i++) {
 		peer_send(self, "busy");
 		peer_expect(self, "done");
-		/* and now it does */
+		/* this calls the provider again */
 		link_meet(&l);
 	}
 	CHECK_EQ(fi_close(&mr->fid), 0);
@@ -205,7 +205,7 @@ TEST(a_program_that_never_looks_is_served)
 	peer_join(p);
 }
 
-/* The thread and the program share endpoints, queues and what comes for them. */
+/* The provider's thread and the program share endpoints, queues and messages. */
 static void echoes(struct peer *self, void *arg)
 {
 	struct link l = link_open(self, 4, arg);
@@ -271,7 +271,7 @@ TEST(counters_and_queues_are_bound_to_an_enabled_endpoint)
 	CHECK_EQ(fi_cntr_open(l.domain, &attr, &sent, NULL), 0);
 	CHECK_EQ(fi_ep_bind(s.ep, &sent->fid, FI_SEND), 0);
 	CHECK_EQ(fi_ep_bind(s.ep, &l.cq->fid, FI_SEND), 0);
-	/* once each, and no other address vector */
+	/* each object is bound once, and the address vector cannot be replaced */
 	CHECK_EQ(fi_ep_bind(s.ep, &sent->fid, FI_SEND), -FI_EINVAL);
 	CHECK_EQ(fi_ep_bind(s.ep, &l.cq->fid, FI_RECV), -FI_EINVAL);
 	CHECK_EQ(fi_ep_bind(s.ep, &l.av->fid, 0), -FI_EOPBADSTATE);
@@ -292,7 +292,7 @@ TEST(counters_and_queues_are_bound_to_an_enabled_endpoint)
 
 struct waiter {
 	struct link *l;
-	bool reads;			/* entries of a queue, else waits for a count */
+	bool reads;			/* reads entries of a queue, else waits for a count */
 	unsigned int offset;
 	_Atomic unsigned int done;
 	_Atomic unsigned int go;
@@ -318,7 +318,7 @@ static void *waits(void *arg)
 	return NULL;
 }
 
-/* Two completions for two threads, each of which takes one and goes. */
+/* Two threads wait for two completions; each thread takes one. */
 static void check_two_threads(bool reads)
 {
 	const struct link_config c = { .wait = FI_WAIT_UNSPEC, .two = true };

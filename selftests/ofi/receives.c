@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Receives that stay in hand: which gets what, and who else has to wait. */
+/* Receives that wait in the provider: which message each gets, and who is delayed. */
 #include "selftests/ofi/link.h"
 
 #define TAG		1000u
@@ -20,8 +20,8 @@ static void takes_a_rendezvous(struct peer *self, void *arg)
 }
 
 /*
- * A receive that finds its message at once, or in hand, makes no progress for all
- * else: what is under way must not wait until no more such messages come.
+ * A receive that finds its message makes no progress on other operations: these
+ * must not wait until no more such messages arrive.
  */
 static void check_nothing_waits(const struct link_config *c, bool in_hand)
 {
@@ -55,7 +55,7 @@ static void check_nothing_waits(const struct link_config *c, bool in_hand)
 
 TEST(messages_at_once_keep_nothing_else_waiting)
 {
-	/* where somebody could sleep, receives look at once */
+	/* with a queue that can sleep, receives look for their message at once */
 	static const struct link_config may_sleep = { .wait = FI_WAIT_FD };
 
 	for (int in_hand = 0; in_hand < 2; in_hand++) {
@@ -73,10 +73,10 @@ TEST(messages_at_once_keep_nothing_else_waiting)
 
 static char places[WAITING][WAITING_MAX];
 
-/* They are sent in their order, from the last one on, or as it happens. */
+/* The order of tags that are sent: i * @by % @n. */
 static const struct waiting {
 	unsigned int n, by;
-	bool named, from_anyone;	/* receives, by turns if both */
+	bool named, from_anyone;	/* kinds of receives, in turn if both */
 } waiting[] = {
 	{ 100, 1, true, false }, { 100, 1, false, true }, { 100, 99, true, false },
 	{ 100, 77, false, true }, { 100, 1, true, true }, { WAITING, 1, true, false },
@@ -179,7 +179,7 @@ TEST(receives_that_wait_are_found_by_their_messages)
 			struct fi_cq_tagged_entry e = link_next(&l, NULL);
 
 			if (e.tag >= WAITING || !(e.flags & FI_RECV))
-				continue;	/* of the meeting */
+				continue;	/* a completion of link_meet() */
 			check_received(w, &e, done);
 			left--;
 		}
@@ -189,7 +189,7 @@ TEST(receives_that_wait_are_found_by_their_messages)
 	peer_join(p);
 }
 
-/* ---- a window of them ---- */
+/* ---- a window of receives ---- */
 
 static void meets(struct peer *self, void *arg)
 {
@@ -200,11 +200,11 @@ static void meets(struct peer *self, void *arg)
 	link_close(&l);
 }
 
-#define WINDOW		100u		/* of 128 that there are places for */
+#define WINDOW		100u		/* receives; the provider has places for 128 */
 #define ROUND		30u
 #define ALL		(20 * ROUND)
 
-/* More than there are places, one after the other; some are given up in the middle. */
+/* There are more receives than places, in turn; some are cancelled in the middle. */
 TEST(receives_in_a_window_keep_their_order)
 {
 	static uint64_t got[ALL + WINDOW];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Messages through libfabric: what arrives, and what is told of it. */
+/* Messages through libfabric: their bytes, and their completions. */
 #include <stdatomic.h>
 
 #include "selftests/ofi/link.h"
@@ -176,7 +176,7 @@ static void sends_with_source(struct peer *self, void *arg)
 	link_close(&l);
 }
 
-/* Looking them up takes time that who has not asked for them does not spend. */
+/* A program that does not ask for FI_SOURCE does not pay for the look-up. */
 TEST(sources_are_told_to_who_asks_for_them)
 {
 	static const struct link_config with = {
@@ -202,7 +202,7 @@ TEST(sources_are_told_to_who_asks_for_them)
 
 /* ---- numbers of senders change with the address vector ---- */
 
-/* Returns when the message is on its way: it needs no more progress here. */
+/* Send a message. On return it is under way and needs no more progress here. */
 static void send_one(struct link *l)
 {
 	uint64_t sent = fi_cntr_read(l->sent);
@@ -234,7 +234,7 @@ static fi_addr_t source_of_next(struct link *l)
 	return src;
 }
 
-/* A peer that this endpoint only receives from. */
+/* This endpoint only receives from the peer. */
 TEST(a_sender_of_two_numbers_keeps_one_when_the_other_is_removed)
 {
 	unsigned int n = 4;
@@ -248,7 +248,7 @@ TEST(a_sender_of_two_numbers_keeps_one_when_the_other_is_removed)
 	CHECK_EQ(source_of_next(&l), first);
 	CHECK_EQ(fi_av_remove(l.av, &first, 1, 0), 0);
 	CHECK_EQ(source_of_next(&l), second);
-	/* the lowest number is free again, and somebody else's */
+	/* the lowest number is free again, and goes to another address */
 	third = link_insert(&l, 12, 1);
 	CHECK_EQ(third, first);
 	CHECK_EQ(source_of_next(&l), second);
@@ -265,7 +265,7 @@ static void sends_from_two(struct peer *self, void *arg)
 	(void)arg;
 	peer_expect(self, "send");
 	send_one(&l);
-	/* it has forgotten this endpoint, which then connects again */
+	/* the peer has removed this endpoint: connect again */
 	peer_expect(self, "again");
 	CHECK_EQ(fi_av_remove(l.av, &l.to, 1, 0), 0);
 	l.to = link_insert(&l, 4, 1);
@@ -294,12 +294,12 @@ TEST(a_sender_that_is_inserted_again_has_its_new_number)
 	peer_join(p);
 }
 
-/* How many messages there are in all, and how many have been received. */
+/* Number of messages in all, or 0, and number of received messages. */
 struct late {
 	_Atomic unsigned int sent, got;
 };
 
-/* Makes no progress between the first message and the time when all have been sent. */
+/* Make no progress between the first message and the end of all sends. */
 static void takes_late(struct peer *self, void *arg)
 {
 	struct link l = link_open(self, 4, NULL);
@@ -318,7 +318,7 @@ static void takes_late(struct peer *self, void *arg)
 	link_close(&l);
 }
 
-/* The removal waits for nobody: what was sent before arrives after it. */
+/* A removal does not wait: messages that were sent before it arrive after it. */
 TEST(messages_outlive_their_address)
 {
 	struct late *late = test_shared(sizeof(*late));
@@ -330,7 +330,7 @@ TEST(messages_outlive_their_address)
 	LINK_SEND(&l, fi_tinject(l.ep, buf, 8, l.to, TAG));
 	WAIT_UNTIL((fi_cq_read(l.cq, &e, 0), atomic_load(&late->got) == 1),
 		   TEST_WAIT_MS);
-	/* one that finds no room waits at the sender */
+	/* messages that find no room wait at the sender */
 	while (!fi_tinject(l.ep, buf, 4096, l.to, TAG))
 		n++;
 	CHECK(n > 1);
@@ -343,7 +343,7 @@ TEST(messages_outlive_their_address)
 	peer_join(p);
 }
 
-/* Searches by address end where they should while many others come and go. */
+/* A sender is found by its address while many other addresses come and go. */
 TEST(numbers_are_found_by_address_while_others_come_and_go)
 {
 	struct link l = link_open(NULL, 4, NULL);
@@ -375,7 +375,7 @@ TEST(numbers_are_found_by_address_while_others_come_and_go)
 	link_close(&l);
 }
 
-/* ---- receives of other kinds ---- */
+/* ---- multi-receives and peeks ---- */
 
 #define MANY	100u
 #define PIECE	100u
@@ -393,7 +393,7 @@ static void sends_many(struct peer *self, void *arg)
 	link_close(&l);
 }
 
-/* Buffers that each take many are filled one after the other. */
+/* Buffers that take many messages each are filled one after the other. */
 TEST(one_buffer_for_many)
 {
 	struct peer *p = peer_spawn(8, sends_many, NULL);
@@ -422,7 +422,7 @@ TEST(one_buffer_for_many)
 		CHECK_EQ(e.flags, FI_RECV | FI_MSG | (last ? FI_MULTI_RECV : 0));
 		CHECK(test_filled(e.buf, PIECE, i));
 	}
-	/* the third has come to the front, and then there is none */
+	/* the third buffer is first now; post it again, then cancel both */
 	CHECK_EQ(fi_recvmsg(l.ep, &m, FI_MULTI_RECV), 0);
 	for (unsigned int i = 0; i < 2; i++) {
 		struct fi_cq_err_entry err;
@@ -485,7 +485,7 @@ static void sends_two_when_told(struct peer *self, void *arg)
 	struct link l = link_open(self, 4, NULL);
 
 	(void)arg;
-	/* connects */
+	/* this connects the endpoints */
 	link_meet(&l);
 	peer_expect(self, "posted");
 	for (unsigned int i = 0; i < 2; i++) {
@@ -597,7 +597,7 @@ static void sends_to_look_at(struct peer *self, void *arg)
 	link_close(&l);
 }
 
-/* Looks until it is there: FI_ENOMSG before. */
+/* Peek until the message is here; before that the error is FI_ENOMSG. */
 static struct fi_cq_tagged_entry peek(struct link *l, struct fi_msg_tagged *m,
 				      uint64_t flags)
 {
@@ -634,7 +634,7 @@ TEST(messages_are_looked_at_claimed_and_dropped)
 	};
 	struct fi_cq_tagged_entry e;
 
-	/* looked at, it stays; claimed, it is ours alone */
+	/* a peek leaves the message; a claim takes it from other receives */
 	CHECK_EQ(peek(&l, &m, 0).data, DATA(2));
 	CHECK_EQ(peek(&l, &m, FI_CLAIM).data, DATA(2));
 	CHECK_EQ(fi_trecvmsg(l.ep, &m, FI_PEEK), 0);
@@ -646,7 +646,7 @@ TEST(messages_are_looked_at_claimed_and_dropped)
 	CHECK(e.op_context == &context);
 	CHECK_EQ(e.len, 5000);
 	CHECK(test_filled(buf, 5000, 2));
-	/* away with two, the one way and the other */
+	/* discard one message by a peek, and one after a claim */
 	m.tag = TAG;
 	peek(&l, &m, FI_DISCARD);
 	m.tag = TAG + 1;
@@ -676,7 +676,7 @@ static void sends_two(struct peer *self, void *arg)
 	link_close(&l);
 }
 
-/* What is posted first gets it, though its sender has not been heard of yet. */
+/* The first receive gets the first message, though its sender is not connected yet. */
 TEST(receives_from_one_who_is_not_there_keep_their_order)
 {
 	uint32_t first = 0, got[2] = { 7, 7 };
@@ -699,7 +699,7 @@ TEST(receives_from_one_who_is_not_there_keep_their_order)
 	peer_join(p);
 }
 
-/* ---- formats, and completions that are not wanted ---- */
+/* ---- formats, and suppressed completions ---- */
 
 static void echoes(struct peer *self, void *arg)
 {
@@ -835,7 +835,7 @@ static void *sleeps(void *arg)
 	return NULL;
 }
 
-/* A thread sleeps for receives, while another's looks at sends take them. */
+/* A thread sleeps for receives, which another thread's reads of the send queue complete. */
 static void check_sleeper(bool counts)
 {
 	const struct link_config c = { .wait = FI_WAIT_UNSPEC, .two = true };
@@ -868,7 +868,7 @@ TEST(one_sleeps_while_another_makes_progress)
 	check_sleeper(true);
 }
 
-/* As a program with an event loop does it. */
+/* Wait as a program with an event loop does. */
 TEST(a_descriptor_to_wait_for)
 {
 	const struct link_config c = { .wait = FI_WAIT_FD };
@@ -904,7 +904,7 @@ static void sends_one(struct peer *self, void *arg)
 	link_close(&l);
 }
 
-/* Whoever is about to sleep is woken by a receive whose message is here already. */
+/* A receive whose message has arrived wakes a program that is about to sleep. */
 TEST(a_receive_that_is_posted_late_wakes)
 {
 	const struct link_config c = { .wait = FI_WAIT_FD };
@@ -964,7 +964,7 @@ TEST(sets_tell_where_to_look)
 	CHECK_EQ(fi_poll_del(set, &l.cq->fid, 0), -FI_EINVAL);
 	CHECK_EQ(fi_poll(set, where, 3), 0);
 
-	/* a counter is news once */
+	/* a counter that has changed is reported once */
 	CHECK_EQ(fi_poll_add(set, &l.received->fid, 0), 0);
 	CHECK_EQ(fi_poll(set, where, 3), 1);
 	CHECK(where[0] == &l.received);
@@ -993,7 +993,7 @@ struct worker {
 	_Atomic unsigned int *done;
 };
 
-/* Echoes of its own tag; whoever reads the queue counts for whom it was. */
+/* Echo messages of a tag. A thread that reads a completion counts it for its owner. */
 static void *works(void *arg)
 {
 	struct worker *w = arg;
