@@ -46,7 +46,7 @@ static inline void check_fail(const char *file, int line, const char *expr,
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	/* in one piece, as other ranks may write too */
+	/* one call, because other ranks may write too */
 	fprintf(stderr, "%s:%d: %s: %s [rank %d]\n", file, line, expr, what,
 		rank);
 	MPI_Abort(WORLD, 1);
@@ -126,7 +126,7 @@ static inline void bytes_check(const char *file, int line, const char *expr,
 #define GUARD		64
 #define BLANK		0xa5
 
-/* Memory of @len bytes, all BLANK. */
+/* Return @len bytes of memory, all BLANK. */
 static inline void *buffer_new(size_t len)
 {
 	uint8_t *mem = malloc(len + 2 * GUARD);
@@ -194,7 +194,7 @@ static inline void test_register(struct test *t)
 	}								\
 	static void test_##test_name(void)
 
-/* Ends the test as skipped; on all ranks, or none. */
+/* End the test as skipped, on all ranks. */
 #define SKIP(why)							\
 	do {								\
 		skip_why = why;						\
@@ -225,7 +225,7 @@ static inline void test_run(const struct test *t, int nr)
 	MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, WORLD, &left,
 		   MPI_STATUS_IGNORE);
 	CHECK_EQ(left, 0);
-	/* ... before any rank sends what the next test receives */
+	/* wait before any rank sends messages of the next test */
 	MPI_Barrier(WORLD);
 	if (rank)
 		return;
@@ -254,7 +254,7 @@ static inline int test_main(int argc, char **argv, int level)
 	return 0;
 }
 
-/* @level: what the tests ask of MPI_Init_thread() */
+/* Define main(). The tests need thread level @level of MPI_Init_thread(). */
 #define TEST_MAIN(level)						\
 	int main(int argc, char **argv)					\
 	{								\

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Collective operations, blocking and not, each against a result that every rank
- * computes by itself.
+ * Collective operations, blocking and non-blocking, each against a result that
+ * every rank computes by itself.
  */
 #include "selftests/mpi/check.h"
 
@@ -23,7 +23,7 @@ static const struct kind kinds[] = {
 	{ MPI_BYTE, 1 },
 };
 
-/* The first @n counts. */
+/* Loop over the first @n counts. */
 #define for_each_count(n, count)					\
 	for (int c_ = 0, count; c_ < (n) && (count = counts[c_], true); c_++)
 
@@ -41,7 +41,7 @@ static void *blank(int count, const struct kind *k)
 
 enum { TAG_BEFORE = 1, TAG_AFTER };
 
-/* The late rank sees that no other passes before it has come. */
+/* The late rank checks that no other rank passes before it has come. */
 static void barrier_with_late(int late)
 {
 	int there;
@@ -103,7 +103,7 @@ TEST(ibarrier, 2)
 			ibarrier_with_late(late);
 }
 
-/* ---- what moves data: every rank's is a pattern of its own ---- */
+/* ---- operations that move data: each rank has its own pattern ---- */
 
 static void bcast(int count, const struct kind *k, int root)
 {
@@ -122,7 +122,7 @@ TEST(bcast, 1)
 				bcast(count, &kinds[i], root);
 }
 
-/* Contiguous at the root only. */
+/* The data is contiguous at the root only. */
 TEST(bcast_of_a_vector, 1)
 {
 	MPI_Datatype vector;
@@ -143,7 +143,7 @@ TEST(bcast_of_a_vector, 1)
 	MPI_Type_free(&vector);
 }
 
-/* Rank r's block of @count is at r * count; the seeds are as for its own. */
+/* Check each rank's block of @bytes, which has seed @seed + rank. */
 static void check_blocks(uint8_t *buf, size_t bytes, uint32_t seed)
 {
 	for (int r = 0; r < ranks; r++)
@@ -214,12 +214,12 @@ TEST(scatter, 1)
 		scatter(count, &kinds[0], 0, true);
 }
 
-/* Blocks that differ in length, last rank's first, with gaps between them. */
+/* Blocks of different lengths, the last rank's first, with gaps between them. */
 struct spread {
 	int len[MAX_RANKS], at[MAX_RANKS], all;
 };
 
-/* Rank r's block is of (r + shift) % 3 * count. */
+/* The block of rank r has (r + shift) % 3 * count elements. */
 static void spread_init(struct spread *s, int count, int shift)
 {
 	CHECK(ranks <= MAX_RANKS);
@@ -231,7 +231,7 @@ static void spread_init(struct spread *s, int count, int shift)
 	}
 }
 
-/* @step: between the seeds of the blocks */
+/* Fill all blocks. Their seeds differ by @step. */
 static void spread_fill(struct spread *s, int *buf, uint32_t seed, int step)
 {
 	for (int r = 0; r < ranks; r++)
@@ -351,7 +351,7 @@ TEST(allgatherv, 1)
 			allgatherv(count, in_place);
 }
 
-/* The seed of what @from sends @to. */
+/* Return the seed of the block that @from sends to @to. */
 static uint32_t seed_of(int from, int to)
 {
 	return 1000 * from + to;
@@ -380,7 +380,7 @@ TEST(alltoall, 1)
 			alltoall(count, &kinds[i / 2], i % 2);
 }
 
-/* Between ranks a and b, (a + b) % 3 * count either way. */
+/* Ranks a and b exchange (a + b) % 3 * count elements. */
 static void alltoallv(int count, bool in_place)
 {
 	struct spread s;
@@ -404,7 +404,7 @@ TEST(alltoallv, 1)
 			alltoallv(count, in_place);
 }
 
-/* To every second rank with gaps, which that has not. */
+/* Blocks to odd ranks have gaps at the sender, but not at the receiver. */
 static void alltoallw(int count)
 {
 	MPI_Datatype pairs, out_type[MAX_RANKS], in_type[MAX_RANKS];
@@ -444,7 +444,7 @@ TEST(alltoallw, 1)
 		alltoallw(count);
 }
 
-/* Every rank's column becomes one of the root's matrix. */
+/* Each rank's column becomes a column of the root's matrix. */
 TEST(gather_of_columns, 1)
 {
 	enum { ROWS = 100 };
@@ -465,15 +465,15 @@ TEST(gather_of_columns, 1)
 	buffer_free(in);
 }
 
-/* ---- what computes ---- */
+/* ---- operations that compute ---- */
 
-/* Element @i of rank @r; sums of these are exact as doubles. */
+/* Element @i of rank @r. Sums of these are exact as doubles. */
 static int value(int r, int i)
 {
 	return (r + 1) * 1001 + i * 7 - 3 * r * (i % 5);
 }
 
-/* Of the ranks from 0 up to but not including @end. */
+/* Return the sum over ranks 0 to @end - 1. */
 static int sum_of(int end, int i)
 {
 	int sum = 0;
@@ -585,7 +585,7 @@ static void scans(int count, bool in_place)
 	memcpy(in, out, 4 * (size_t)count);
 	MPI_Exscan(in_place ? MPI_IN_PLACE : out, in, count, MPI_INT, MPI_SUM,
 		   WORLD);
-	/* the first rank's is undefined */
+	/* the first rank's result is undefined */
 	if (rank)
 		check_sums(in, count, rank);
 	MPI_Scan(MPI_IN_PLACE, d, count, MPI_DOUBLE, MPI_SUM, WORLD);
@@ -619,7 +619,7 @@ static void reduce_scatter_block(int count, bool in_place)
 	buffer_free(in);
 }
 
-/* In proportions of 0, 1, 2, 0, 1, ... */
+/* The ranks' blocks are in proportions of 0, 1, 2, 0, 1, ... */
 static void reduce_scatter(int count, bool in_place)
 {
 	int len[MAX_RANKS], all = 0, first = 0, *out, *in;
@@ -700,7 +700,7 @@ struct place {
 	int at;
 };
 
-/* Two ranks have each extreme, of which the lower one counts. */
+/* Two ranks have each extreme; the result is the lower rank. */
 static double extreme(int r, int i)
 {
 	return (r + i) % (ranks > 2 ? ranks - 1 : ranks) * 0.25 - 1;
@@ -776,7 +776,7 @@ static struct matrix *matrices(int count)
 	return m;
 }
 
-/* Those of ranks 0 to @last, from element @first on. */
+/* Check products of ranks 0 to @last, from element @first on. */
 static void check_products(struct matrix *m, int count, int last, int first)
 {
 	for (int i = 0; i < count; i++) {
@@ -855,11 +855,11 @@ TEST(order_of_a_user_operation, 1)
 	matrix_end(&type, &op);
 }
 
-/* ---- non-blocking, with others under way ---- */
+/* ---- non-blocking operations that overlap ---- */
 
 /*
- * A batch has one of each, on data of its own.  Several are started before any is
- * waited for; the order in which they complete is the ranks' own affair.
+ * A batch has each operation once, on data of its own.  Several batches are
+ * started before any wait.  Ranks complete them in different orders.
  */
 enum { BATCH = 16, BATCHES = 4 };
 
@@ -867,7 +867,7 @@ struct batch {
 	MPI_Request req[BATCH];
 	int n, count, root;
 	MPI_Comm comm;
-	/* one element, or one for each rank */
+	/* one block, or a block of each rank */
 	int *bcast, *sum, *reduced, *scanned, *exscanned, *mine, *share;
 	int *gathered, *scattered, *all, *out, *in, *full, *inv, *outv, *rs;
 	int len[MAX_RANKS], at[MAX_RANKS];
@@ -1036,7 +1036,7 @@ TEST(non_blocking_large, 1)
 	batch_end(&b);
 }
 
-/* Several at a time, waited for in another order on each rank. */
+/* Several batches overlap; each rank waits for them in another order. */
 TEST(non_blocking_batches_overlap, 1)
 {
 	static struct batch b[BATCHES];
@@ -1053,7 +1053,7 @@ TEST(non_blocking_batches_overlap, 1)
 	}
 }
 
-/* Ranks need not agree in which order they start those of two communicators. */
+/* Ranks may start operations of two communicators in different orders. */
 TEST(non_blocking_on_two_communicators, 2)
 {
 	static struct batch b[2];
@@ -1073,7 +1073,7 @@ TEST(non_blocking_on_two_communicators, 2)
 	}
 }
 
-/* Blocking ones, and messages of any tag, pass those that are under way. */
+/* Blocking operations, and messages of any tag, pass a batch that is under way. */
 TEST(non_blocking_with_others_between, 2)
 {
 	int next = (rank + 1) % ranks, prev = (rank + ranks - 1) % ranks;

@@ -24,7 +24,7 @@ static int comm_size(MPI_Comm comm)
 	return n;
 }
 
-/* Messages round the ranks of @comm, and a collective. */
+/* Send a message round the ranks of @comm, then call a collective. */
 static void works(MPI_Comm comm, int seed)
 {
 	int n = comm_size(comm), r = comm_rank(comm), sum;
@@ -70,7 +70,7 @@ TEST(idup, 1)
 	}
 }
 
-/* By the remainder of three, in reverse. */
+/* Split by the rank modulo 3, in reverse order. */
 TEST(split, 2)
 {
 	int colour = rank % 3, n = (ranks - colour + 2) / 3;
@@ -96,7 +96,7 @@ TEST(split_leaves_some_out, 2)
 	}
 }
 
-/* Down to communicators of one rank. */
+/* Split down to communicators of one rank. */
 TEST(splits_of_splits, 2)
 {
 	MPI_Comm comm, half;
@@ -141,7 +141,7 @@ TEST(create, 2)
 	MPI_Group_free(&even);
 }
 
-/* Called by its members only, and by others for another group at once. */
+/* Only the members of a group call this; other ranks do so for another group. */
 TEST(create_group, 2)
 {
 	MPI_Group mine = world_part(rank % 2, ranks - 1, 2);
@@ -206,7 +206,7 @@ TEST(group_operations, 4)
 
 /* ---- messages of different communicators ---- */
 
-/* The last communicator's is received first, by any source and any tag too. */
+/* Receive from the last communicator first, by any source and any tag too. */
 TEST(one_tag_on_several_communicators, 2)
 {
 	enum { COMMS = 8 };
@@ -236,7 +236,7 @@ TEST(one_tag_on_several_communicators, 2)
 		MPI_Comm_free(&comm[i]);
 }
 
-/* Posted for any of one communicator, they do not take another's. */
+/* A receive of any message on a communicator takes none of another communicator. */
 TEST(posted_receives_of_several_communicators, 2)
 {
 	int next = (rank + 1) % ranks, prev = (rank + ranks - 1) % ranks;
@@ -262,7 +262,7 @@ TEST(posted_receives_of_several_communicators, 2)
 		MPI_Comm_free(&comm[i]);
 }
 
-/* A collective's messages are not those of its communicator's users. */
+/* Messages of a collective do not match receives on its communicator. */
 TEST(collective_beside_any_receive, 2)
 {
 	int in, next = (rank + 1) % ranks, done;
@@ -309,7 +309,7 @@ TEST(many_communicators_at_once, 2)
 		MPI_Comm_free(&comm[i]);
 }
 
-/* A request outlives the name of its communicator. */
+/* A request outlives MPI_Comm_free(). */
 TEST(free_with_messages_under_way, 2)
 {
 	int next = (rank + 1) % ranks, prev = (rank + ranks - 1) % ranks, in;
@@ -328,7 +328,7 @@ TEST(free_with_messages_under_way, 2)
 
 /* ---- intercommunicators ---- */
 
-/* Even ranks and odd ones. */
+/* Connect the even ranks and the odd ranks. */
 static MPI_Comm inter_new(MPI_Comm *mine)
 {
 	MPI_Comm inter;
@@ -352,7 +352,7 @@ static int remote_size(MPI_Comm inter)
 	return n;
 }
 
-/* Everyone of one group to everyone of the other. */
+/* Each rank of a group sends to each rank of the other group. */
 TEST(intercommunicator_messages, 2)
 {
 	MPI_Comm mine, inter = inter_new(&mine);
@@ -373,7 +373,7 @@ TEST(intercommunicator_messages, 2)
 	inter_free(&inter, &mine);
 }
 
-/* The sum of the world ranks that are even, or odd. */
+/* Return the sum of the even or odd world ranks. */
 static int sum_of_half(int odd)
 {
 	int sum = 0;
@@ -389,7 +389,7 @@ TEST(intercommunicator_collectives, 2)
 	int sum, value = -1, all[64];
 
 	MPI_Barrier(inter);
-	/* each group gets the other's */
+	/* each group gets the other group's result */
 	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, inter);
 	CHECK_EQ(sum, sum_of_half(!(rank % 2)));
 	MPI_Allgather(&rank, 1, MPI_INT, all, 1, MPI_INT, inter);
@@ -410,7 +410,7 @@ TEST(intercommunicator_merge, 2)
 {
 	MPI_Comm mine, inter = inter_new(&mine), all;
 
-	/* odd ones first */
+	/* odd ranks come first */
 	MPI_Intercomm_merge(inter, !(rank % 2), &all);
 	CHECK_EQ(comm_size(all), ranks);
 	CHECK_EQ(comm_rank(all), rank / 2 + (rank % 2 ? 0 : ranks / 2));
@@ -575,7 +575,7 @@ TEST(attributes_are_copied_and_deleted, 1)
 	CHECK_EQ(copies, 2);
 	check_attr(first, key, place);
 	check_attr(third, key, place + 2);
-	/* one that is replaced is deleted */
+	/* an attribute that is replaced is deleted */
 	MPI_Comm_set_attr(second, key, place);
 	CHECK_EQ(deletes, 1);
 	MPI_Comm_delete_attr(second, key);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Derived datatypes.  Each test describes a type a second time, as a list of
- * blocks of bytes that it makes itself, and compares what MPI sends, receives and
- * packs with that; bytes between blocks must stay as they are.
+ * Derived datatypes.  Each test describes a type a second time, as its own list
+ * of blocks of bytes, and compares it with what MPI sends, receives and packs.
+ * Bytes between blocks must not change.
  */
 #include "selftests/mpi/check.h"
 
@@ -12,7 +12,7 @@
 
 struct layout {
 	MPI_Datatype type;
-	MPI_Datatype base;	/* of all elements, or none */
+	MPI_Datatype base;	/* type of all elements, or none */
 	long extent;
 	int blocks;
 	struct {
@@ -36,7 +36,7 @@ static long layout_bytes(const struct layout *l)
 	return sum;
 }
 
-/* What @count elements need on either side of where they are said to be. */
+/* Return how many bytes elements need before their address. */
 static long layout_before(const struct layout *l)
 {
 	long least = 0;
@@ -57,7 +57,7 @@ static long layout_after(const struct layout *l, int count)
 	return most + (count ? count - 1 : 0) * l->extent;
 }
 
-/* Calls for each block, in the order of the type. */
+/* Loop over the blocks of @count elements, in the order of the type. */
 #define for_each_block(l, count, k, i)					\
 	for (int k = 0; k < (count); k++)				\
 		for (int i = 0; i < (l)->blocks; i++)
@@ -88,7 +88,7 @@ struct run {
 	const struct layout *l;
 	int count, next, prev;
 	long len;
-	/* what goes out and comes in, and what should have; with its origin */
+	/* bytes to send, bytes of the previous rank, and the expected result */
 	uint8_t *out, *theirs, *want;
 	long origin;
 };
@@ -129,7 +129,7 @@ static void run_typed(struct run *r)
 	buffer_free(in);
 }
 
-/* One side has the type, the other the same elements without gaps. */
+/* One side uses the type, the other side the same elements without gaps. */
 static void run_contiguous(struct run *r)
 {
 	long bytes = layout_bytes(r->l) * r->count;
@@ -154,7 +154,7 @@ static void run_contiguous(struct run *r)
 	buffer_free(in);
 }
 
-/* Packed here, sent, and unpacked there; then sent as it is, and unpacked. */
+/* Pack, send and unpack; then send as the type, and unpack. */
 static void run_packed(struct run *r)
 {
 	uint8_t *mine, *theirs, *in;
@@ -226,7 +226,7 @@ TEST(no_elements, 1)
 	check_layout(&l);
 }
 
-/* The last block's stride is not part of the extent. */
+/* The gap after the last block is not part of the extent. */
 TEST(vector, 1)
 {
 	struct layout l = { .base = MPI_INT, .extent = 4 * (6 * 5 + 3) };
@@ -275,7 +275,7 @@ TEST(indexed, 1)
 {
 	struct layout l = { .base = MPI_INT, .extent = 4 * 22 };
 
-	/* not in the order of memory */
+	/* the blocks are not in the order of memory */
 	MPI_Type_indexed(5, lens, places, MPI_INT, &l.type);
 	for (int i = 0; i < 5; i++)
 		layout_add(&l, 4 * places[i], 4 * lens[i]);
@@ -381,7 +381,7 @@ TEST(subarray_in_fortran_order, 1)
 	check_layout(&l);
 }
 
-/* A column of a matrix of 10 by 6; the next element is the next column. */
+/* An element is a column of a matrix of 10 by 6; the next element is the next column. */
 TEST(resized_to_less, 1)
 {
 	struct layout l = { .base = MPI_INT, .extent = 4 };
@@ -390,7 +390,7 @@ TEST(resized_to_less, 1)
 	MPI_Type_vector(10, 1, 6, MPI_INT, &column);
 	MPI_Type_create_resized(column, 0, 4, &columns);
 	MPI_Type_contiguous(6, columns, &l.type);
-	/* all six are the matrix transposed */
+	/* six columns are the matrix transposed */
 	l.extent = 6 * 4;
 	for (int x = 0; x < 6; x++)
 		for (int y = 0; y < 10; y++)
@@ -488,9 +488,9 @@ TEST(duplicate_outlives_its_original, 1)
 	check_layout(&l);
 }
 
-/* ---- other ways to use them ---- */
+/* ---- other uses of types ---- */
 
-/* The sender's gaps are not the receiver's. */
+/* The sender's type has other gaps than the receiver's. */
 TEST(different_types_of_one_signature, 1)
 {
 	static const int n[] = { 3, 3 }, at[] = { 40, 10 };
@@ -534,7 +534,7 @@ static MPI_Datatype pair_type(void)
 	return type;
 }
 
-/* A message of @basic elements ends within a pair if that is odd. */
+/* A message of @basic elements ends within a pair if @basic is odd. */
 static void partial_receive(int basic, int room)
 {
 	int next = (rank + 1) % ranks, prev = (rank + ranks - 1) % ranks;
@@ -632,7 +632,7 @@ TEST(large_transpose, 2)
 	buffer_free(in);
 }
 
-/* Non-blocking, from and to one matrix with gaps of every message. */
+/* Send from and receive into one matrix at once, each with gaps for the other. */
 TEST(halves_of_one_buffer, 2)
 {
 	enum { N = 20000 };

@@ -2,7 +2,7 @@
 // Copyright (C) 2026 The libsci authors
 /*
  * Windows: puts, gets and atomic operations, with each kind of synchronisation.
- * Every test is run on a window of MPI's memory and on one of ours.
+ * Every test runs on memory of MPI and on memory of its own.
  */
 #include "selftests/mpi/check.h"
 
@@ -26,7 +26,7 @@ static void window_new(struct window *w, size_t bytes, int unit, bool ours)
 				 &w->win);
 	}
 	memset(w->mem, 0, bytes);
-	/* nobody stores in it before it is clear */
+	/* no rank stores into the window before it is clear */
 	MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win);
 }
 
@@ -37,7 +37,7 @@ static void window_free(struct window *w)
 		buffer_free(w->mem);
 }
 
-/* A test that is given a window of @bytes, of each kind in turn. */
+/* Define a test that runs on a window of @bytes of each kind. */
 #define WINDOW_TEST(name, ranks_needed, bytes, unit)			\
 	static void name(struct window *w);				\
 	TEST(name, ranks_needed)					\
@@ -58,7 +58,7 @@ static const int sizes[] = { 0, 1, 8, 63, 64, 65, 1000, 8192, 100000, 1 << 20 };
 
 /* ---- fence ---- */
 
-/* Every rank has a slot in every other's window. */
+/* Every rank has a slot in each window. */
 WINDOW_TEST(put_and_fence, 2, (size_t)ranks * LARGEST, 1)
 {
 	uint8_t *mem = w->mem;
@@ -96,7 +96,7 @@ WINDOW_TEST(get_and_fence, 2, LARGEST, 1)
 	MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win);
 }
 
-/* Many small ones in one epoch, none of which may disturb its neighbours. */
+/* Many small puts in one epoch do not disturb their neighbours. */
 WINDOW_TEST(many_puts_in_an_epoch, 2, 4000 * sizeof(int), sizeof(int))
 {
 	int next = (rank + 1) % ranks, prev = (rank + ranks - 1) % ranks;
@@ -116,7 +116,7 @@ WINDOW_TEST(many_puts_in_an_epoch, 2, 4000 * sizeof(int), sizeof(int))
 		CHECK_EQ(mem[i], 10000 * prev + i);
 }
 
-/* Scattered there, gathered from there. */
+/* Put to elements with gaps, and get from them. */
 WINDOW_TEST(put_and_get_of_a_vector, 2, 600 * sizeof(int), sizeof(int))
 {
 	int next = (rank + 1) % ranks, prev = (rank + ranks - 1) % ranks;
@@ -192,7 +192,7 @@ WINDOW_TEST(accumulate_of_doubles, 2, 1000 * sizeof(double), sizeof(double))
 		CHECK(mem[i] == ranks - 1 + 0.5 * i);
 }
 
-/* Who replaces last is not known, but each element is someone's. */
+/* The last rank to replace is not known, but each element is from one rank. */
 WINDOW_TEST(accumulate_replace, 2, 1000 * sizeof(int), sizeof(int))
 {
 	int out[1000], *mem = w->mem, next = (rank + 1) % ranks;
@@ -228,7 +228,7 @@ WINDOW_TEST(proc_null, 1, 64, 1)
 	CHECK_EQ(byte, 7);
 }
 
-/* A window's unit is its target's, and so is its size: the first has none. */
+/* Unit and size of a window are those of the target; rank 0 has no memory. */
 TEST(windows_that_differ, 2)
 {
 	size_t bytes = rank ? (size_t)(rank + 1) * 100 : 0;
@@ -291,7 +291,7 @@ WINDOW_TEST(post_start_complete_wait, 2, 20000, 1)
 	buffer_free(out);
 }
 
-/* Rank 0 exposes, all others take their part and leave something. */
+/* Rank 0 exposes its window; each other rank gets its element and puts another one. */
 WINDOW_TEST(post_to_all_others, 2, 64 * sizeof(int), sizeof(int))
 {
 	MPI_Group all, zero = one_rank(0), others;
@@ -322,7 +322,7 @@ WINDOW_TEST(post_to_all_others, 2, 64 * sizeof(int), sizeof(int))
 
 /* ---- locks ---- */
 
-/* Read, add one, write: the lock is all that keeps others out. */
+/* Read, add one, write: only the lock keeps other ranks out. */
 WINDOW_TEST(exclusive_lock, 2, sizeof(int), sizeof(int))
 {
 	enum { TIMES = 50 };
@@ -400,7 +400,7 @@ WINDOW_TEST(lock_all_and_flush, 2, 64 * sizeof(int), sizeof(int))
 	MPI_Win_unlock_all(w->win);
 }
 
-/* After flush_local the buffer may change, though nothing need have arrived. */
+/* After MPI_Win_flush_local() the buffer may change before the bytes arrive. */
 WINDOW_TEST(flush_local, 2, 20 * 5000, 1)
 {
 	int next = (rank + 1) % ranks, prev = (rank + ranks - 1) % ranks;
@@ -454,7 +454,7 @@ WINDOW_TEST(operations_with_requests, 2, 3 * 1000 * sizeof(int), sizeof(int))
 
 /* ---- atomic operations ---- */
 
-/* Each rank took @each of them, and no two have the same. */
+/* Check that each rank took @each tickets, which all differ. */
 static void check_tickets(const int *mine, int each)
 {
 	int *all = buffer_new(4 * (size_t)each * ranks);
@@ -490,7 +490,7 @@ WINDOW_TEST(fetch_and_op, 2, 2 * sizeof(int), sizeof(int))
 	CHECK_EQ(end, EACH * ranks);
 }
 
-/* A value is handed from rank to rank; all have seen what another left. */
+/* Ranks replace a value: each value is returned once, or stays at the end. */
 WINDOW_TEST(fetch_and_replace, 2, sizeof(long), sizeof(long))
 {
 	long mine = rank + 1, old, sum, end;
@@ -529,7 +529,7 @@ WINDOW_TEST(get_accumulate, 2, 100 * sizeof(int), sizeof(int))
 		CHECK_EQ(old[i], EACH * ranks);
 }
 
-/* One rank wins each place, and all know who. */
+/* One rank wins each place, and all ranks see the winner. */
 WINDOW_TEST(compare_and_swap, 2, 50 * sizeof(int), sizeof(int))
 {
 	int empty = 0, mine = rank + 1, old, won[50], winners[50], in[50];
@@ -544,12 +544,12 @@ WINDOW_TEST(compare_and_swap, 2, 50 * sizeof(int), sizeof(int))
 	MPI_Barrier(WORLD);
 	MPI_Get(in, 50, MPI_INT, 0, 0, 50, MPI_INT, w->win);
 	MPI_Win_unlock_all(w->win);
-	/* no two have won, or the sum would be more */
+	/* two winners of a place would make the sum larger */
 	MPI_Allreduce(won, winners, 50, MPI_INT, MPI_SUM, WORLD);
 	CHECK_BYTES(in, winners, sizeof(in));
 }
 
-/* A lock made of compare and swap keeps a plain counter. */
+/* A lock made of compare and swap protects a plain counter. */
 WINDOW_TEST(lock_of_compare_and_swap, 2, 2 * sizeof(int), sizeof(int))
 {
 	enum { TIMES = 10 };
@@ -630,7 +630,7 @@ TEST(many_windows_in_turn, 2)
 	}
 }
 
-/* Messages and windows at once. */
+/* Send messages within an epoch. */
 WINDOW_TEST(messages_within_an_epoch, 2, 1000, 1)
 {
 	int next = (rank + 1) % ranks, prev = (rank + ranks - 1) % ranks, in;

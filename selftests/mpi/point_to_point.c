@@ -8,13 +8,13 @@
 
 enum {
 	TAG = 7,
-	TAG_TOKEN,	/* of messages without data, which say "go on" */
+	TAG_TOKEN,	/* messages without data, which say "go on" */
 };
 
 static const int sizes[] = {
 	0, 1, 7, 8, 40, 48, 62, 63, 64, 65, 1000, 4096, 8192, 65536,
 	1 << 20,
-	1 << 24,	/* all of these only between ranks 0 and 1 */
+	1 << 24,	/* this and the next only between ranks 0 and 1 */
 	1 << 26,	/* if MPI_LONG */
 };
 
@@ -24,12 +24,12 @@ static int nr_sizes(void)
 {
 	int is_long = getenv("MPI_LONG") && atoi(getenv("MPI_LONG"));
 
-	/* only rank 0 need have it */
+	/* only rank 0 needs the variable */
 	MPI_Bcast(&is_long, 1, MPI_INT, 0, WORLD);
 	return ARRAY_LEN(sizes) - (rank > 1 ? 2 : !is_long);
 }
 
-/* Ranks 0 and 1, 2 and 3, ...; an odd one out has none. */
+/* Return the partner: ranks 0 and 1, 2 and 3, ...; an odd last rank has none. */
 static int partner(void)
 {
 	int peer = rank ^ 1;
@@ -37,7 +37,7 @@ static int partner(void)
 	return peer < ranks ? peer : MPI_PROC_NULL;
 }
 
-/* Open MPI's, of messages; mpirun hands its choice on. */
+/* Return true if Open MPI uses its cm component. mpirun passes the choice on. */
 static bool pml_is_cm(void)
 {
 	const char *pml = getenv("OMPI_MCA_pml");
@@ -131,7 +131,7 @@ static void give(const struct mode *m, int size, int peer, uint32_t seed)
 	if (m->send == MPI_Rsend)
 		token_recv(peer);
 	m->send(buf, size, MPI_BYTE, peer, TAG, WORLD);
-	/* The buffer is ours again. */
+	/* The send has ended: the buffer may change. */
 	memset(buf, 0, size);
 	if (space)
 		detach(space);
@@ -243,7 +243,7 @@ TEST(ready_isend, 2)
 	non_blocking(&modes[3]);
 }
 
-/* Whoever receives learns of the message before it has a buffer for it. */
+/* The message is here before the receive. */
 TEST(receive_after_arrival, 2)
 {
 	int n = nr_sizes(), peer = partner();
@@ -282,7 +282,7 @@ TEST(synchronous_send_waits_for_its_receive, 2)
 	MPI_Wait(&req, MPI_STATUS_IGNORE);
 }
 
-/* No receive is posted for any of them when they are sent. */
+/* No receive is posted for these messages when they are sent. */
 TEST(buffered_sends_return_at_once, 2)
 {
 	enum { MESSAGES = 50, SIZE = 20000 };
@@ -338,7 +338,7 @@ TEST(any_source_of_one_tag, 2)
 		send_filled(30, 0, 2, rank);
 		return;
 	}
-	/* what comes first comes last */
+	/* receive the first tag last */
 	for (int tag = 2; tag; tag--)
 		for (int i = 1; i < ranks; i++) {
 			MPI_Recv(buf, sizeof(buf), MPI_BYTE, MPI_ANY_SOURCE,
@@ -405,7 +405,7 @@ struct burst {
 
 static struct burst in_burst, out_burst;
 
-/* All tags of a burst are TAG, or with @tags two in turn. */
+/* The tag of a message is TAG, or with @tags one of two in turn. */
 static int burst_tag(int i, bool tags)
 {
 	return TAG + 10 * (tags && i % 2);
@@ -456,8 +456,8 @@ static void in_order(bool posted_before, bool tags)
 	if (peer == MPI_PROC_NULL)
 		return;
 	/*
-	 * With any tag a receive would take the token, so the odd rank's comes
-	 * when it has sent all.
+	 * A receive of any tag would take the token, so the odd rank sends it
+	 * after all messages.
 	 */
 	if (rank & 1) {
 		if (posted_before)
@@ -496,7 +496,7 @@ TEST(order_of_any_tag_posted_after, 2)
 	in_order(false, true);
 }
 
-/* Order holds within a tag, whatever is done with the other. */
+/* Order holds within a tag, in whatever order the tags are received. */
 TEST(order_within_each_of_two_tags, 2)
 {
 	int peer = partner();
@@ -522,7 +522,7 @@ TEST(sendrecv_round_a_ring, 2)
 	MPI_Status st;
 
 	for (int i = 0; i < ARRAY_LEN(sizes) - 1; i++) {
-		/* not the same length both ways */
+		/* the lengths differ in the two directions */
 		int out_len = sizes[i] + next, in_len = sizes[i] + rank;
 		void *out = buffer_filled(out_len, rank + i);
 		void *in = buffer_new(in_len);
@@ -610,7 +610,7 @@ TEST(proc_null, 1)
 #define EACH		8
 #define MOST		(EACH * 16)
 
-/* How many it completed, or -1 if there are none left. */
+/* Return the number of completed requests, or -1 if none are left. */
 typedef int (*completer)(int n, MPI_Request *req, int *at, MPI_Status *st);
 
 static int by_waitany(int n, MPI_Request *req, int *at, MPI_Status *st)
@@ -658,7 +658,7 @@ static int from_all(MPI_Request *req, void **buf)
 	return n;
 }
 
-/* Not in the order of the receives. */
+/* Send to all ranks, in another order than that of the receives. */
 static int to_all(MPI_Request *req, void **buf)
 {
 	int n = 0;
@@ -742,7 +742,7 @@ TEST(testall, 1)
 		SKIP("too many ranks");
 	n = from_all(in, in_buf);
 	MPI_Testall(n, in, &done, st);
-	/* our own messages at least are not sent yet */
+	/* at least the messages of this rank to itself are not sent yet */
 	CHECK_EQ(done, 0);
 	sent = to_all(out, out_buf);
 	do
@@ -813,7 +813,7 @@ TEST(persistent_synchronous, 2)
 	persistent(&modes[1], 5);
 }
 
-/* Open MPI 4.1 would send the first start's data with each. */
+/* Open MPI 4.1 would send the data of the first start with each start. */
 TEST(persistent_buffered, 2)
 {
 	persistent(&modes[2], 1);
@@ -824,7 +824,7 @@ TEST(persistent_ready, 2)
 	persistent(&modes[3], 5);
 }
 
-/* Startall of many, with requests that are not active among those waited for */
+/* Start many requests at once; some of the requests in the wait are not active. */
 TEST(many_persistent_requests, 2)
 {
 	enum { MANY = 64, SIZE = 200 };
@@ -862,7 +862,7 @@ static void probe_one(int size, int peer, bool blocks)
 	while (!there)
 		MPI_Iprobe(peer, TAG, WORLD, &there, &st);
 	check_status(&st, peer, TAG, size);
-	/* it is still there */
+	/* the message is still there */
 	MPI_Iprobe(peer, MPI_ANY_TAG, WORLD, &there, &st);
 	CHECK(there);
 	check_status(&st, peer, TAG, size);
@@ -888,7 +888,7 @@ TEST(probe_and_iprobe, 2)
 	}
 }
 
-/* A message that was matched by a probe is no other receive's. */
+/* A message that was matched by a probe matches no other receive. */
 static void mprobe_one(int size, int peer, bool blocks)
 {
 	void *buf = buffer_new(size);
@@ -982,7 +982,7 @@ TEST(improbe_of_nothing, 1)
 	CHECK(msg == MPI_MESSAGE_NULL);
 }
 
-/* All probed messages are held, and received last first. */
+/* All messages are matched by probes, then received in reverse order. */
 TEST(many_matched_messages, 2)
 {
 	enum { MANY = 50 };
@@ -1029,7 +1029,7 @@ static void cancel_one(int size, int peer, int source)
 	CHECK(cancelled);
 	token_send(peer);
 	token_recv(peer);
-	/* what comes now is not stored by it */
+	/* the cancelled receive does not store this message */
 	MPI_Isend(buf, size, MPI_BYTE, peer, TAG, WORLD, &req);
 	recv_filled(size, peer, TAG, peer);
 	MPI_Wait(&req, &st);
@@ -1096,7 +1096,7 @@ static void truncate_one(MPI_Comm comm, int sent, int room, bool early)
 		buffer_free(buf);
 		return;
 	}
-	/* its guard sees what is stored beyond its end */
+	/* the guard of the buffer detects stores beyond its end */
 	buf = buffer_new(room);
 	if (early)
 		MPI_Irecv(buf, room, MPI_BYTE, peer, TAG, comm, &req);
@@ -1151,7 +1151,7 @@ TEST(truncation_of_long_messages, 2)
 	truncate_each(sent, ARRAY_LEN(sent));
 }
 
-/* ---- many ---- */
+/* ---- many messages ---- */
 
 #define OUTSTANDING	4000
 
@@ -1169,7 +1169,7 @@ static void post_recvs(int peer, MPI_Request *req, uint8_t (*in)[64])
 static void post_sends(int peer, MPI_Request *req, uint8_t (*out)[64])
 {
 	for (int k = 0; k < OUTSTANDING; k++) {
-		/* 7 divides no power of 10, so this is each once */
+		/* 7 and 4000 have no common factor: each number comes once */
 		int i = 7 * k % OUTSTANDING;
 
 		pattern_fill(out[i], small_size(i), rank + i);
@@ -1238,7 +1238,7 @@ TEST(large_messages_outstanding, 2)
 	large_at_once(16, 1 << 20);
 }
 
-/* Each source's messages are in order, whatever comes between them. */
+/* Messages of each source are in order, whatever comes between them. */
 TEST(many_to_one, 2)
 {
 	enum { MESSAGES = 200 };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * What the others learn of a rank that dies.
+ * After the death of a rank, MPI calls of the other ranks fail.
  *
  * usage: mpirun --enable-recovery -np 3 rank_dies receive|send|rendezvous
  *
- * Rank 1 gets to know all, and kills itself. The others receive from it, or send to
- * it, until that fails; then they talk to each other, and say "told".
+ * Rank 1 meets all ranks and kills itself. The other ranks receive from it, or send
+ * to it, until that fails; then they meet each other, and print "told".
  */
 #include <mpi.h>
 #include <signal.h>
@@ -29,7 +29,7 @@ static void must(int ret, const char *what)
 	exit(1);
 }
 
-/* Everybody has talked to everybody. */
+/* Exchange a message with every rank. */
 static void meet(void)
 {
 	for (int i = 0; i < ranks; i++) {
@@ -42,7 +42,7 @@ static void meet(void)
 	}
 }
 
-/* One that never ends otherwise; to a dead one it may be accepted some times. */
+/* Receive from or send to the dead rank until that fails. Some sends may succeed. */
 static int talk_to_the_dead(const char *how)
 {
 	char *buf = calloc(1, LONG);
@@ -76,7 +76,7 @@ int main(int argc, char **argv)
 	if (rank == DEAD)
 		kill(getpid(), SIGKILL);
 	ret = talk_to_the_dead(argv[1]);
-	/* those who are left: 0, 2, 3, ... */
+	/* the ranks that are left: 0, 2, 3, ... */
 	for (other = 0; other < ranks; other++) {
 		int in = -1;
 
@@ -89,6 +89,6 @@ int main(int argc, char **argv)
 	if (ret != MPI_SUCCESS)
 		printf("told\n");
 	fflush(stdout);
-	/* MPI_Finalize() would wait for the dead one */
+	/* MPI_Finalize() would wait for the dead rank */
 	_exit(ret == MPI_SUCCESS);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Several threads of every rank in MPI at once, each with messages, tags or a
- * communicator of its own.
+ * Several threads of every rank are in MPI at once, each with its own messages,
+ * tags or communicator.
  */
 #include <pthread.h>
 
@@ -40,7 +40,7 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-/* An odd rank out has itself for a partner. */
+/* An odd last rank is its own partner. */
 static int partner(void)
 {
 	int peer = rank ^ 1;
@@ -63,7 +63,7 @@ static void worker_join(struct worker *w)
 	CHECK_EQ(pthread_join(w->thread, NULL), 0);
 }
 
-/* All threads do the same, on one communicator. */
+/* Run @fn in all threads, on one communicator. */
 static void together(void (*fn)(struct worker *), MPI_Comm comm)
 {
 	struct worker w[THREADS];
@@ -74,7 +74,7 @@ static void together(void (*fn)(struct worker *), MPI_Comm comm)
 		worker_join(&w[i]);
 }
 
-/* ... each on its own. */
+/* Run @fn in all threads, each on its own communicator. */
 static void apart(void (*fn)(struct worker *))
 {
 	MPI_Comm comm[THREADS];
@@ -90,7 +90,7 @@ static void apart(void (*fn)(struct worker *))
 	}
 }
 
-/* ---- what they do ---- */
+/* ---- work of the threads ---- */
 
 static const int sizes[] = { 0, 1, 64, 65, 1000, 10000, 100000 };
 
@@ -99,7 +99,7 @@ static uint32_t seed_of(int r, int thread, int round)
 	return 100000 * r + 1000 * thread + round;
 }
 
-/* The lower rank asks, the other answers; with itself, it does both. */
+/* The lower rank asks, the higher rank answers; a rank alone does both. */
 static void ping_pong_tagged(struct worker *w, int tag, int rounds)
 {
 	for (int i = 0; i < rounds; i++) {
@@ -173,7 +173,7 @@ static void collectives(struct worker *w)
 	}
 }
 
-/* Many outstanding in every thread, completed by any of its calls. */
+/* Many requests are outstanding in every thread; any of its calls completes them. */
 static void bursts(struct worker *w)
 {
 	enum { MANY = 100 };
@@ -201,8 +201,8 @@ static void bursts(struct worker *w)
 /* ---- tests ---- */
 
 /*
- * Open MPI gets to know the processes of other nodes when it first talks to them,
- * and not by two threads at once: the threads below find all of them known.
+ * Open MPI sets up a process of another node at the first message to it, but
+ * not from two threads at once: the threads below find all processes set up.
  */
 TEST(all_ranks_have_met, 2)
 {
@@ -247,7 +247,7 @@ TEST(collectives_of_each_thread, 2)
 	apart(collectives);
 }
 
-/* Only one has collectives, the others messages, on two communicators. */
+/* One thread calls collectives, the others send messages, on two communicators. */
 TEST(collectives_beside_messages, 2)
 {
 	struct worker w[THREADS];
@@ -275,7 +275,7 @@ static int item_len(int nr)
 	return 1 + nr % LONGEST;
 }
 
-/* Each once.  Whoever takes the last tells the other threads. */
+/* Count an item, which comes once.  The thread with the last item tells the others. */
 static bool took_last(struct worker *w, const int *item, int len)
 {
 	int nr = item[0];
@@ -293,7 +293,7 @@ static bool took_last(struct worker *w, const int *item, int len)
 	return true;
 }
 
-/* With a plain probe another thread may take the message; a matched one is ours. */
+/* After a plain probe another thread may take the message, but not after a match. */
 static void take_matched(struct worker *w)
 {
 	int item[LONGEST], len;
@@ -384,7 +384,7 @@ TEST(dups_of_each_thread, 2)
 	apart(dups);
 }
 
-/* One thread waits in MPI for what another of the same rank sends. */
+/* The main thread waits in MPI for messages of another thread of its rank. */
 static void send_to_main(struct worker *w)
 {
 	for (int i = 0; i < 30; i++)
