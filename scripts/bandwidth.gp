@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Remote store bandwidth by block size.
+# Plots the bandwidth of remote stores by block size.
 # gnuplot -e "data='bandwidth.tsv'; out='bandwidth'" bandwidth.gp
 
 set datafile separator "\t"

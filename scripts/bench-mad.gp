@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Bandwidth of Madeleine through a gateway, by the length of messages and blocks.
+# Plots the bandwidth of Madeleine through a gateway, by length of messages and blocks.
 # gnuplot -e "data='madeleine.tsv'; out='madeleine'; columns=5" bench-mad.gp
 
 set datafile separator "\t"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# libsci's messages beside the best peer and the limit, by size.
+# Plots libsci's messages, the best peer and the limit, by size.
 # gnuplot -e "data='peers.tsv'; out='peers'; class='l3'" bench-peers.gp
 
 set datafile separator "\t"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Histogram of remote store latency.
+# Plots a histogram of the latency of remote stores.
 # gnuplot -e "data='latency.tsv'; out='latency'; low=80; high=200;
 #	median=100; p99=130; step=5" latency.gp
 

@@ -1,43 +1,42 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=bash disable=SC2154,SC2034
 #
-# For scripts that measure systems beside each other, interleaved, with the
-# programs of selftests/bench/peers.  Such a script sets
+# For scripts that compare systems in interleaved runs of the programs in
+# selftests/bench/peers.  Such a script sets
 #
 #	stem		of its files in $out, and its name: bench-$stem
 #	rounds metrics time_s
 #	groups		names for several metrics: "NAME=METRIC,METRIC ..."
 #	msg		libsci's program
 #
-# and defines settings(), a line per setting:
+# and defines settings(), which prints a line per setting:
 #
 #	KIND SYSTEM/SETTING METRICS PROGRAM...
 #
 # where METRICS may be a group's name and variables may come before the program;
-# sizes_of METRIC, a size per line; and programs(), which compiles into $bin.  Then
-# measure_all leaves every sample in $out/$stem-raw.tsv, and the medians of those
-# that count, by class of placement, in $out/$stem-all.tsv.
+# sizes_of METRIC, which prints a size per line; and programs(), which compiles into
+# $bin.  measure_all writes every sample to $out/$stem-raw.tsv, and the medians of the
+# samples that count, by class of placement, to $out/$stem-all.tsv.
 #
-# A virtual machine's CPUs move: two hardware threads of a core now, two cores
-# far apart then, which changes everything fourfold.  So a probe, the ping-pong
-# of a word, runs before and after each sample (see measure.h) and tells its class: smt,
-# l3 (two cores of one cache) or far, divided by the two limits of PLACES, in us.  Samples
-# whose two probes differ in class do not count.  And a core may be shared with a
-# stranger: then the probe's sums take longer, and samples do not count whose pace is
-# more than a seventh above the usual one, the lower quartile of their class.  A setting
-# has a value in a class if it has at least $enough samples there; values are compared
-# within a class only.  Settings without a value in the class that most samples of their
-# point are in get more rounds, while time lasts.
+# The CPUs of a virtual machine move: they may be two hardware threads of a core, and
+# later two cores far apart.  So a probe, the ping-pong of a word, runs before and after
+# each sample (see measure.h).  Its time in us and the two limits in PLACES give the
+# class: smt, l3 (two cores of one cache) or far.  Samples whose two probes differ in
+# class do not count.  A core may also be shared with another virtual machine: then the
+# probe's sums, the pace, take longer.  Samples whose pace is more than a seventh above
+# the lower quartile of their class do not count.  A setting has a value in a class if it
+# has at least $enough samples there; values are compared within a class only.  Settings
+# without a value in the most frequent class of their point get more rounds, until time_s.
 build=${1:?usage: bench-$stem BUILD_DIR}
-limit_s=60		# a run that takes longer counts as that long, or not
-slow_s=10		# one that takes longer is not repeated
+limit_s=60		# time limit of a run
+slow_s=10		# a run that takes longer is not repeated
 enough=5		# samples of a value
 PLACES=${PLACES:-0.035 0.12}
 out=$build/bench
 bin=$out/peers
 src=selftests/bench/peers
 
-# The programs divide the CPUs, so mpirun binds nobody.
+# The programs bind themselves to CPUs, so mpirun does not.
 ompi="mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none"
 vader="--mca pml ob1 --mca btl self,vader"
 nocopy="--mca btl_vader_single_copy_mechanism none"
@@ -71,7 +70,7 @@ function class_of(us)
 {
 	return us == "-" ? "-" : us < place[1] ? "smt" : us < place[2] ? "l3" : "far"
 }
-# The class of the sample in $0, a line of the raw file; "" if it changed meanwhile.
+# Return the class of the sample in $0, a line of the raw file; "" if the class changed.
 function class_here(   c)
 {
 	c = class_of($7)
@@ -81,7 +80,7 @@ BEGIN { split(places, place, " ") }'
 
 # ---- settings ----
 
-# Kind, name and command of the settings that measure METRIC.
+# METRIC: prints kind, name and command of the settings that measure it.
 settings_of()
 {
 	settings | awk -v m="$1" -v groups="$groups" '
@@ -98,7 +97,7 @@ settings_of()
 	}'
 }
 
-# Powers of two from $1 to $2, and of those the ones that are to be measured.
+# FIRST LAST: prints the powers of two from FIRST to LAST that SIZES selects.
 seq_sizes()
 {
 	local s
@@ -136,7 +135,7 @@ declare -A skip=()
 bad_ours=
 bad_peers=
 
-# Appends the run's samples to the raw file; later runs may be skipped.
+# Appends the run's samples to the raw file. A slow or failed run is not repeated.
 run()			# ROUND METRIC KIND NAME COMMAND...
 {
 	local round=$1 metric=$2 kind=$3 name=$4 own="" before=- after=- rc=0 begin sizes
@@ -175,7 +174,7 @@ run()			# ROUND METRIC KIND NAME COMMAND...
 	fi
 }
 
-# Sizes that it did not come to count as the time it was given.
+# Sizes that a run did not reach before its time limit get the limit as their value.
 timed_out()		# METRIC SIZE...
 {
 	local metric=$1 s
@@ -204,7 +203,7 @@ one_round()		# ROUND METRIC [FILE]: only settings named there
 
 # ---- results ----
 
-# Metrics and settings without a value in the class of most samples of their point.
+# Prints metrics and settings without a value in the most frequent class of their point.
 lacking()
 {
 	awk -F '\t' -v enough="$enough" -v places="$PLACES" "$awk_class"'
@@ -252,7 +251,7 @@ kinds()			# system/setting KIND
 	settings | awk '{ print $2 "\t" $1 }'
 }
 
-# The largest pace that counts, in ns, by class.
+# Prints the largest pace that counts, in ns, by class.
 paces()
 {
 	awk -F '\t' -v OFS='\t' -v places="$PLACES" "$awk_class"'
@@ -266,7 +265,7 @@ paces()
 	}'
 }
 
-# Medians of all settings by class: metric size class setting kind median min max samples
+# Writes the medians of all settings by class to $out/$stem-all.tsv.
 medians()
 {
 	paces >"$tmp/paces"
@@ -309,15 +308,15 @@ medians()
 			m = median(v, c)
 			print key, sprintf("%.5g", m), v[1], v[c], c
 		}
-		printf "%d samples; not counted: %d while the place changed, %d beside " \
-			"strangers, %d of values with fewer than %d\n", all, moved,
+		printf "%d samples; not counted: %d whose class changed, %d on shared " \
+			"cores, %d of values with fewer than %d\n", all, moved,
 			shared, few, enough >counts
 	}' <(kinds) "$out/$stem-raw.tsv" >"$out/$stem-all.tsv"
 }
 
-# ---- all of it ----
+# ---- main ----
 
-# A script that has more to end defines this again.
+# A script that has more to clean up redefines this.
 measure_end()
 {
 	rm -rf "$tmp"
@@ -331,7 +330,7 @@ prepare()
 	: >"$tmp/skip"
 	: >"$tmp/probe"
 	export PEER_PROBE=$tmp/probe
-	# The first two CPUs we may use; the programs divide them.
+	# The first two usable CPUs: each process of a program takes one.
 	cpus=$(taskset -cp $$ | sed 's/.*: //' | tr , '\n' |
 		awk -F - '{ for (i = $1; i <= ($2 == "" ? $1 : $2) && n < 2; i++)
 			    printf "%s%d", n++ ? "," : "", i }')
@@ -339,7 +338,7 @@ prepare()
 	taskset -cp "$cpus" $$ >/dev/null
 }
 
-# Of what this was measured.
+# Prints the machine and the versions of the systems.
 machine()
 {
 	printf 'CPU: %s, %s used of %s online, load %s\n' \
@@ -370,7 +369,7 @@ measure_all()
 	medians
 }
 
-# What counts and what does not, the FILEs there are now, and what failed.
+# Prints the counts of samples, the FILEs and the time, and fails if our programs failed.
 conclude()		# FILE...
 {
 	printf '\n%s' "$(cat "$tmp/counts")"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# What `sci model tables` has written.  gnuplot -e "dir='build/model'; p='B'" model.gp
+# Plots the files of `sci model tables`.  gnuplot -e "dir='build/model'; p='B'" model.gp
 
 set terminal svg size 960,600 dynamic font "sans-serif,15" background "#ffffff"
 set grid linetype 1 linecolor "#dddddd"
