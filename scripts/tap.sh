@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=bash
-# For scripts that speak TAP: `try NAME COMMAND...` per point, then `plan`.
+# Functions for scripts that print TAP: `try NAME COMMAND...` per point, then `plan`.
 
 tap_n=0
 tap_bad=0
 
-# One point: does the command succeed?  Its output shows only if it does not.
+# NAME COMMAND...: a test point that passes if the command succeeds; else shows its output
 try() {
 	local name=$1 out rc
 	shift
 	tap_n=$((tap_n + 1))
-	set +e			# here, so that it holds inside
+	set +e			# in an `||` list, set -e would not hold inside
 	out=$(set -e; "$@" 2>&1 </dev/null)
 	rc=$?
 	set -e
@@ -23,7 +23,7 @@ try() {
 	fi
 }
 
-# As `try`, or skip the point where a tool is not installed: try_with TOOL NAME COMMAND...
+# TOOL NAME COMMAND...: as `try`, but skips the point if the tool is not installed
 try_with() {
 	if command -v "$1" >/dev/null; then
 		try "${@:2}"
