@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=bash
-# What is big and made once stays in $SCI_CACHE.
+# Keeps folders that take long to make in $SCI_CACHE (~/.cache/libsci).
 
 cache=${SCI_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/libsci}
 
-# NAME COMMAND...: prints the folder NAME of the cache.  If it is not there, the
-# command fills $tmp, which becomes it; two who ask at once wait for each other,
-# and one who is killed leaves nothing that looks complete.
+# NAME COMMAND...: prints the folder NAME of the cache.  If it does not exist, the
+# command fills $tmp, which is then renamed.  A lock makes a second caller wait.  A
+# caller that is killed leaves only $tmp.
 cached() {
 	local dir=$cache/$1 name=$1 start
 	shift

@@ -4,14 +4,14 @@
 # whose variables it uses.
 # shellcheck disable=SC2154
 
-# A build folder also has what was removed since, and has become a part of
-# others.
+# PATH: it is a test.  A build folder may also have programs whose source was removed
+# or became a part of other tests.
 is_test() {
 	[[ $1 != selftests/* ]] ||
 		[[ -e $here/../$1.c && ! -e $here/../$1.h ]]
 }
 
-# LIST: one line per program, with the path that it was built at
+# LIST: prints one line per program, with its path in the build folder
 list_expand() {
 	local line words more i f found
 	while read -ra words; do
@@ -29,7 +29,7 @@ list_expand() {
 			echo "$line$f${more[*]:+ ${more[*]}}"
 			found=y
 		done
-		# fails in the machine, as a point
+		# a missing program fails in the machine, as a test point
 		[[ -n $found || ${words[i]} == *[*?[]* ]] ||
 			echo "$line$build/${words[*]:i}"
 	done < <(sed 's/#.*//' "$1")
@@ -42,7 +42,7 @@ list_wants_mpi() {
 list_prepare() {
 	local f
 	list_expand "$1" >"$stage/vm/list"
-	# a list from a pipe has been read before, to see whether it wants MPI
+	# empty, too, if LIST is a pipe: list_wants_mpi() has read it
 	[[ -s $stage/vm/list ]] || die "no tests in $1"
 	cp "$stage/vm/list" "$log/list"
 	while read -r f; do
@@ -50,7 +50,7 @@ list_prepare() {
 	done < <(grep -oE "(^| )$build/[^ ]+" "$log/list" | tr -d ' ' | sort -u)
 }
 
-# TAP.LOG CONSOLE.LOG: what the machine wrote, numbered, and what it owed
+# TAP.LOG: prints the machine's points with numbers, and a failure for what did not run
 list_results() {
 	awk -v build="$build/" -v vm="vm $flavour" '
 	FILENAME ~ /list$/ {
