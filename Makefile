@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Copyright (C) 2026 The libsci authors
 #
-# `make help` lists targets (the words after ##) and variables.  Everything built lands in $(O).
+# `make help` lists targets (the text after ##) and variables.  $(O) gets everything that is built.
 
 VERSION := 0.1.0
 SOVERSION := 0
@@ -28,19 +28,19 @@ B := $(O)$(if $(SAN),/$(subst $(comma),-,$(SAN)))
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all \
 	-fno-omit-frame-pointer)
 
-# Asked when the first recipe needs it, after set-up has installed libnuma.
+# NUMA is "y" if libnuma is installed.  The first recipe that needs it tests it, after set-up.
 NUMA = $(eval NUMA := $(shell echo 'int main(void){return numa_available();}' |\
 	$(CC) -include numa.h -x c - -o /dev/null -lnuma 2>/dev/null && echo y))$(NUMA)
 LIBS = $(if $(NUMA),-lnuma )-pthread
-# libsci/team loads libpmix when a PMIx server has started the program, and `sci run --pmix`
-# to be one.
+# libsci/team loads libpmix when a PMIx server has started the program; `sci run --pmix`
+# loads it to be a PMIx server.
 PMIX_CFLAGS = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I pmix 2>/dev/null))
 
 WARN := -Wall -Wextra -Wshadow -Wundef -Wvla -Wwrite-strings -Wpointer-arith \
 	-Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition \
 	-Wformat=2 $(if $(WERROR),-Werror)
-# Lines and segments are looked at as several types, as in the kernel.  Fields
-# stored one by one and loaded as a vector wait until they are in the cache.
+# Lines and segments are accessed as several types, as in the kernel.  A vector load of
+# fields that were just stored one by one stalls until the stores are in the cache.
 COMPILE = $(CC) -std=gnu11 -fno-strict-aliasing -fno-tree-slp-vectorize \
 	-D_GNU_SOURCE= -I. -Ilibsci/include \
 	-Iinclude/uapi -fPIC -fvisibility=hidden \
@@ -62,12 +62,12 @@ SELF_OBJ := $(call obj,selftests/*.c)
 TEST_OBJ := $(call obj,selftests/unit/*.c selftests/fabric/*.c selftests/msg/*.c selftests/net/*.c \
 	selftests/team/*.c)
 BENCH_OBJ := $(call obj,selftests/bench/*.c)
-# The model of an adapter, and the daemon that stands in for cables.
+# The model of an adapter, and the daemon that replaces cables.
 SIM_OBJ := $(call obj,sim/adapter/*.c)
 SWITCH_OBJ := $(call obj,sim/switch/*.c)
-# ... and the same model in virtual time, under the library's protocols.
+# The library's protocols over the same model, in virtual time.
 VTIME_OBJ := $(call obj,sim/vtime/*.c)
-# The protocol of a pool, which the kernel module is made of, too.
+# The protocol of a pool: the kernel module has the same source files.
 POOL_OBJ := $(call obj,$(addprefix kmod/pool/,format.c slots.c chunks.c mail.c))
 PROFILES := $(wildcard sim/profiles/*.profile)
 SIMTEST_OBJ := $(call obj,selftests/sim/*.c)
@@ -77,32 +77,32 @@ TESTS := $(TEST_OBJ:.o=)
 BENCHES := $(BENCH_OBJ:.o=)
 SOAKS := $(call obj,selftests/soak/*.c)
 SOAKS := $(SOAKS:.o=)
-# What runs on the nodes of a cluster of VMs: the agent, and tests.
+# Programs for the nodes of a cluster of VMs: the agent, and tests.
 CLUSTERS := $(call obj,selftests/cluster/*.c)
 CLUSTERS := $(CLUSTERS:.o=)
-# Tests of the kernel's interface know nothing of the library.  What has a header
-# is common to them.
+# Tests of the kernel's interface do not use the library.  They share the sources that
+# have a header.
 KERNEL_OBJ := $(call obj,selftests/kernel/*.c)
 KSFT_OBJ := $(filter $(patsubst %.h,$(B)/%.o,selftests/kernel/peer.h \
 	$(wildcard selftests/kernel/*.h)),$(KERNEL_OBJ))
-# The kernel's own sanitizers are for these.
+# These tests are not built with sanitizers: the debug kernel has its own.
 KERNEL_TESTS := $(if $(SAN),,$(patsubst %.o,%,$(filter-out $(KSFT_OBJ),$(KERNEL_OBJ))))
 MAP := $(wildcard libsci/libsci.map)
 HEADERS := $(patsubst libsci/include/%,%,$(wildcard $(addprefix \
 	libsci/include/,*.h */*.h)))
 MANPAGES := $(notdir $(wildcard libsci/man/*.[1-9]))
-# Pages of functions are written from the headers.
+# scripts/man-pages writes the pages of functions from the headers.
 MAN3 := $(B)/man/.written
 
 SOLIB := libsci.so.$(VERSION)
 SOLINKS := libsci.so.$(SOVERSION) libsci.so libsisci.so
 LIBRARIES := $(addprefix $(B)/,$(SOLIB) $(SOLINKS) libsci.a libsisci.a)
 
-# Front-ends: each a library of its own, on libsci.so.  libsci/NAME/front-end.mk sets
-# NAME_SONAME (libdeck.so.0), and may set NAME_LIBS (what else to link), NAME_MAP (its
+# Front-ends: each is a library that uses libsci.so.  libsci/NAME/front-end.mk sets
+# NAME_SONAME (libdeck.so.0), and may set NAME_LIBS (more libraries to link), NAME_MAP (its
 # version script), NAME_DEPS (other front-ends), NAME_DIR (the folder below LIBDIR for a
 # library whose name is also another package's), NAME_BINS (its programs, in $(B)),
-# NAME_RULES (rules for those) and NAME_TESTS (the folder of its tests in selftests; NAME).
+# NAME_RULES (rules for its programs) and NAME_TESTS (its folder in selftests; NAME).
 FRONTENDS := $(patsubst libsci/%/front-end.mk,%,$(wildcard libsci/*/front-end.mk))
 -include $(wildcard libsci/*/front-end.mk)
 frontend_libs = $(foreach f,$(1),$(B)/$($(f)_SONAME) $(B)/$(basename $($(f)_SONAME)) \
@@ -150,7 +150,7 @@ demo: $(O)/.setup-demo			## See it run: nodes, numbers, a picture
 check: $(O)/.setup-check		## Check: what every commit must pass; 15 to 20 minutes on two cores
 	+scripts/check $(O)
 
-check-all: $(O)/.setup-check-all	## Check: everything there is to check; hours
+check-all: $(O)/.setup-check-all	## Check: all checks; hours
 	+scripts/check --all $(O)
 
 bench: $(O)/.setup-bench			## Measure: SISCI: latency and bandwidth, as a picture
@@ -183,7 +183,7 @@ bench-deck: all				## Measure: DECK's post and retrieve beside messages
 bench-smi: all				## Measure: SMI's barrier and regions beside team and memory
 	scripts/bench-front-end smi $(O)
 
-bench-mad: $(O)/.setup-bench			## Measure: Madeleine through a gateway, by bytes of a block
+bench-mad: $(O)/.setup-bench			## Measure: Madeleine through a gateway, by block size
 	+@$(MAKE) --no-print-directory all
 	scripts/bench-mad $(O)
 
@@ -194,7 +194,7 @@ bench-shmem: $(O)/.setup-peers		## Measure: OpenSHMEM beside that of Open MPI
 	+@$(MAKE) --no-print-directory all ofi
 	scripts/bench-shmem $(O)
 
-shmem-check: $(O)/.setup-mpi libs bins	## Check: OpenSHMEM programs, also on Open MPI
+shmem-check: $(O)/.setup-mpi libs bins	## Check: OpenSHMEM programs on libsci and on Open MPI
 	scripts/tap-summary --limit 900 "scripts/check-shmem $(O)"
 
 model: $(O)/.setup-demo			## See it run: the papers' tables in virtual time
@@ -229,7 +229,7 @@ cluster: $(O)/.setup-cluster all	## See it run: NODES (3) VMs with adapters, and
 	@scripts/cluster shell $(or $(NODES),3) --build $(O) --flavour $(FLAVOUR) \
 		$(if $(filter ivshmem,$(ADAPTER)),--ivshmem)
 
-# 2 nodes do it all, the others what needs them.
+# Two nodes run all cases; three nodes run only the list that needs them.
 cluster-check: $(O)/.setup-cluster all examples ofi mpi-tests	## Check: tests of clusters of VMs, with faults
 	scripts/tap-summary --limit 4500 \
 		"scripts/cluster-check $(O)" \
@@ -241,7 +241,7 @@ cluster-check-debug: $(O)/.setup-cluster-debug all examples ofi mpi-tests	## Che
 	scripts/tap-summary --limit 14400 \
 		"scripts/cluster-check --flavour debug --slow 5 --seconds 20 --list selftests/vm/cluster-debug.list $(O)"
 
-soak: tests				## Check: SECONDS (600) of random messages, checked
+soak: tests				## Check: random messages for SECONDS (600)
 	$(B)/selftests/soak/traffic
 
 headers-check: $(O)/.setup-check	## Check: public headers compile alone
@@ -257,7 +257,7 @@ cross: $(O)/.setup-cross		## Build: library and tests for aarch64
 cross-check: $(O)/.setup-cross		## Check: library and tests for aarch64, run by qemu-user
 	scripts/tap-summary --limit 1800 "scripts/check-aarch64 $(O)"
 
-# Packages a target needs, looked for once per build folder.
+# Installs the packages that a target needs, once per build folder.
 $(O)/.setup-%: scripts/setup-deps
 	@mkdir -p $(@D)
 	@$(if $(filter no,$(SETUP)),:,scripts/setup-deps $*)
@@ -274,8 +274,8 @@ $(B)/$(SOLIB): $(LIB_OBJ) $(MAP)
 	$(Q)$(LINK) -shared -Wl,-soname,libsci.so.$(SOVERSION) -Wl,-z,defs \
 		$(MAP:%=-Wl,--version-script=%) $(LIB_OBJ) $(LIBS)
 
-# libfabric looks for one name in it; the library inside is its own.
-# libfabric unloads it when a program ends, whose endpoints' threads may still run.
+# The provider exports one name, and contains its own copy of the library.  -z nodelete:
+# libfabric unloads it at the program's end, while threads of endpoints may still run.
 $(B)/libsci-fi.so: $(OFI_OBJ) $(B)/libsci.a
 	$(call say,LINK)
 	$(Q)$(LINK) -shared $(if $(SAN),,-Wl,-z,defs) -Wl,-z,nodelete \
@@ -288,7 +288,7 @@ $(OFI_TESTS): %: %.o $(B)/selftests/common.a $(B)/libsci.a
 	$(call say,LINK)
 	$(Q)$(LINK) $^ -lfabric $(LIBS) -lm
 
-# They know nothing of the library.
+# MPI tests do not use the library.
 $(MPI_TESTS): $(B)/%: %.c selftests/mpi/check.h | $(O)/.setup-mpi
 	@mkdir -p $(@D)
 	$(call say,MPICC)
@@ -345,7 +345,7 @@ $(B)/selftests/bench/madeleine: $(B)/libmadeleine.a
 $(B)/selftests/bench/scivm: $(B)/libsci-vm.a
 $(addprefix $(B)/selftests/unit/,pool pool_format pool_schedules): $(B)/kmod/pool.a
 
-# Programs of users: libsci/examples/FRONTEND_NAME.c, built as a user builds them.
+# Example programs, libsci/examples/FRONTEND_NAME.c, built as a user builds them.
 EXAMPLES := $(foreach f,$(FRONTENDS),$(patsubst %.c,$(B)/%,$(wildcard libsci/examples/$(f)_*.c)))
 examples: libs $(EXAMPLES)		## Build: the programs in libsci/examples/
 $(EXAMPLES): $(B)/%: %.c $(FRONTEND_LIBS)
@@ -359,7 +359,7 @@ $(B)/sci-switch: $(SWITCH_OBJ) $(B)/sim/adapter.a
 	$(call say,LINK)
 	$(Q)$(LINK) $^
 
-# What stands in for parts of the library comes before it.
+# The objects that replace parts of the library come before it.
 $(B)/sci-model: $(VTIME_OBJ) $(B)/sim/adapter.a $(B)/libsci.a
 	$(call say,LINK)
 	$(Q)$(LINK) $^ $(LIBS) -lm
@@ -373,7 +373,7 @@ $(VTIME_TESTS): %: %.o $(filter-out %/main.o,$(VTIME_OBJ)) \
 	$(call say,LINK)
 	$(Q)$(LINK) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -lm
 
-# Front-ends' own objects, but for start-up and threads: the tests have these.
+# These tests link the front-ends' objects, except start-up and threads, which they define.
 $(B)/selftests/sim/vtime_deck: $(addprefix $(B)/libsci/deck/,mbox.o message.o pack.o buffer.o)
 $(addprefix $(B)/selftests/sim/,vtime_madeleine vtime_gateway): $(filter-out %/world.o,$(call obj,libsci/madeleine/*.c))
 
@@ -428,7 +428,7 @@ install: libs bins $(MAN3)			## Install: to DESTDIR, PREFIX (/usr/local)
 		$(PREFIX) $(KDIR)
 	$(if $(DESTDIR),,[ "$$(id -u)" != 0 ] || ldconfig)
 
-uninstall: $(MAN3)			## Install: what install put there
+uninstall: $(MAN3)			## Install: remove what install has installed
 	rm -f $(addprefix $(DESTDIR),$(addprefix $(LIBDIR)/,$(SOLIB) \
 		$(SOLINKS) libsci.a libsisci.a pkgconfig/libsci.pc \
 		pkgconfig/sisci.pc) $(BINDIR)/sci $(BINDIR)/sci-switch \
@@ -449,7 +449,7 @@ uninstall: $(MAN3)			## Install: what install put there
 		$(PREFIX) $(KDIR)
 	$(if $(LIB64),[ ! -L $(LIB64) ] || rm $(LIB64))
 
-# Programs written for a DIS tree look in lib64.
+# Programs that are written for /opt/DIS look in lib64.
 LIB64 := $(if $(filter /opt/%,$(PREFIX)),$(DESTDIR)$(PREFIX)/lib64)
 PCSUBST = -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' \
 	-e 's|@LIBS@|$(LIBS)|' -e 's|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${prefix}/%)|' \

@@ -4,7 +4,7 @@ madeleine_MAP := libsci/madeleine/madeleine.map
 madeleine_LIBS := -lm
 madeleine_BINS := mad-run
 
-# It reads session files as the library does.
+# mad-run has the library's parser of session files.
 define madeleine_RULES
 $(B)/mad-run: $(call obj,libsci/madeleine/tools/*.c) $(B)/libmadeleine.a $(B)/libsci.a
 	$$(call say,LINK)

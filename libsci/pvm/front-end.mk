@@ -3,7 +3,7 @@ pvm_DIR := sci-pvm
 pvm_SONAME := libpvm3.so.3
 pvm_MAP := libsci/pvm/libpvm3.map
 
-# The daemon stands on libsci.a, so that it runs wherever it is copied to.
+# The daemon links libsci.a, so that a copy of it runs anywhere.
 PVMD_OBJ := $(call obj,libsci/pvm/daemon/*.c) $(B)/libsci/pvm/frame.o
 pvm_BINS := pvmd3
 

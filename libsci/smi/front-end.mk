@@ -4,7 +4,7 @@ smi_SONAME := libsmi.so.0
 smi_MAP := libsci/smi/smi.map
 smi_BINS := smirun smicc
 
-# They are scripts.
+# smirun and smicc are scripts.
 define smi_RULES
 $(B)/smirun $(B)/smicc: $(B)/%: libsci/smi/%
 	$(Q)cp $$< $$@

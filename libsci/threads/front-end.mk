@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 threads_SONAME := libsci-threads.so.0
 
-# Only the shared library stands in for functions of libc: tests of the rest link the archive.
+# Only the shared library replaces functions of libc: tests of the rest link the archive.
 THREADS_OBJ := $(call obj,libsci/threads/interpose/*.c)
-# Programs that know nothing of the library, for the tests.
+# The tests run these programs, which do not use the library.
 THREADS_PROGRAMS := $(patsubst %.o,%,$(call obj,selftests/threads/programs/*.c))
 
 define threads_RULES
