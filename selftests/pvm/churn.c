@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Hosts and tasks that come and go while others work.
+ * Tests that hosts and tasks can come and go while other tasks work.
  *
  * Hosts are virtual nodes.  With SCI_TEST_PVM_HOSTS=NAME,NAME they are machines with these
- * names, and a host ends when the caller kills its machine: the caller does so when the test
- * has made the file SCI_TEST_PVM_KILL.
+ * names.  To end a host, the test makes the file SCI_TEST_PVM_KILL, and the caller of the
+ * test kills the machine.
  */
 
 #include <dirent.h>
@@ -27,7 +27,7 @@
 
 enum { ALL = 5, TOKEN, PING, PONG, END, TASK_GONE, HOST_GONE, NO_TAG };
 
-/* Send a token to any of the others that are there. */
+/* Send a token to a random task that has not ended. */
 static void token_pass(const int *tids, unsigned int *seed)
 {
 	int tid, ret;
@@ -40,7 +40,7 @@ static void token_pass(const int *tids, unsigned int *seed)
 	pvm_send(tid, TOKEN);
 }
 
-/* Pass tokens on. Answer pings with the number of tokens so far. */
+/* Pass tokens on. Answer each ping with the number of tokens so far. */
 static int child_main(int argc, char **argv)
 {
 	unsigned int seed = (unsigned int)getpid();
@@ -75,7 +75,7 @@ static int ping(int tid)
 	return reply_int(tid, PONG);
 }
 
-/* The tasks talk: more tokens pass through one of @tids that is on none of these hosts. */
+/* Check that tokens pass through one of @tids that is on none of the @n @hosts. */
 static void talk_check(const int *tids, const int *hosts, int n)
 {
 	int tid = 0, before;
@@ -91,7 +91,7 @@ static void talk_check(const int *tids, const int *hosts, int n)
 	WAIT_UNTIL(ping(tid) > before, TEST_WAIT_MS);
 }
 
-/* Name the hosts of a test besides the first one. Return: their number. */
+/* Get the names of a test's hosts, except the first one. Return: their number. */
 static int hosts_name(char **names)
 {
 	static char text[] = "node8,node12,node16";
@@ -104,7 +104,7 @@ static int hosts_name(char **names)
 	return n;
 }
 
-/* Have the host of task @tid end at once. */
+/* Kill the host of task @tid. */
 static void host_kill(int tid)
 {
 	const char *file = getenv("SCI_TEST_PVM_KILL");
@@ -115,7 +115,7 @@ static void host_kill(int tid)
 		CHECK_EQ(kill(machine_daemon(tid), SIGKILL), 0);
 }
 
-/* Kill the host of @tid, and ping @tid until a notification says that the host has ended. */
+/* Kill the host of task @tid, and ping the task until PvmHostDelete is notified. */
 static void host_kill_noticed(int tid)
 {
 	double last = machine_now_ms(), most = last + 5 * TEST_WAIT_MS;
@@ -146,7 +146,7 @@ static int task_of(const int *tids, int host)
 	return tids[i];
 }
 
-/* One host is deleted and one is killed. Those whose machine runs are added again. */
+/* One host is deleted and one is killed. Then the hosts whose machines run are added again. */
 TEST(hosts_come_and_go_while_tasks_talk)
 {
 	char *names[HOSTS];
@@ -160,7 +160,7 @@ TEST(hosts_come_and_go_while_tasks_talk)
 	pvm_initsend(PvmDataDefault);
 	pvm_pkint(tids, TALKERS, 1);
 	CHECK_EQ(pvm_mcast(tids, TALKERS, ALL), 0);
-	/* tokens at a host that goes are lost: most are with others */
+	/* a host that ends loses its tokens, so there are many tokens */
 	pvm_initsend(PvmDataDefault);
 	for (int i = 0; i < TOKENS; i++)
 		CHECK_EQ(pvm_send(tids[i], TOKEN), 0);
@@ -190,7 +190,7 @@ TEST(hosts_come_and_go_while_tasks_talk)
 	machine_end();
 }
 
-/* The old daemon of a host that is deleted learns of that when it can. */
+/* The old daemon is stopped, so it cannot read that its host is deleted. */
 TEST(a_host_is_added_again_before_its_old_daemon_has_ended)
 {
 	char *names[] = { (char *)"node8" };
@@ -244,7 +244,7 @@ static long resident_kb(pid_t pid)
 	return kb;
 }
 
-/* What a process holds. */
+/* Resources of a process. */
 struct holds {
 	unsigned int fds, threads;
 	long kb;
@@ -256,8 +256,8 @@ static struct holds process_holds(pid_t pid)
 }
 
 /*
- * Descriptors, threads and memory of the process are as they were. This process drops its
- * connections to tasks that have ended when it makes calls.
+ * Check that the process has no more descriptors, threads and memory than @before. pvm_probe()
+ * lets this process close its connections to tasks that have ended.
  */
 static void flat_check(const char *what, pid_t pid, const struct holds *before, unsigned int n)
 {
@@ -270,7 +270,7 @@ static void flat_check(const char *what, pid_t pid, const struct holds *before, 
 #endif
 }
 
-/* Return whether @pid has children, ended ones included. */
+/* Return whether @pid has children, also if they are zombies. */
 static bool has_children(pid_t pid)
 {
 	char path[64];
@@ -285,7 +285,7 @@ static bool has_children(pid_t pid)
 	return c != EOF;
 }
 
-/* Half of the tasks exit, half are killed. The first fifth is what caches take to fill. */
+/* Half of the tasks exit, and half are killed. During the first fifth of them, caches fill. */
 TEST(tasks_that_end_leave_the_daemon_and_their_parent_as_they_were)
 {
 	struct holds daemon = { 0 }, parent = { 0 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * Messages of traces, with the numbers of pvmtev.h of PVM, which our headers do not have. The
- * programs in both/ also include this file, and run under Debian's PVM.
+ * Trace messages. The numbers are those of PVM's pvmtev.h, which our headers do not have. The
+ * programs in both/ include this file, too, and also run under Debian's PVM.
  */
 #ifndef SELFTESTS_PVM_EVENTS_H
 #define SELFTESTS_PVM_EVENTS_H
@@ -25,7 +25,7 @@ enum { BUFFER = -1, BUFFER_END = -2, IDS = -3, IDS_END = -4, DESC = -5, DESC_END
 int pvm_settmask(int who, char *mask);
 int pvm_gettmask(int who, char *mask);
 
-/* Make a mask of the events of this list, which ends with a negative number. */
+/* Make a mask of the events in a list that ends with a negative number. */
 static inline void mask_make(char mask[MASK_SIZE], const int *events)
 {
 	memset(mask, '@', MASK_SIZE - 1);
@@ -40,7 +40,7 @@ static inline void mask_make_full(char mask[MASK_SIZE])
 	mask[MASK_SIZE - 1] = 0;
 }
 
-/* Return the next number of the message; INT_MIN: there is none. */
+/* Return the next number of the message, or INT_MIN at its end. */
 static inline int unpack_int(void)
 {
 	int v;
@@ -49,7 +49,7 @@ static inline int unpack_int(void)
 }
 
 /*
- * Unpack the time and the task of an event. A DESC has the id and the type of each field, too.
+ * Unpack the time and the task of an event. A DESC also has the id and the type of each field.
  * Return: the task.
  */
 static inline int unpack_origin(int mark)

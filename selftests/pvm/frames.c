@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Frames between daemons when memory is short. The daemon's file is part of this program, so
- * that an allocation of it can fail.
+ * Tests frames between daemons when malloc() fails. The program includes the daemon's source
+ * file, so that its allocations can fail.
  */
 
 #include <stdlib.h>
@@ -79,7 +79,7 @@ void frame_route(struct frame_head *head, const void *body)
 	n_routed++;
 }
 
-/* A frame comes in its pieces, as the library hands them to the handler. */
+/* Pass a frame to the daemon's handler in pieces, as the library does. */
 static void frame_comes(uint16_t op, uint32_t seq, uint8_t fill)
 {
 	static uint8_t data[sizeof(struct frame_head) + BODY];
@@ -100,7 +100,7 @@ static void frame_comes(uint16_t op, uint32_t seq, uint8_t fill)
 	arrivals_serve();
 }
 
-/* Let allocations @from to @to - 1 fail, from now on. */
+/* Make allocations @from to @to - 1 fail; the next allocation has number 1. */
 static void memory_short(int from, int to)
 {
 	fail_from = allocations + from;
@@ -140,7 +140,7 @@ TEST(a_reply_without_memory_becomes_an_error)
 	frame_expect(5, 9);
 }
 
-/* Memory that is there again for a later piece is not taken for it. */
+/* A later piece begins no frame, even if there is memory again. */
 TEST(pieces_without_their_first_begin_no_frame)
 {
 	memory_short(1, 3);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Hostile input to a task: bodies of messages, arguments of calls, and messages that no
- * honest program sends. Calls return errors, and the task goes on. Hostile input to the
- * daemon is in strangers.c.
+ * Tests hostile input to a task: bodies of messages, arguments of calls, and forged messages
+ * of other tasks. Calls must return errors, and the task must go on. strangers.c tests hostile
+ * input to the daemon.
  */
 
 #include <errno.h>
@@ -20,11 +20,11 @@
 #define STRIDE_MAX	4
 /* A long has four bytes in XDR and eight here. */
 #define SCRATCH_SIZE	(2 * BODY_MAX * STRIDE_MAX)
-#define LONG_SIZE	40000		/* longer than a message that is taken in at once */
+#define LONG_SIZE	40000		/* longer than the messages that arrive in one piece */
 
 /* ---- bodies ---- */
 
-/* Receive a message with this body. */
+/* Send this body to this task, and receive it. */
 static void body_receive(int enc, const void *body, size_t len)
 {
 	CHECK(pvm_initsend(enc) > 0);
@@ -33,7 +33,7 @@ static void body_receive(int enc, const void *body, size_t len)
 	CHECK(pvm_recv(-1, TAG) > 0);
 }
 
-/* Make a body of items of all kinds. Return: its length. */
+/* Make a body of random items of all types. Return: its length. */
 static size_t body_pack(int enc, uint8_t *body)
 {
 	char text[] = "a string", bytes[] = { 1, 2, 3 };
@@ -64,7 +64,7 @@ static size_t body_pack(int enc, uint8_t *body)
 	return (size_t)len;
 }
 
-/* A format whose arguments are addresses alone, with strides that the scratch area bears. */
+/* Make a format that takes only addresses, with strides that stay in the scratch area. */
 static void hostile_format(char *to, size_t size)
 {
 	static const char letters[] = "cdfxscdfxscdfxs+%z. \n";
@@ -85,7 +85,7 @@ static void hostile_format(char *to, size_t size)
 	}
 }
 
-/* One call that unpacks. */
+/* Call a random function that unpacks. */
 static int unpack_any(void *scratch)
 {
 	int n = hostile_int(), step = one_in(8) ? -1 : (int)random_below(STRIDE_MAX + 1);
@@ -149,7 +149,7 @@ TEST(bodies_of_any_bytes_are_unpacked_or_refused)
 			CHECK(unpack_result_good(unpack_any(scratch)));
 	}
 	alive_check();
-	/* room for a string that is no room */
+	/* a negative size of the string's buffer is refused */
 	body_receive(PvmDataRaw, "\4\0\0\0abc", 8);
 	CHECK_EQ(pvm_unpackf("%*s", -1, scratch), PvmBadParam);
 	CHECK_EQ(pvm_unpackf("%*s", 4, scratch), 0);
@@ -190,7 +190,7 @@ static int message_call(unsigned int which)
 {
 	struct timeval tv = { (int)random_below(3) - 2, (int)random_below(3) - 2 };
 	int tids[4] = { hostile_int(), hostile_tid(), hostile_int(), pvm_mytid() };
-	static int data[4];		/* messages that are packed in place keep its address */
+	static int data[4];		/* static: messages packed in place keep its address */
 	int n = (int)random_below(8) - 3;
 
 	n = n > 4 ? 4 : n;
@@ -264,7 +264,7 @@ static int other_call(unsigned int which)
 	case 7: return pvm_delete(name, hostile_int());
 	case 8:
 		what = one_in(2) ? (int)random_below(30) : what;
-		/* it may end the program; a value that was set is no error */
+		/* PvmAutoErr may end the program; old values of options are no errors */
 		return what == PvmAutoErr ? 0 : pvm_setopt(what, hostile_int()) & 0;
 	case 9: return pvm_getopt(what) & 0;
 	case 10: return pvm_delmhf(hostile_int());
@@ -291,12 +291,12 @@ TEST(arguments_of_any_value_are_used_or_refused)
 	machine_begin();
 	random_seed(1);
 	for (unsigned int i = rounds(20000); i; i--) {
-		CHECK(call_any() >= PvmIPLoopback);	/* the last error of PVM */
+		CHECK(call_any() >= PvmIPLoopback);	/* PVM's error of the largest number */
 		if (!(i % 64))
 			alive_check();
 	}
 	alive_check();
-	/* its bytes may be gone before the send */
+	/* no message in place: it may be freed before the send */
 	pvm_initsend(PvmDataInPlace);
 	CHECK_EQ(pvm_pkmesg(pvm_getrbuf()), PvmNotImpl);
 	machine_end();
@@ -304,7 +304,7 @@ TEST(arguments_of_any_value_are_used_or_refused)
 
 /* ---- messages of other tasks ---- */
 
-/* Claim to be the daemon that sends the output of a task: in a short and a long message. */
+/* Forge the daemon's messages with the output of a task: a short and a long message. */
 static int child_forger(void)
 {
 	static char text[LONG_SIZE] = "forged\n";
@@ -358,7 +358,7 @@ static int match_all(int mid, int tid, int tag)
 	return 1;
 }
 
-/* Take in what has arrived, and let both endpoints make progress until @req has completed. */
+/* Receive messages, and let both endpoints make progress, until @req has completed. */
 static void raw_finish(struct sci_req *req)
 {
 	struct timeval tv = { 0, 1000 };
@@ -368,7 +368,7 @@ static void raw_finish(struct sci_req *req)
 			;
 }
 
-/* A message whose sender, wait id and encoding are anything. */
+/* Sender, wait id and encoding of the messages are random. */
 TEST(messages_of_any_kind_reach_a_task)
 {
 	static uint8_t body[LONG_SIZE], *scratch;
@@ -395,7 +395,7 @@ TEST(messages_of_any_kind_reach_a_task)
 		random_bytes(body, one_in(4) ? len : 0);
 		CHECK_EQ(sci_isendm(peer, &m, &req), 0);
 		raw_finish(req);
-		/* whatever its context is */
+		/* receive messages of all contexts */
 		pvm_recvf(match_all);
 		if (pvm_nrecv(-1, -1) > 0)
 			for (int j = 0; j < 3; j++)

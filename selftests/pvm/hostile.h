@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * Values and bytes that no honest program sends. SCI_TEST_ROUNDS says how many rounds each
- * test has, SCI_TEST_SEED chooses other values.
+ * Generates random hostile values and bytes. SCI_TEST_ROUNDS is the number of rounds of each
+ * test, and SCI_TEST_SEED chooses other values.
  */
 #ifndef SELFTESTS_PVM_HOSTILE_H
 #define SELFTESTS_PVM_HOSTILE_H
@@ -10,7 +10,7 @@
 #include "selftests/pvm/machine.h"
 #include "selftests/random.h"
 
-#define OUTPUT_TAG	0x7ffffffe	/* of output that the daemon collects */
+#define OUTPUT_TAG	0x7ffffffe	/* of messages with the output of tasks */
 #define OUTPUT_CTX	0x7fffd
 
 static inline unsigned int rounds(unsigned int n)
@@ -45,7 +45,7 @@ static inline int hostile_int(void)
 	}
 }
 
-/* The id of a task that does not exist, or no task id at all. */
+/* Return the id of a task that does not exist, or a value that is no task id. */
 static inline int hostile_tid(void)
 {
 	return hostile_int() | 0x20000;
@@ -72,7 +72,7 @@ static inline void random_bytes(void *to, size_t len)
 		((uint8_t *)to)[i] = (uint8_t)random_below(256);
 }
 
-/* Send a number to this task, and receive it. */
+/* Check that this task can send a number to itself and receive it. */
 static inline void alive_check(void)
 {
 	/* a tag that no hostile message has */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * A virtual machine for a test. Tasks that it spawns run the test's program, too: a
- * constructor calls child_main() there instead of main().
+ * A virtual machine for a test. Tasks that the test spawns run the same program: there, a
+ * constructor calls child_main() in place of main().
  */
 #ifndef SELFTESTS_PVM_MACHINE_H
 #define SELFTESTS_PVM_MACHINE_H
@@ -27,7 +27,7 @@
 
 static char machine_self[PATH_MAX];
 
-/* What a spawned task does; @argc counts @argv[0]. Returns its exit status. */
+/* The main function of a spawned task; @argc counts @argv[0]. Return: its exit status. */
 static int child_main(int argc, char **argv);
 
 static void machine_child_end(int sig)
@@ -40,7 +40,7 @@ __attribute__((constructor)) static void machine_child(int argc, char **argv)
 {
 	if (!getenv("PVMEPID"))
 		return;
-	/* a child that a signal ends would fail the test */
+	/* the test would fail if a signal ended the child */
 	signal(SIGTERM, machine_child_end);
 	signal(SIGPIPE, SIG_IGN);
 	_exit(child_main(argc, argv));
@@ -60,12 +60,12 @@ static inline void machine_prepare(void)
 	}
 	strcat(path, "/pvmd3");
 	setenv("SCI_PVMD", path, 1);
-	setenv("PVM_TMP", "/nonexistent", 1);	/* no log */
+	setenv("PVM_TMP", "/nonexistent", 1);	/* the daemon writes no log */
 	unsetenv("PVM_EXPORT");
-	/* a test that is killed leaves no daemon */
+	/* the daemon ends with the test, even if the test is killed */
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	setenv("SCI_PVM_OWNER", pid, 1);
-	signal(SIGTERM, SIG_IGN);		/* pvm_halt() sends it to all tasks */
+	signal(SIGTERM, SIG_IGN);		/* pvm_halt() sends SIGTERM to all tasks */
 }
 
 /* Become the first task of a new machine. */
@@ -76,7 +76,7 @@ static inline void machine_begin(void)
 	pvm_setopt(PvmAutoErr, 0);
 }
 
-/* A connection to the daemon, as a task has it; -1: there is no daemon. */
+/* Connect to the daemon as a task does. Return: the socket, or -1 if there is no daemon. */
 static inline int machine_connect(void)
 {
 	struct sockaddr_un un;
@@ -110,7 +110,7 @@ static inline double machine_now_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-/* The process that started task @tid: the daemon of its host. */
+/* Return the parent process of task @tid, which is the daemon of its host. */
 static inline pid_t machine_daemon(int tid)
 {
 	struct pvmtaskinfo *info;
@@ -121,7 +121,7 @@ static inline pid_t machine_daemon(int tid)
 	return test_process(info->ti_pid).parent;
 }
 
-/* The address of the master's endpoint, which the daemon of another host was started with. */
+/* Return the address of the master's endpoint, the last argument of another host's daemon. */
 static inline struct sci_addr master_address(int host_task)
 {
 	char path[64], line[4096];
@@ -135,7 +135,6 @@ static inline struct sci_addr master_address(int host_task)
 	CHECK(n > 0);
 	close(fd);
 	line[n] = 0;
-	/* its last argument */
 	CHECK_EQ(sscanf((char *)memrchr(line, 0, (size_t)n - 1) + 1, "%u:%u", &addr.node,
 			&addr.id), 2);
 	return addr;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Tasks that start daemons (a hoster), that place tasks (a resource manager), and that
- * collect traces and output (a tracer). selftests/pvm/both/tracer.c compares the messages
- * of a tracer with those of PVM.
+ * Tests tasks that start daemons (hosters), place tasks (resource managers), and collect
+ * traces and output (tracers). selftests/pvm/both/tracer.c compares the messages of a tracer
+ * with those of Debian's PVM.
  */
 
 #include "selftests/pvm/machine.h"
@@ -11,17 +11,17 @@
 #include "selftests/pvm/events.h"
 
 #define READY	70
-#define STATUS	90	/* tid, status: the manager's notification */
-#define LOST	91	/* tid: a host */
-#define NEW	92	/* tid: the manager has heard of this task */
+#define STATUS	90	/* tid, status: the manager's notification of a task's end */
+#define LOST	91	/* tid: the manager's notification of a host's end */
+#define NEW	92	/* tid: the manager knows this task */
 #define TRACE	93
 #define OUTPUT	94
-#define SPEED	1234	/* of hosts, as the manager shows them */
+#define SPEED	1234	/* of all hosts, in the manager's replies */
 #define NAMES	8
 
 /* ---- the hoster ---- */
 
-/* Start one daemon. The result is its line, or the name of an error. */
+/* Start one daemon. @line gets the daemon's first line, or the name of an error. */
 static void host_run(const char *login, const char *command, char *line)
 {
 	FILE *f;
@@ -38,7 +38,7 @@ static void host_run(const char *login, const char *command, char *line)
 	line[strcspn(line, "\n")] = 0;
 }
 
-/* @how: "mortal" ends, "mute" does not send the results */
+/* Start daemons. With @how "mortal", end on a request; with "mute", send no results. */
 static int child_hoster(const char *how)
 {
 	char options[64], login[64], command[4096], windows[64], vmid[64];
@@ -167,7 +167,7 @@ static void hosts_delete(struct pvmminfo *info)
 	pvm_send(info->src, SM_DELHOST);
 }
 
-/* All tasks run on the last host. */
+/* Start all tasks on the last host. */
 static void tasks_start(struct pvmminfo *info)
 {
 	char file[PATH_MAX], where[64], args[4][64], env[512];
@@ -240,7 +240,7 @@ static int child_manager(void)
 
 /* ---- other children ---- */
 
-/* Send each message back until one with tag 99: its number is the exit status. */
+/* Send each message back, until a message with tag 99 has the exit status. */
 static int child_echo(void)
 {
 	int tag, src, v = 0;
@@ -266,7 +266,7 @@ static int child_add(void)
 
 /* ---- the tracer ---- */
 
-/* Register, then send all messages of traces on, until one that ends the task. */
+/* Register, then forward all messages of traces and output, until another message arrives. */
 static int child_tracer(void)
 {
 	char mask[MASK_SIZE];
@@ -351,7 +351,7 @@ TEST(hosts_fail_whose_hoster_ends)
 	machine_end();
 }
 
-/* The harness finds daemons that are left. */
+/* The harness fails the test if a daemon is left. */
 TEST(daemons_whose_hoster_does_not_answer_end_with_the_machine)
 {
 	int hoster, adder;
@@ -372,7 +372,7 @@ static int first_speed(void)
 	return h->hi_speed;
 }
 
-/* Register a manager, and be a task that enrolled after it. */
+/* Start a manager, and enrol this process again, since older tasks have no manager. */
 static int manager_begin(void)
 {
 	int tid;
@@ -410,7 +410,7 @@ TEST(a_manager_places_tasks_and_hosts)
 	CHECK_EQ(info->ti_ptid, pvm_mytid());
 	CHECK(!strcmp(info->ti_a_out, machine_self));
 	CHECK_EQ(pvm_siblings(&sibling), 1);
-	/* the manager is told how a task ends, and when a host has gone */
+	/* the manager is notified of a task's exit status, and of a host's end */
 	CHECK_EQ(pvm_notify(PvmTaskExit, 6, 3, tids), 0);
 	message_int(tids[1], 99, 7);
 	CHECK_EQ(reply_int(manager, STATUS), tids[1]);
@@ -431,7 +431,7 @@ TEST(tasks_go_back_to_the_daemon_when_their_manager_ends)
 
 	manager_begin();
 	CHECK_EQ(first_speed(), SPEED);
-	/* it ends instead of an answer, so the daemon answers */
+	/* the manager ends in place of an answer, so the daemon answers */
 	CHECK_EQ(pvm_spawn((char *)"die", NULL, 0, NULL, 1, &tid), 0);
 	CHECK_EQ(tid, PvmNoFile);
 	CHECK_EQ(first_speed(), 1000);
@@ -443,7 +443,7 @@ TEST(tasks_go_back_to_the_daemon_when_their_manager_ends)
 	machine_end();
 }
 
-/* Receive what the tracer sends on until the trace of task @tid ends. Return: its events. */
+/* Receive from the tracer until the trace of task @tid ends. Return: the number of its events. */
 static int trace_receive(int tracer, int tid)
 {
 	int mark, event, n = 0;
@@ -471,7 +471,7 @@ TEST(a_tracer_gets_traces_of_tasks_on_all_hosts)
 	int tracer, tid, hosts[2], bytes, n, ret;
 
 	machine_begin();
-	/* one host that the master tells, and one that learns of the tracer when it joins */
+	/* one host joins before the tracer registers, and one joins after it */
 	CHECK_EQ(pvm_addhosts(names, 1, hosts), 1);
 	machine_spawn("tracer", 1, &tracer);
 	CHECK_EQ(reply_int(tracer, READY), 0);
@@ -483,7 +483,7 @@ TEST(a_tracer_gets_traces_of_tasks_on_all_hosts)
 		message_int(tid, 5, 1);
 		CHECK_EQ(reply_int(tid, 5), 1);
 		message_int(tid, 99, 0);
-		/* newtask, the beginning and the end of a send, endtask */
+		/* newtask, entry and exit of a send, endtask */
 		CHECK_EQ(trace_receive(tracer, tid), 4);
 		do {
 			CHECK(pvm_recv(tracer, OUTPUT) > 0);
@@ -492,11 +492,11 @@ TEST(a_tracer_gets_traces_of_tasks_on_all_hosts)
 			CHECK_EQ(pvm_upkint(&bytes, 1, 1), 0);
 		} while (bytes);
 	}
-	/* this task enrolled before there was a tracer; now it is another task */
+	/* this task enrolled before the tracer: enrol again as another task */
 	CHECK_EQ(pvm_exit(), 0);
 	CHECK(pvm_mytid() > 0);
 	CHECK_EQ(pvm_getopt(PvmSelfTraceTid), tracer);
-	/* without the tracer no task is traced, and there may be another one */
+	/* when the tracer has ended, another task may register */
 	CHECK_EQ(pvm_notify(PvmTaskExit, 6, 1, &tracer), 0);
 	CHECK_EQ(pvm_kill(tracer), 0);
 	CHECK_EQ(reply_int(-1, 6), tracer);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Messages of a task to itself: buffers, data types, matching, hostile arguments. */
+/* Tests messages of a task to itself: buffers, data types, matching, wrong arguments. */
 
 #include "selftests/pvm/machine.h"
 
@@ -265,7 +265,7 @@ TEST(psend_and_precv_carry_one_array)
 	CHECK_EQ(pvm_precv(-1, -1, got, 4, PVM_INT, &tid, &tag, &len), 0);
 	CHECK(!memcmp(v, got, sizeof(v)));
 	CHECK(tid == pvm_mytid() && tag == 9 && len == 16);
-	/* a shorter buffer gets its part, and nothing behind it changes */
+	/* a buffer that is too short gets the first items, and memory behind it does not change */
 	memset(got, 0, sizeof(got));
 	CHECK_EQ(pvm_psend(pvm_mytid(), 9, v, 4, PVM_INT), 0);
 	CHECK_EQ(pvm_precv(-1, 9, got, 2, PVM_INT, NULL, NULL, &len), 0);
@@ -333,8 +333,8 @@ TEST(hostile_arguments_get_errors)
 	CHECK_EQ(pvm_send((int)0x80040000, 1), PvmBadParam);
 	CHECK_EQ(pvm_send(0x40000, 1), PvmBadParam);
 	CHECK_EQ(pvm_send(me, -1), PvmBadParam);
-	CHECK_EQ(pvm_send(0x4ffff, 1), 0);	/* nobody: dropped */
-	CHECK_EQ(pvm_send(0x7fc0001, 1), 0);	/* nor such a host */
+	CHECK_EQ(pvm_send(0x4ffff, 1), 0);	/* dropped: there is no such task */
+	CHECK_EQ(pvm_send(0x7fc0001, 1), 0);	/* dropped: there is no such host */
 	CHECK_EQ(pvm_mcast(NULL, 1, 1), PvmBadParam);
 	CHECK_EQ(pvm_mcast(&me, -1, 1), PvmBadParam);
 	CHECK_EQ(pvm_pkint(&v, -1, 1), PvmBadParam);
@@ -365,7 +365,7 @@ TEST(hostile_arguments_get_errors)
 	machine_end();
 }
 
-/* Random bytes as a message: each unpack gives an error or stays inside. */
+/* Messages are random bytes: each unpack returns an error or stays inside the message. */
 TEST(random_bytes_are_unpacked_safely)
 {
 	unsigned int seed = 1, n = test_calls(100000);
@@ -399,7 +399,7 @@ TEST(random_bytes_are_unpacked_safely)
 	machine_end();
 }
 
-/* One connection of a task that has lost its mind. */
+/* Connect to the daemon, and send random frames. */
 static void frames_send(unsigned int *seed)
 {
 	struct { struct frame_head head; int32_t body[16]; } f = { 0 };
@@ -426,7 +426,7 @@ static void frames_send(unsigned int *seed)
 		for (int j = 0; j < 16; j++)
 			f.body[j] = rand_r(seed) % 4 ? rand_r(seed) % 8 - 1 : rand_r(seed);
 		if (rand_r(seed) % 64 == 0)
-			f.head.len = (uint32_t)rand_r(seed) << 1;	/* it may end inside a frame */
+			f.head.len = (uint32_t)rand_r(seed) << 1;	/* longer than its bytes */
 		if (send(fd, &f, sizeof(f.head) + (f.head.len & 63), MSG_NOSIGNAL) < 0)
 			break;
 	}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Hostile input to the daemon: frames of its tasks, and messages of strangers, which are
- * processes on the fabric that are no daemons of the machine. The daemon goes on.
+ * Tests hostile input to the daemon: frames of tasks, and messages of strangers, which are
+ * processes on the fabric that are no daemons of the machine. The daemon must go on.
  */
 
 #include <endian.h>
@@ -21,7 +21,7 @@ static int child_main(int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	/* a message names a task to look for */
+	/* answer each message with the status of the task that it names */
 	while (pvm_recv(-1, -1) > 0) {
 		int tid = 0;
 
@@ -33,12 +33,12 @@ static int child_main(int argc, char **argv)
 
 /* ---- frames of tasks ---- */
 
-/* What the bodies of requests have, by their numbers in enum frame_op. */
+/* The fields of requests' bodies, by request. */
 static const char *const forms[OP_HELLO] = {
 	/*
-	 * i: a number, e: a small one, t: no task's id, m: a tag of messages to daemons, s: a
-	 * string, n: one of few names, p: a program that does not exist, b: bytes, x: words and
-	 * strings in XDR, l: a list, 0 to 3: so many strings behind their number
+	 * i: a number, e: a small number, t: a number that is no task's id, m: a tag of messages to
+	 * daemons, s: a string, n: a name out of three, p: a program that does not exist, b: bytes,
+	 * x: words and strings in XDR, l: a list, 0 to 3: a count and so many strings
 	 */
 	[OP_ENROL] = "iiii", [OP_EXIT] = "i", [OP_SPAWN] = "pisi20iiiiiiii",
 	[OP_SIBLINGS] = "l", [OP_GET_SIBLINGS] = "", [OP_WHERE] = "i", [OP_SIGNAL] = "ti",
@@ -51,8 +51,8 @@ static const char *const forms[OP_HELLO] = {
 	[OP_SM] = "imix",
 };
 
-static int raw_fd = -1;			/* to the daemon, from a task that we are not */
-static bool raw_stranger;		/* it has not enrolled */
+static int raw_fd = -1;			/* connection of a false task to the daemon */
+static bool raw_stranger;		/* the false task has not enrolled */
 
 static void body_strings(struct frame *f, int n)
 {
@@ -61,7 +61,7 @@ static void body_strings(struct frame *f, int n)
 		frame_str(f, hostile_name());
 }
 
-/* Words and strings as messages of registered tasks have them. */
+/* Add random words and strings in XDR, as messages of registered tasks have. */
 static void body_xdr(struct frame *f)
 {
 	uint8_t x[1024] = { 0 };
@@ -105,7 +105,7 @@ static void field_add(struct frame *f, char form)
 	}
 }
 
-/* Change bytes, or cut the body off. Programs and signals stay harmless. */
+/* Change bytes, or truncate the body. Names of programs and signals do not change. */
 static void frame_mutate(struct frame *f, int op)
 {
 	size_t body = f->len - sizeof(struct frame_head);
@@ -117,8 +117,8 @@ static void frame_mutate(struct frame *f, int op)
 }
 
 /*
- * A frame that the daemon of a task does not expect. It must not halt the machine.
- * Return: whether its length is right, so that another frame may follow.
+ * Make a random frame, but none that halts the machine. Return: whether its length is right, so
+ * that another frame may follow.
  */
 static bool hostile_frame(struct frame *f)
 {
@@ -129,7 +129,7 @@ static bool hostile_frame(struct frame *f)
 
 	if (op == OP_HALT)
 		op = 0;
-	/* a task that lives for a while has more states */
+	/* few frames end the task: a longer life reaches more states */
 	if ((op == OP_EXIT || op == OP_ENROL) && !one_in(8))
 		op = OP_GROUP;
 	frame_begin(f, op, to[random_below(sizeof(to) / sizeof(to[0]))]);
@@ -150,7 +150,7 @@ static bool hostile_frame(struct frame *f)
 	return false;
 }
 
-/* End the connection when the daemon has read all that was sent. */
+/* Close the connection after the daemon has read all frames. */
 static void raw_close(void)
 {
 	char data[4096];
@@ -168,7 +168,7 @@ static void raw_send(const void *data, size_t len)
 		raw_close();
 }
 
-/* Connect again when the daemon has cut the connection off. */
+/* Connect if the daemon has closed the connection, and sometimes anyway. */
 static void raw_open(void)
 {
 	struct frame f = { 0 };
@@ -236,7 +236,7 @@ TEST(frames_of_any_kind_do_not_harm_the_daemon)
 		CHECK_EQ(pvm_config(&n, NULL, NULL), 0);
 		CHECK_EQ(n, 1);
 		alive_check();
-		/* messages of traces that a frame has sent here */
+		/* a random frame may have sent trace messages to this task */
 		while (pvm_nrecv(-1, -1) > 0)
 			;
 	}
@@ -267,7 +267,7 @@ static struct sci_addr strangers_begin(struct sci_ep **ep, struct sci_peer **pee
 	return addr;
 }
 
-/* The machine has two hosts, and requests to both are answered. */
+/* Check that the machine has two hosts, and that both answer requests. */
 static void machine_check(int tid)
 {
 	int n;
@@ -277,7 +277,7 @@ static void machine_check(int tid)
 	CHECK_EQ(pvm_pstat(tid), 0);
 }
 
-/* The daemon ends the connection of a stranger whose hello is wrong. */
+/* The daemon closes the connection of a stranger whose hello is wrong. */
 TEST(a_stranger_is_no_daemon)
 {
 	struct sci_peer *peer;
@@ -314,7 +314,7 @@ TEST(a_stranger_is_no_daemon)
 	machine_end();
 }
 
-/* Return whether the daemon takes the message of @req while it answers TURNS requests. */
+/* Return whether the daemon receives the message of @req while it answers TURNS requests. */
 static bool message_taken(struct sci_req *req, int tid)
 {
 	for (int i = 0; i < TURNS; i++) {
@@ -329,7 +329,7 @@ static bool message_taken(struct sci_req *req, int tid)
 	return false;
 }
 
-/* The daemon takes a small part of the messages that it never receives. */
+/* The library buffers only a few of the messages that the daemon never receives. */
 TEST(a_stranger_does_not_fill_the_daemon)
 {
 	static uint8_t body[16 << 10];
@@ -353,7 +353,7 @@ TEST(a_stranger_does_not_fill_the_daemon)
 			break;
 	}
 	CHECK(taken < FLOOD / 8);
-	/* a stranger that waits for the daemon disturbs no other */
+	/* a stranger that waits for the daemon does not block other requests */
 	CHECK_EQ(pvm_addhosts(names, 1, &host), 1);
 	CHECK_EQ(pvm_delhosts(names, 1, &host), 1);
 	machine_check(tid);
@@ -365,7 +365,7 @@ TEST(a_stranger_does_not_fill_the_daemon)
 
 static struct sci_peer *loner_master, *loner_other;
 static bool loner_dismissed;
-static int loner_version;		/* of a table that the loner has not answered; 0: none */
+static int loner_version;		/* of a host table that is not yet acknowledged, or 0 */
 static uint32_t loner_tid;
 
 static void loner_handle(void *arg, const struct sci_handled *m)
@@ -407,7 +407,7 @@ static void loner_answer(void)
 	frame_free(&f);
 }
 
-/* Join the machine, and end the connection of any daemon but the master. */
+/* Join the machine as a host, and close the connections of all daemons but the master. */
 static void loner_run(const char *where)
 {
 	struct frame f = { 0 };
@@ -435,7 +435,7 @@ static void loner_run(const char *where)
 	}
 }
 
-/* Run as PVM_RSH, which has the address of the master as its last argument. */
+/* Run as PVM_RSH. The last argument is the address of the master. */
 __attribute__((constructor)) static void loner_shell(int argc, char **argv)
 {
 	if (argc < 4 || strcmp(argv[1], "loner"))
@@ -444,7 +444,7 @@ __attribute__((constructor)) static void loner_shell(int argc, char **argv)
 	_exit(0);
 }
 
-/* Each host knows the same hosts: one that another host has lost leaves the machine. */
+/* All hosts must know the same hosts, so a host that another host has lost leaves the machine. */
 TEST(a_host_that_another_host_has_lost_leaves)
 {
 	char *names[] = { (char *)"loner", (char *)"node8" };
@@ -464,8 +464,8 @@ TEST(a_host_that_another_host_has_lost_leaves)
 }
 
 /*
- * A host whose daemon is stopped does not know a new host, and would take it for a stranger. So the
- * new host joins when the daemon goes on.
+ * A host whose daemon is stopped does not know a new host, and would refuse it as a stranger.
+ * So the new host joins only when the daemon goes on.
  */
 TEST(a_host_joins_while_the_daemon_of_another_host_is_stopped)
 {

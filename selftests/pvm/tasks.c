@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Several tasks and hosts: spawning, long messages, notifications, ends of all kinds. */
+/* Tests several tasks and hosts: spawning, long messages, notifications, and all kinds of ends. */
 
 #include <fcntl.h>
 #include <poll.h>
@@ -13,9 +13,9 @@
 
 #define LONG_SIZE	(3 << 20)
 #define LATE		20	/* tasks that enrol late */
-#define KILLS		10	/* daemons that are killed, one after the other */
+#define KILLS		10	/* daemons that are killed one after another */
 
-/* Send back what comes until a message with tag 99. */
+/* Send each message back until a message with tag 99 arrives. */
 static int child_echo(void)
 {
 	int n, tag, src;
@@ -31,7 +31,7 @@ static int child_echo(void)
 	return 0;
 }
 
-/* A long message both ways at once: neither side receives before it has sent. */
+/* Send a long message while the parent sends one: neither side receives before it has sent. */
 static int child_cross(void)
 {
 	char *data = malloc(LONG_SIZE);
@@ -59,7 +59,7 @@ static int child_siblings(void)
 	return 0;
 }
 
-/* Start tasks for the daemon; one with the argument "fail" is not started. */
+/* Start tasks for the daemon; report a task with the argument "fail" as ended. */
 static int child_tasker(void)
 {
 	static char path[PATH_MAX], args[2][64], env[8][512], *argv[4], *envp[9];
@@ -109,7 +109,7 @@ static int child_main(int argc, char **argv)
 
 	if (!strcmp(what, "echo"))
 		return child_echo();
-	if (!strcmp(what, "late"))	/* no task until the FIFO has a writer */
+	if (!strcmp(what, "late"))	/* enrol when the FIFO has a writer */
 		return open(argv[2], O_RDONLY) < 0 ? 1 : child_echo();
 	if (!strcmp(what, "tasker"))
 		return child_tasker();
@@ -136,7 +136,7 @@ static int child_main(int argc, char **argv)
 	return 0;
 }
 
-/* The socket of the test that a remote shell without an answer connects to. */
+/* The variable that names the test's socket, to which the silent remote shell connects. */
 #define SILENT	"TEST_SILENT_SOCKET"
 
 /* Run as PVM_RSH: never end, and never answer. */
@@ -184,8 +184,7 @@ TEST(messages_of_all_lengths_come_back)
 	free(back);
 }
 
-/* Messages to tasks that have not enrolled wait, however many tasks there are. */
-/* Programs like xep wait for the first descriptor alone, together with their own. */
+/* Programs like xep wait for the first descriptor, together with their own descriptors. */
 TEST(a_message_makes_the_first_descriptor_readable)
 {
 	struct pollfd p = { .events = POLLIN };
@@ -204,6 +203,7 @@ TEST(a_message_makes_the_first_descriptor_readable)
 	machine_end();
 }
 
+/* Messages to tasks that have not enrolled wait, however many tasks there are. */
 TEST(messages_wait_for_many_tasks_to_enrol)
 {
 	char dir[] = "/tmp/pvm-tasks-XXXXXX", fifo[64];
@@ -288,12 +288,12 @@ TEST(an_exit_is_notified_however_it_comes)
 	pvm_upkint(&tid, 1, 1);
 	CHECK_EQ(tid, tids[0]);
 	CHECK_EQ(pvm_pstat(tids[0]), PvmNoTask);
-	/* a notification that is cancelled comes at once */
+	/* a notification that is cancelled arrives at once */
 	CHECK_EQ(pvm_notify(PvmTaskExit | PvmNotifyCancel, 11, 1, &tids[2]), 0);
 	CHECK(pvm_recv(-1, 11) > 0);
 	pvm_upkint(&tid, 1, 1);
 	CHECK_EQ(tid, tids[2]);
-	message_int(tids[0], 1, 1);		/* gone: dropped */
+	message_int(tids[0], 1, 1);		/* dropped: the task has ended */
 	machine_end();
 }
 
@@ -307,7 +307,7 @@ TEST(output_of_children_is_caught)
 	machine_begin();
 	CHECK_EQ(pvm_catchout(f), 0);
 	machine_spawn("print", 1, &tid);
-	CHECK_EQ(pvm_exit(), 0);		/* waits for it */
+	CHECK_EQ(pvm_exit(), 0);		/* waits for the child's output */
 	fflush(f);
 	snprintf(line, sizeof(line), "[t%x] one\n[t%x] two\n[t%x] EOF\n", tid, tid, tid);
 	CHECK(strstr(text, line));
@@ -362,7 +362,7 @@ TEST(hosts_are_added_killed_and_deleted)
 	CHECK_EQ(on[1], 2);
 	CHECK_EQ(pvm_notify(PvmHostDelete, 22, 2, results), 0);
 	CHECK_EQ(pvm_notify(PvmTaskExit, 23, 6, tids), 0);
-	/* the daemon of node8 is the parent of a task there */
+	/* find the daemon of node8 as the parent of a task there */
 	CHECK_EQ(pvm_tasks(results[0], &n, &info), 0);
 	CHECK_EQ(n, 2);
 	daemon_pid = machine_daemon(info->ti_tid);
@@ -384,7 +384,7 @@ TEST(hosts_are_added_killed_and_deleted)
 	machine_end();
 }
 
-/* Make "silent" a host that does not answer. Return: the socket that its remote shell connects to. */
+/* Make a remote shell that does not answer. Return: the socket to which it connects. */
 static int silent_begin(int flags)
 {
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
@@ -402,7 +402,7 @@ static int silent_begin(int flags)
 	return fd;
 }
 
-/* The remote shell of the silent host ignores SIGTERM, and must not be left either. */
+/* The remote shell of the silent host ignores SIGTERM. It must be killed all the same. */
 TEST(a_host_that_does_not_answer_is_given_up)
 {
 	char *names[] = { (char *)"silent", (char *)"node8" }, byte;
@@ -412,13 +412,13 @@ TEST(a_host_that_does_not_answer_is_given_up)
 	machine_begin();
 	CHECK_EQ(pvm_addhosts(names, 1, results), 0);
 	CHECK_EQ(results[0], PvmCantStart);
-	/* a shell that had begun has been killed */
+	/* a shell that had started has been killed */
 	shell = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 	if (shell >= 0) {
 		CHECK_EQ(read(shell, &byte, 1), 0);
 		close(shell);
 	}
-	/* the name is free again, and other hosts are not in its way */
+	/* the name is free again: adding the host again gets the same error */
 	unsetenv("SCI_PVM_START_MS");
 	CHECK_EQ(pvm_config(&n, NULL, NULL), 0);
 	CHECK_EQ(n, 1);
@@ -456,7 +456,7 @@ TEST(a_machine_halts_while_a_host_is_added)
 	close(fd);
 }
 
-/* The child is a program that starts a machine, and that something kills. */
+/* The child starts a machine, and is killed. */
 TEST(a_machine_ends_with_the_process_that_owns_it)
 {
 	int p[2], tid, status;
@@ -464,7 +464,7 @@ TEST(a_machine_ends_with_the_process_that_owns_it)
 	pid_t pid;
 
 	CHECK_EQ(pipe(p), 0);
-	signal(SIGTERM, SIG_IGN);	/* for all that are connected when a machine ends */
+	signal(SIGTERM, SIG_IGN);	/* the end of a machine sends SIGTERM to tasks */
 	pid = test_fork();
 	if (!pid) {
 		machine_begin();
@@ -478,13 +478,13 @@ TEST(a_machine_ends_with_the_process_that_owns_it)
 	CHECK_EQ(kill(pid, SIGKILL), 0);
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	WAIT_UNTIL(!machine_there(), TEST_WAIT_MS);
-	/* the task has the write end of the pipe, and is gone, too */
+	/* the spawned task, which had the write end of the pipe, has ended, too */
 	close(p[1]);
 	CHECK_EQ(read(p[0], &byte, 1), 0);
 	close(p[0]);
 }
 
-/* What pvm_gstat asks. A group has more places than members. */
+/* Sends the request of pvm_gstat(1). A group may have more places than members. */
 TEST(groups_are_listed)
 {
 	int n, len, size, places, barrier, arrived, tid;
@@ -559,7 +559,7 @@ TEST(many_tasks_come_and_go_without_a_trace)
 		CHECK_EQ(pvm_mcast(tids, 8, 99), 0);
 		for (int j = 0; j < 8; j++)
 			CHECK(pvm_recv(-1, tag_exit) > 0);
-		/* connections of tasks that have gone are found in a receive */
+		/* a receive closes the connections of tasks that have ended */
 		WAIT_UNTIL((pvm_nrecv(-1, -1), i < 2 || count_fds() <= fds), TEST_WAIT_MS);
 		if (i == 1)
 			fds = count_fds();
@@ -617,7 +617,7 @@ TEST(a_killed_daemon_is_notified_each_time)
 		CHECK_EQ(pvm_upkint(&gone, 1, 1), 0);
 		CHECK_EQ(gone, hosts[0]);
 		CHECK_EQ(pvm_addhosts(names, 1, hosts), 1);
-		/* this task may still have a connection to the task with the old id */
+		/* a new id: this task may still have a connection to a task of the old host */
 		CHECK(hosts[0] != gone);
 	}
 	test_note("HostDelete comes %.1f to %.1f ms after SIGKILL of a daemon, %d kills", least,
@@ -664,11 +664,11 @@ TEST(a_tasker_starts_tasks_in_place_of_the_daemon)
 	CHECK(pvm_recv(-1, 71) > 0);
 	message_int(tids[1], 99, 0);
 	CHECK(pvm_recv(-1, 71) > 0);
-	/* it cannot start one: that task has ended */
+	/* a task that the tasker cannot start has ended */
 	machine_spawn("fail", 1, tids);
 	CHECK_EQ(pvm_notify(PvmTaskExit, 72, 1, tids), 0);
 	CHECK(pvm_recv(-1, 72) > 0);
-	/* without it the daemon starts tasks again */
+	/* without a tasker the daemon starts tasks again */
 	CHECK_EQ(pvm_notify(PvmTaskExit, 73, 1, &tasker), 0);
 	CHECK_EQ(kill(pid, SIGKILL), 0);
 	CHECK(pvm_recv(-1, 73) > 0);

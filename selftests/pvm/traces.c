@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Traces of tasks. selftests/pvm/both/traces.c compares the fields of all events with those
- * of PVM; here are the ways to collect them.
+ * Tests the ways to collect traces of tasks. selftests/pvm/both/traces.c compares the fields of
+ * all events with those of Debian's PVM.
  */
 
 #include "selftests/pvm/machine.h"
@@ -26,7 +26,7 @@ static int child_main(int argc, char **argv)
 	return 0;
 }
 
-/* Trace some calls of child @what. */
+/* Begin a machine, and spawn child @what with a trace of some calls. */
 static void trace_begin(const char *what, int option, int bytes)
 {
 	char mask[MASK_SIZE], got[MASK_SIZE];
@@ -44,7 +44,7 @@ static void trace_begin(const char *what, int option, int bytes)
 	machine_spawn(what, 1, &tid);
 }
 
-/* The number and the event of the next message. */
+/* Receive the next trace message, and store its mark. Return: its event. */
 static int next(int *mark)
 {
 	CHECK(pvm_recv(-1, TRACE_TAG) > 0);
@@ -61,7 +61,7 @@ static void next_is(int mark, int event)
 		CHECK_EQ(id, event);
 }
 
-/* Those of the daemon, before any of the task's. */
+/* Receive the daemon's events, which precede those of the task. */
 static void begins(void)
 {
 	next_is(IDS, 0);
@@ -93,7 +93,7 @@ TEST(events_are_collected_in_a_buffer)
 	machine_end();
 }
 
-/* An event without fields of its own, in a buffer of them. */
+/* Unpack an event without fields from a buffer of events. */
 static void bare_event_is(int event)
 {
 	char name[32];
@@ -117,7 +117,7 @@ TEST(a_call_that_halts_the_machine_is_an_event)
 	WAIT_UNTIL(!machine_there(), TEST_WAIT_MS);
 }
 
-/* The name of the first event that a sum has, and how often it was. */
+/* Check a message of sums: the name of its only event, and the number of calls. */
 static void sums_check(int event)
 {
 	char name[32];
@@ -160,7 +160,7 @@ TEST(only_calls_are_counted)
 	sums_check(PROFILING);
 }
 
-/* A task may trace itself; the sink of another one's trace is not traced. */
+/* A task that is the sink of its own trace gets only the daemon's events, no call of its own. */
 TEST(a_task_sets_its_own_sink)
 {
 	char mask[MASK_SIZE];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Another user of the host knows the names of a daemon and its tasks. He talks to none of them:
- * the kernel names the user at the other end of each connection.
+ * Tests that another user of the host, who knows the names of a daemon and its tasks, cannot
+ * connect to them: the kernel reports the user at the other end of each connection.
  */
 
 #include <errno.h>
@@ -36,7 +36,7 @@ static struct name name_of_daemon(void)
 	return name;
 }
 
-/* Enrol as a new task, and ask where task @tid is. Return: the connection. */
+/* Enrol as a new task, and ask for the address of task @tid. Return: the connection. */
 static int daemon_ask(const struct name *name, int tid)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

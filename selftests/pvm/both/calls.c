@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * What each call of PVM returns, a line per call. scripts/check-pvm compiles this once,
- * runs it with Debian's libraries and with these, and compares. The calls of Fortran are in
- * fortran.c.
+ * Prints the result of each call of PVM, a line per call. scripts/check-pvm runs the program
+ * with Debian's libraries and with ours, and compares the output. fortran.c has the Fortran
+ * calls.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static void on_usr1(int sig)
 	caught = 1;
 }
 
-/* Send back what comes until a message with tag 99. */
+/* Send each message back until a message with tag 99 arrives. */
 static void child_echo(void)
 {
 	int n, tag, src;
@@ -220,7 +220,7 @@ static void buffers(void)
 	SHOW(pvm_getminfo(a, &info));
 }
 
-/* Not here: arguments with which Debian's PVM crashes (NULL) or hangs (a tid of -2). */
+/* Left out: arguments with which Debian's PVM crashes (NULL) or hangs (a tid of -2). */
 static void hostile(void)
 {
 	int me = pvm_mytid(), v[2] = { 1, 2 }, *tids = v;
@@ -522,7 +522,7 @@ static void machine(void)
 	SHOW(pvm_exit());
 }
 
-/* Print to standard output what a call writes to standard error behind "libpvm [t40001]". */
+/* Print a call's error message, except its prefix "libpvm [t40001]", to standard output. */
 static void errors(void)
 {
 	FILE *f = tmpfile();
@@ -554,7 +554,7 @@ static void memory(void)
 	pvm_free(p);
 }
 
-/* A task that registers once more is registered no more. */
+/* A second registration by the same task removes the first one. */
 static void registrations(void)
 {
 	int args[2] = { 0 }, results[16], n = 0, *tids;
@@ -578,7 +578,7 @@ static void registrations(void)
 	SHOW(pvm_tickle(11, args, &n, results));
 }
 
-/* The machine ends. */
+/* Halt the machine. */
 static void end(void)
 {
 	signal(SIGTERM, SIG_IGN);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * What each call of PVM for Fortran returns, a line per call. scripts/check-pvm links this to
- * Debian's libfpvm3.a and to our libfpvm3.so.3, and compares. A call is made as gfortran makes
- * it: the arguments are addresses, and the lengths of character arguments follow them.
+ * Prints the result of each Fortran call of PVM, a line per call. scripts/check-pvm links this
+ * with Debian's libfpvm3.a and with our libfpvm3.so.3, and compares the output. Calls are those
+ * of gfortran: arguments are addresses, and the lengths of character arguments follow them.
  *
- * Not shown: results in which Debian's library is not as its pages say. Its pvmffreecontext()
+ * Left out: results of Debian's library that contradict its manual pages. Its pvmffreecontext()
  * sets a context, and its pvmfgetmboxinfo() sets neither the number of classes nor info.
  */
 #include <signal.h>
@@ -73,12 +73,12 @@ void pvmfreduce_(operator_fn *func, void *data, int *n, int *type, int *tag, con
 static const char *self;
 static int r;
 
-/* The address of a number, and a name with blanks behind it. */
+/* N: the address of a number. S and L: a name with trailing blanks, and its length. */
 #define N(value)	(&(int){ (value) })
 #define S(text)		text "   "
 #define L(text)		(sizeof(text "   ") - 1)
 #define CALL(call)	do { r = -99; call; show(#call, r); } while (0)
-/* An id of a buffer may be any positive number. */
+/* Ids of buffers may differ: print only whether the id is positive. */
 #define ID(call)	do { r = -99; call; show(#call " > 0", r > 0); } while (0)
 
 static void spawn(int n, int *tids)
@@ -145,13 +145,13 @@ static void data(void)
 		for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 			int type = types[i];
 
-			/* a long of XDR has four bytes */
+			/* a long has four bytes in XDR */
 			CALL(pvmfpack_(&type, type == PVM_LONG ? (void *)(long[]){ 5, 6 } : values,
 				       N(2), N(1), &r));
 		}
 		CALL(pvmfpack_(N(PVM_STR), (char *)"hello there", N(5), N(1), &r));
 		CALL(pvmfsend_(&me, N(4), &r));
-		/* the message may take a moment to come */
+		/* the message may take a moment to arrive */
 		do
 			pvmfprobe_(&me, N(4), &r);
 		while (!r);
@@ -239,7 +239,7 @@ static void machine(void)
 	show("near", labs((long)dsec) < 5);
 	CALL(pvmfaddhost_(S("10.9.0.2"), &r, L("10.9.0.2")));
 	CALL(pvmfaddhost_(S("10.9.0.2"), &r, L("10.9.0.2")));
-	/* a call with -1 begins again */
+	/* a call with -1 begins the list of hosts again */
 	for (int i = 0; i < 4; i++) {
 		n = i == 1 ? -1 : 0;
 		CALL(pvmfconfig_(&n, &archs, &dtid, name, arch, &speed, &r, sizeof(name),
@@ -314,7 +314,7 @@ static void end(void)
 	CALL(pvmfhalt_(&r));
 }
 
-/* Send back what comes until a message with tag 99. */
+/* Send each message back until a message with tag 99 arrives. */
 static int child(void)
 {
 	int n, tag, src;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Print what a call returns. Ids of tasks, buffers and contexts may differ: they are "id". */
+/* Prints results of calls. Ids of tasks, buffers and contexts may differ: they print as "id". */
 #ifndef SELFTESTS_PVM_BOTH_SHOW_H
 #define SELFTESTS_PVM_BOTH_SHOW_H
 

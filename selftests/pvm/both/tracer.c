@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Prints what a tracer gets of a task that a shell starts and of one that is spawned.
- * scripts/check-pvm runs it under Debian's PVM and under this one.
+ * Prints the messages that a tracer gets from a task of a shell and from a spawned task.
+ * scripts/check-pvm runs the program under Debian's PVM and under ours, and compares.
  */
 
 #include <stdio.h>
@@ -27,7 +27,7 @@ static void child(void)
 	pvm_exit();
 }
 
-/* Print the mark, the event and the name. Return: whether it is the end of a task. */
+/* Print the mark, the event and the name. Return: whether the event is the end of a task. */
 static int trace_print(void)
 {
 	char name[64] = "";
@@ -36,7 +36,7 @@ static int trace_print(void)
 	if (mark == DESC)
 		pvm_upkstr(name);
 	printf("trace: mark %d event %d %s", mark, event, name);
-	/* of a task that a shell has started: the parent and the flags */
+	/* the parent and the flags show whether a shell has started the task */
 	if (mark == DESC && event == NEWTASK) {
 		unpack_origin(mark);
 		unpack_int();

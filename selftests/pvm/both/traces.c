@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Prints the trace of a task that makes calls of all kinds: the fields of each event, and
- * those of their values that are the same in each run. scripts/check-pvm runs it under
- * Debian's PVM and under this one.
+ * Prints the trace of a task that makes calls of all kinds: the fields of each event, and the
+ * values that are the same in each run. scripts/check-pvm runs the program under Debian's PVM
+ * and under ours, and compares.
  */
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ enum { T_BYTE = 1, T_CPLX, T_DCPLX, T_DOUBLE, T_FLOAT, T_INT, T_UINT, T_LONG, T_
 
 #define FIELDS	20
 
-/* What a descriptor has told of an event. */
+/* The fields of an event, from its descriptor. */
 static struct {
 	char name[32];
 	int n;
@@ -30,7 +30,7 @@ static struct {
 } known[2][EVENTS];
 static char ids[256][8];
 
-/* Values that differ from run to run are not printed. */
+/* Return whether the value of field @did is the same in each run. */
 static int same_value(const char *did)
 {
 	static const char *const change[] = { "TS", "TU", "TID", "SRC", "DST", "STL", "PT", "TT",
@@ -170,7 +170,7 @@ static void calls(void)
 	char *args[] = { (char *)"one", NULL }, *names[] = { (char *)"bad host" };
 	int tids[2];
 
-	/* descriptors, then records */
+	/* the first time, events are descriptors; the second time, records */
 	for (int i = 0; i < 2; i++) {
 		pvm_initsend(PvmDataDefault);
 		pvm_pkint(v, 3, 1);
