@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The calls of Fortran, made as gfortran makes them. */
+/* Tests the Fortran calls: the strings, which gfortran passes with a length and blanks. */
 
 #include "selftests/pvm/machine.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Groups: members, barriers, and calls of all members. */
+/* Tests PVM groups: members, barriers, and collective calls. */
 
 #include "selftests/pvm/machine.h"
 
@@ -8,7 +8,7 @@
 
 static char group[] = "team";
 
-/* All members do this, the test too. Returns what has failed. */
+/* Run by all members, also by the test. Return: the number of the step that failed, or 0. */
 static int member(int size)
 {
 	int me = pvm_joingroup(group), v[2], root[2 * MEMBERS], mine[2], sum;
@@ -31,7 +31,7 @@ static int member(int size)
 		return 6;
 	if (me == 0 && sum != size * (size + 1) / 2)
 		return 7;
-	/* broadcasts reach all but the sender */
+	/* a broadcast reaches all members but the sender */
 	if (me == 2) {
 		pvm_initsend(PvmDataDefault);
 		pvm_pkint(&me, 1, 1);
@@ -65,7 +65,7 @@ static int child_main(int argc, char **argv)
 		return 0;
 	}
 	if (argc > 1 && !strcmp(argv[1], "static")) {
-		/* a member until a message comes */
+		/* stay a member until a message arrives */
 		pvm_joingroup(group);
 		pvm_freezegroup(group, 2);
 		pvm_recv(-1, 3);
@@ -135,12 +135,12 @@ TEST(a_static_group_admits_no_task)
 	CHECK_EQ(pvm_freezegroup(group, 2), PvmDupGroup);
 	machine_spawn("join", 1, &other);
 	CHECK_EQ(child_join(other), PvmNotInGroup);
-	/* a barrier ends when a member leaves, and there is no other one */
+	/* a barrier ends when a member leaves, and later barriers fail, too */
 	pvm_initsend(PvmDataDefault);
 	CHECK_EQ(pvm_send(tid, 3), 0);
 	CHECK_EQ(pvm_barrier(group, 2), PvmNoGroup);
 	CHECK_EQ(pvm_barrier(group, 1), PvmNoGroup);
-	/* a group of the same name is another one */
+	/* a new group may have the same name */
 	CHECK_EQ(pvm_lvgroup(group), 0);
 	CHECK_EQ(pvm_joingroup(group), 0);
 	machine_spawn("join", 1, &other);

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * SECONDS (600) of messages between four nodes, all ways at once, every byte
- * checked.  Between batches parameters change, connections end and begin again,
- * endpoints close and open.
+ * Tests messages between four nodes for a long time.  All protocols are in use at
+ * once, and every byte is checked.  Between batches, parameters change, connections
+ * end and begin again, and endpoints close and open.
  *
- *	SECONDS		how long
- *	SCI_FAULT	as always, for all nodes: "loss=0.01,reorder=0.01"
+ *	SECONDS		duration in seconds (600)
+ *	SCI_FAULT	faults on all nodes, such as "loss=0.01,reorder=0.01"
  *	SCI_TEST_SEED	repeats a run
  *
- * All nodes draw from the same seed, so they agree on what comes next without
- * asking each other.
+ * All nodes draw from the same seed, so they make the same changes without messages.
  */
 #include "selftests/msg/traffic.h"
 
@@ -26,7 +25,7 @@ struct soak {
 	_Atomic bool more;
 	_Atomic uint64_t messages, bytes;	/* received, all nodes */
 	_Atomic uint64_t way[WAYS];		/* sent, by protocol */
-	_Atomic uint64_t lines, blocks;		/* sent again */
+	_Atomic uint64_t lines, blocks;		/* retransmitted */
 	_Atomic uint64_t sleeps, bells;
 	_Atomic unsigned int batches;
 };
@@ -38,7 +37,7 @@ struct node {
 	struct traffic t;
 	struct sci_peer *peer[NODES];
 	uint64_t state;			/* the same on all nodes */
-	uint64_t generation;		/* of flows */
+	uint64_t generation;		/* counts node_flows() */
 };
 
 static unsigned int soak_seconds(void)
@@ -49,7 +48,7 @@ static unsigned int soak_seconds(void)
 	return n ? n : 600;
 }
 
-/* The runner's limit is for tests; it reads this when the test has begun. */
+/* Raise the harness's time limit, which is for short tests. It is read when a test begins. */
 __attribute__((constructor))
 static void raise_limit(void)
 {
@@ -69,7 +68,7 @@ static void node_open(struct node *n)
 
 static void node_connect(struct node *n)
 {
-	/* who calls first is everybody's guess */
+	/* the order differs by node: either end of a connection may be the first to connect */
 	for (unsigned int k = 1; k < NODES; k++) {
 		unsigned int other = (n->me + k) % NODES;
 
@@ -87,7 +86,7 @@ static void node_disconnect(struct node *n)
 	}
 }
 
-/* Untagged and two contexts, both directions, with every other node. */
+/* Begin flows with every other node: untagged and in two contexts, in both directions. */
 static void node_flows(struct node *n)
 {
 	n->generation++;
@@ -194,7 +193,7 @@ static void report(uint64_t *next)
 		  (unsigned long long)soak->bells);
 }
 
-/* Node 4 says whether there is time for more; all hear the same. */
+/* Return whether there is time for another batch. Node 4 decides for all nodes. */
 static bool goes_on(struct node *n, uint64_t *next)
 {
 	bool more;
@@ -233,7 +232,7 @@ static void live(unsigned int me)
 		node_parameters(&n);
 		if (change >= 3)
 			continue;
-		/* one that has left must be gone before it is called again */
+		/* all nodes must have disconnected before any node connects again */
 		node_disconnect(&n);
 		meet(n.t.ep, &soak->meeting, NODES);
 		if (!change) {
@@ -256,7 +255,7 @@ static void other_node(struct peer *self, void *arg)
 	live((unsigned int)atoi(getenv("SCI_NODE")) / 4 - 1);
 }
 
-/* The harness takes SCI_FAULT out of the environment of tests. */
+/* The harness removes SCI_FAULT from the environment of tests: save it. */
 static char fault[128];
 
 __attribute__((constructor))
