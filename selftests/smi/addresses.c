@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * One address in all processes, which `sci run` starts: each process is a program of its
- * own, whose memory lies elsewhere than that of the others, or with randomization off.
+ * Tests that a region has the same address in all processes. `sci run` starts the processes,
+ * so each has its own random layout of addresses, or the same layout without randomization.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 /* ---- a rank ---- */
 
-/* The first process stores the region's address there, and all compare. */
+/* The first process stores the region's address in the region, and all processes compare. */
 static void same_address(int type)
 {
 	int id;
@@ -40,7 +40,7 @@ static void rank_addresses(void)
 	smi_stop();
 }
 
-/* Take every range of 32 MiB that is free, from large ones to small ones. */
+/* Map every free range of at least 32 MiB, from large ranges to small ranges. */
 static void take_addresses(void)
 {
 	for (size_t len = (size_t)1 << 40; len >= 32 * BYTES; len /= 2)
@@ -49,7 +49,7 @@ static void take_addresses(void)
 			;
 }
 
-/* The last process has no free range: all fail alike, and one says why. */
+/* The last process has no free range: all get the same error, and one prints the reason. */
 static void rank_taken(void)
 {
 	smi_region_info_t info;
@@ -64,7 +64,7 @@ static void rank_taken(void)
 	smi_stop();
 }
 
-/* This program is a rank if the environment says so. */
+/* The program is a rank if ADDRESSES_RANK is set. */
 __attribute__((constructor)) static void be_rank(void)
 {
 	const char *what = getenv("ADDRESSES_RANK");
@@ -80,7 +80,7 @@ __attribute__((constructor)) static void be_rank(void)
 
 /* ---- the test ---- */
 
-static char text[8192];			/* what the job says */
+static char text[8192];			/* output of the job */
 
 static void job(unsigned int n, unsigned int on, const char *what, bool fixed)
 {

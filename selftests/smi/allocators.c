@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The buddy allocator by itself, and in regions. */
+/* Tests the buddy allocator by itself, and in regions. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static unsigned int dice(unsigned int *seed)
 	return *seed >> 16;
 }
 
-/* Random sizes; blocks do not overlap; when all is free, the largest fits again. */
+/* Allocate and free blocks of random sizes, and check that they do not overlap. */
 static void pool_exercise(struct smi_pool *p, unsigned int seed)
 {
 	struct held held[BLOCKS] = { { NULL, 0 } };
@@ -69,7 +69,7 @@ TEST(blocks_do_not_overlap_and_come_back)
 		CHECK(half);
 		CHECK_EQ(smi_pool_free(p, half), SMI_SUCCESS);
 	}
-	/* what is no block */
+	/* addresses that are no blocks */
 	CHECK_EQ(smi_pool_free(p, p), SMI_ERR_PARAM);
 	CHECK_EQ(smi_pool_free(p, (char *)half + 1), SMI_ERR_PARAM);
 	CHECK_EQ(smi_pool_free(p, (char *)p + POOL), SMI_ERR_PARAM);
@@ -86,7 +86,7 @@ struct item {
 
 #define ITEMS	20
 
-/* A list that all build under a mutex, of blocks that any process frees. */
+/* All processes build a list of blocks under a mutex. Any process frees a block. */
 static void list(void)
 {
 	struct item **head, *it;
@@ -119,7 +119,7 @@ static void list(void)
 	for (int i = 0; i < size; i++)
 		CHECK_EQ(count[i], ITEMS * (ITEMS + 1) / 2);
 	CHECK_SMI(SMI_Barrier());
-	/* all take items off and free them, whosever they are */
+	/* all processes free items, also those that other processes allocated */
 	for (;;) {
 		CHECK_SMI(SMI_Mutex_lock(mutex));
 		it = *head;
@@ -132,7 +132,7 @@ static void list(void)
 	}
 	CHECK_SMI(SMI_Cfree(head));
 	CHECK_EQ(SMI_Ifree(&id), SMI_ERR_PARAM);
-	/* it is all one block again */
+	/* all memory is one block again */
 	CHECK_SMI(SMI_Cmalloc(64u << 10, id, &p));
 	CHECK_EQ(SMI_Cmalloc(64u << 10, id, &p), SMI_ERR_NOMEM);
 	CHECK_SMI(SMI_Free_shreg(id));
@@ -162,7 +162,7 @@ TEST(a_local_region_has_an_allocator_of_its_owner)
 	ranks_run(2, 1, local);
 }
 
-/* Memory of a node: its processes allocate, the others find it by an offset. */
+/* Processes allocate memory of their node. Other nodes access it by its offset. */
 static void node_memory(void)
 {
 	char *mine, *base;

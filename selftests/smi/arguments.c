@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Every public function with arguments at random: numbers that are too large, too small,
- * ids of nothing, NULL.  All processes make the same calls, so collective ones meet.
- * Calls return; what they return is an error code; the end finds nothing that leaks.
+ * Calls every public function with random arguments: numbers that are too large or too small,
+ * ids of no object, NULL.  All processes make the same calls, as collective calls require.
+ * Each call must return, with an error code or success, and SMI_Finalize() must succeed.
  */
 #include <limits.h>
 #include <string.h>
@@ -14,11 +14,11 @@
 #define CALLS	3000
 
 static char scratch[8192];
-static size_t length;			/* of it */
+static size_t length;			/* of scratch */
 static smi_memcpy_handle handle;
 static smi_signal_handle signal_handle;
 
-/* An id, a rank, a mode, an offset. */
+/* Return a random id, rank, mode or offset. */
 static int I(void)
 {
 	static const int some[] = {
@@ -29,7 +29,7 @@ static int I(void)
 	return some[random_below(ARRAY_LEN(some))];
 }
 
-/* A rank of no process, or a count below 0: what would wait for a process otherwise. */
+/* Return a wrong rank or count, for calls that would wait for a process with a right one. */
 static int bad(void)
 {
 	static const int some[] = { -1, -5, 4711, INT_MAX, INT_MIN };
@@ -49,13 +49,13 @@ static size_t Z(void)
 	return some[random_below(ARRAY_LEN(some))];
 }
 
-/* A size that memory of this program has. */
+/* Return a size that fits into scratch. */
 static size_t small(void)
 {
 	return random_below(3) * 60;
 }
 
-/* An address in a region, beside one, or NULL. */
+/* Return the address of a region, an address outside of regions, or NULL. */
 static void *address(void)
 {
 	void *p = NULL;
@@ -82,7 +82,7 @@ static int create(void)
 
 	if (info.nbr_sgmts > 2)
 		info.nbr_sgmts = INT_MAX;
-	/* an import whose owner is this process, or nobody */
+	/* an import from this process, or from no process */
 	if (type == SMI_SHM_REMOTE || type == SMI_SHM_RDMA)
 		info.owner = random_below(2) ? rank : bad();
 	if (type == SMI_SHM_LOCAL)
@@ -212,7 +212,7 @@ static void fuzz(void)
 	smi_start();
 	random_seed(0);
 	for (int i = 0; i < CALLS; i++) {
-		/* what the calls before have written differs from process to process */
+		/* results of earlier calls differ between processes */
 		memset(scratch, 0, sizeof(scratch));
 		length = random_below(2) ? 0 : sizeof(scratch);
 		err = -1;

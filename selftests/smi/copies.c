@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Copies between all kinds of memory, with and without waiting; checks of transfers. */
+/* Tests copies between all kinds of memory, blocking and not, and checks of transfers. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #define BYTES	(64u << 10)
 
-/* Copy @len bytes at odd places through memory of each kind, and back. */
+/* Copy @len bytes to an odd address in @place, and back. */
 static void through(unsigned char *place, size_t len, int flags)
 {
 	/* @len may be 0 */
@@ -38,7 +38,7 @@ static void copies(void)
 			 NULL);
 	CHECK_SMI(SMI_Create_shreg(SMI_SHM_FRAGMENTED, &info, &frag, (void **)part));
 	for (unsigned int i = 0; i < ARRAY_LEN(sizes); i++) {
-		/* another one's place in each round, so that all kinds are met */
+		/* another process's memory in each round, so that all kinds are tested */
 		int at = (rank + (int)i) % size;
 
 		through(fixed + BYTES * (unsigned int)at, sizes[i], 0);
@@ -65,7 +65,7 @@ static void copies(void)
 
 TEST_SIZES(copies, copies)
 
-/* Each tenth packet is lost: a copy of a thousand never arrives in one piece. */
+/* One packet in ten is lost, so a copy of a thousand packets never arrives at once. */
 static void lossy(void)
 {
 	unsigned char *place;
@@ -84,7 +84,7 @@ TEST(copies_with_loss)
 	ranks_run(2, 2, lossy);
 }
 
-/* A handle goes back to NULL and is used again; copies queue up in both directions. */
+/* Copy without blocking: handles return to NULL and are used again, and copies are queued. */
 static void beside(void)
 {
 	unsigned char *part[RANKS_MAX], *here, *back;
@@ -127,7 +127,7 @@ static void beside(void)
 	CHECK(!memcmp(part[peer] + 8192, here, 64));
 	CHECK(!memcmp(part[peer] + 16384, here, 8192));
 	CHECK(!memcmp(back, here, 100));
-	/* one that is queued is started by itself, too */
+	/* SMI_Mempost() starts a queued copy */
 	CHECK_SMI(SMI_Imemcpy(part[peer], here, 4096, SMI_MEMCPY_ENQUEUE, &h));
 	CHECK_SMI(SMI_Mempost(h));
 	CHECK_SMI(SMI_Memwait(h));
@@ -141,7 +141,7 @@ static void beside(void)
 		CHECK_SMI(status[i]);
 		CHECK(!many[i]);
 	}
-	/* tested until none is pending: all end together */
+	/* SMI_MemtestAll() returns success when no copy is pending */
 	for (int i = 0; i < 20; i++) {
 		CHECK_SMI(SMI_Imemcpy(part[peer], here, 4096, 0, &many[0]));
 		CHECK_SMI(SMI_Imemcpy(part[peer] + 4096, here + 4096, BYTES - 4096, 0, &many[1]));

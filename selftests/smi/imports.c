@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Regions of one process, which others import; put and get; region callbacks. */
+/* Tests regions of one process that other processes import; put and get; region callbacks. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static int import(int type, int owner, int sgmt, size_t bytes, size_t offset, in
 	return SMI_Create_shreg(type, &info, id, address);
 }
 
-/* Tell the next process the number of a segment, learn that of the last one's. */
+/* Send the id of a segment to the next process. Return: the id from the previous process. */
 static int pass(int id)
 {
 	int sgmt = -1, got = -1, next = (rank + 1) % size, last = (rank + size - 1) % size;
@@ -62,7 +62,7 @@ static void remote(void)
 	}
 	CHECK_SMI(import(SMI_SHM_REMOTE, last, sgmt, 0, 0, &imp, &theirs));
 	CHECK_SMI(SMI_Barrier());
-	/* the owner frees first: the importer may go on */
+	/* if the owner frees its region first, the importer may still use it */
 	CHECK_EQ(SMI_Free_shreg(id), SMI_ERR_BUSY);
 	CHECK_EQ(SMI_Free_shreg(id), SMI_ERR_PARAM);
 	CHECK_SMI(SMI_Barrier());
@@ -78,7 +78,7 @@ TEST(remote_2_on_2) { ranks_run(2, 2, remote); }
 TEST(remote_8_on_4) { ranks_run(8, 4, remote); }
 TEST(remote_16_on_4) { ranks_run(16, 4, remote); }
 
-/* Put into an RDMA region and get from it, with and without waiting. */
+/* Put into an RDMA region and get from it, blocking and not. */
 static void rdma(void)
 {
 	smi_memcpy_handle h = NULL, none = NULL;
@@ -113,7 +113,7 @@ static void rdma(void)
 	CHECK_SMI(SMI_Barrier());
 	CHECK_EQ(mine[4096], 77);
 	CHECK_EQ(mine[8191], 77);
-	/* what is refused */
+	/* wrong arguments are refused */
 	CHECK_EQ(SMI_Put(imp, 0, other, sizeof(other)), SMI_ERR_PARAM);
 	CHECK_EQ(SMI_Put(imp, -1, buf, 1), SMI_ERR_PARAM);
 	CHECK_EQ(SMI_Put(imp, 4096, buf, BYTES), SMI_ERR_PARAM);
@@ -130,7 +130,7 @@ TEST(rdma_2) { ranks_run(2, 1, rdma); }
 TEST(rdma_2_on_2) { ranks_run(2, 2, rdma); }
 TEST(rdma_8_on_4) { ranks_run(8, 4, rdma); }
 
-/* Memory of malloc(), exported where it is. */
+/* Memory that the program allocated is exported at its address. */
 static void registered(void)
 {
 	smi_region_info_t info;
@@ -146,7 +146,7 @@ static void registered(void)
 		 SMI_ERR_BADADR);
 	memory = aligned_alloc(4096, len);
 	CHECK(memory);
-	/* the other bytes of its pages may be anybody's */
+	/* memory must begin at a page, since the page's other bytes may be private */
 	info.size = len - 4096;
 	p = memory + 16;
 	if (!getenv("SCI_TEST_FABRIC"))
@@ -260,7 +260,7 @@ static void called_back(void)
 					   &q));
 		if (rank == 1)
 			CHECK_SMI(SMI_Free_shreg(imp));
-		/* without a function the region is freed, too */
+		/* a region without a callback is freed, too */
 		WAIT_UNTIL(SMI_Adr_to_region(q, &found) == SMI_ERR_PARAM, TEST_WAIT_MS);
 		CHECK_EQ(disconnects, rank > 2);
 	}
@@ -270,7 +270,7 @@ static void called_back(void)
 TEST(callbacks_4) { ranks_run(4, 1, called_back); }
 TEST(callbacks_4_on_4) { ranks_run(4, 4, called_back); }
 
-/* The owner frees what many imports are of; these are freed while the processes end. */
+/* The owner frees a region with many imports, which are freed while the processes end. */
 static void freed_at_the_end(void)
 {
 	smi_region_info_t info;

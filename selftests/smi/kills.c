@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * A process is killed at any point of any call, also while it starts.  The watchdog ends
- * the others, or SMI_Init() fails there, and no segment or interrupt of theirs is left.
+ * Kills a process at a random point of its calls, also while it starts.  The watchdog must
+ * end the other processes, or their SMI_Init() must fail, and no segment or interrupt of
+ * the job may be left.
  *
- * SCI_TEST_ROUNDS says how many rounds, SCI_TEST_SEED repeats a choice of calls and
- * moments.
+ * SCI_TEST_ROUNDS is the number of rounds, SCI_TEST_SEED repeats a choice of calls and times.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +18,8 @@
 
 struct round {
 	unsigned int number;
-	bool starting;			/* the timer runs from before SMI_Init() on */
-	int *ended;			/* how many others ended in an orderly way */
+	bool starting;			/* the timer starts before SMI_Init() */
+	int *ended;			/* processes ended by watchdog or SMI_Init() */
 };
 
 static struct round *the_round;
@@ -97,7 +97,7 @@ static void live_on(void *arg)
 	SMI_Watchdog_callback(note_end);
 	if (ranks_rank() == VICTIM && !the_round->starting)
 		random_death(random_below(60000));
-	/* the same calls everywhere */
+	/* all processes make the same calls */
 	random_seed(the_round->number);
 	for (;;)
 		calls[random_below(ARRAY_LEN(calls))]();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* smirun: each option, as the processes see it that it starts. */
+/* Tests each option of smirun by the output of the processes that it starts. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static const char *file(const char *name)
 
 /* ---- a process of the program ---- */
 
-/* Print the ranks, and from the first process its input; this program is also a test. */
+/* Print the ranks, and the first process's input, if smirun has started this program. */
 __attribute__((constructor)) static void be_process(void)
 {
 	char line[64] = "";
@@ -38,7 +38,7 @@ __attribute__((constructor)) static void be_process(void)
 
 /* ---- the test ---- */
 
-/* Run `smirun @options` with this program.  Return its exit status. */
+/* Run `smirun @options` with this program.  Return: its exit status. */
 static int smirun(const char *options)
 {
 	char self[512], command[1400];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Both loop interfaces: each iteration runs once, whoever runs it. */
+/* Tests both loop interfaces: exactly one process runs each iteration. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #define HIGH	600
 #define COUNT	(HIGH - LOW + 1)
 
-/* A chunk's end must be in the range; in the cyclic mode it has gaps. */
+/* Run a chunk, which must be in the range. With a @step above 1, it has gaps. */
 static int run_chunk(int *done, int low, int high, int step)
 {
 	int n = 0;
@@ -23,7 +23,7 @@ static int run_chunk(int *done, int low, int high, int step)
 	return n;
 }
 
-/* One run; the last process is slow, so that others help it. */
+/* Run the loop once, with a slow last process. @others counts the chunks of other processes. */
 static int run(int id, int mode, int *done, int *others)
 {
 	int status, low, high, n = 0, step = mode == SMI_PART_CYCLIC ? size : 1;
@@ -79,7 +79,7 @@ static void schedulers(void)
 
 TEST_SIZES(schedulers, schedulers)
 
-/* Nothing to do, and less than one iteration for each. */
+/* Loops without an iteration, and with fewer iterations than processes. */
 static void few(void)
 {
 	int id, status, low, high, n, region;
@@ -113,7 +113,7 @@ static void few(void)
 
 TEST_SIZES(few, few)
 
-/* What a process has not done in one run is not in its share of the next one. */
+/* A process's share of a run is the number of iterations that it did in the run before. */
 static void adapted(void)
 {
 	int id, region, others, mine[3];
@@ -130,7 +130,7 @@ static void adapted(void)
 	CHECK_SMI(SMI_Set_loop_param(id, 1.0, 1, 1, 4, 4));
 	for (int i = 0; i < 3; i++)
 		mine[i] = run(id, SMI_PART_ADAPTED_BLOCKED, done, &others);
-	/* now nobody is helped: each does what the last run has given to it */
+	/* without help, each process does exactly its share */
 	CHECK_SMI(SMI_Set_loop_help_param(id, 0));
 	CHECK(abs(run(id, SMI_PART_ADAPTED_BLOCKED, done, &others) - mine[2]) <= size);
 	CHECK_SMI(SMI_Barrier());
@@ -146,7 +146,7 @@ TEST_SIZES(adapted, adapted)
 
 static int ranges[RANKS_MAX][2];
 
-/* The ranges of all, in order of ranks, cover low..high. */
+/* Check that the ranges of all processes, in order of ranks, cover @low to @high. */
 static void check_cover(int id, int low, int high, int *table)
 {
 	int l, h, next = low;
@@ -185,14 +185,14 @@ static void split(void)
 		CHECK_SMI(SMI_Loop_balance_index_range(id));
 		check_cover(id, 3, 1000, table);
 	}
-	/* the indices whose elements lie here */
+	/* each process gets the indices whose elements are on its node */
 	smi_region(SMI_SHM_BLOCKED, 4096u * 4 * (unsigned int)size, 0, &data);
 	low = 0;
 	high = 4096 * 4 * size / 12 - 1;
 	CHECK_SMI(SMI_Loop_index_range(id, &low, &high, SMI_LOOP_SET_GLOBAL));
 	CHECK_SMI(SMI_Determine_loop_splitting(id, SMI_SPLIT_OWNER, 12, data));
 	check_cover(id, 0, high, table);
-	/* an undivided region: only processes of its owner's node have any */
+	/* with an undivided region, only processes of the owner's node get indices */
 	CHECK_SMI(SMI_Free_shreg(data));
 	smi_region(SMI_SHM_UNDIVIDED, 8192, 0, &data);
 	high = 2047;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* One process has no memory left: collective calls fail in all processes, and none hangs. */
+/* Tests that collective calls fail in all processes, and do not hang, if one has no memory. */
 #include <stdlib.h>
 #include <sys/resource.h>
 
@@ -15,7 +15,7 @@ static void limit(rlim_t bytes)
 	CHECK_EQ(setrlimit(RLIMIT_AS, &r), 0);
 }
 
-/* Take all memory.  The blocks form a list. */
+/* Allocate all memory.  Return: a list of the blocks. */
 static void **memory_take(void)
 {
 	void **list = NULL, **block;
@@ -77,7 +77,7 @@ static void without_memory(void)
 		 SMI_ERR_NOMEM);
 	CHECK_EQ(SMI_Switch_to_replication(region, SMI_REP_EVERYTHING | SMI_REP_ONE_PER_NODE,
 					   0, 0, 0), SMI_ERR_NOMEM);
-	/* these need none */
+	/* these calls need no memory */
 	CHECK_SMI(SMI_Cmalloc(1000, region, &block));
 	CHECK_SMI(SMI_Get_iterations(loop, &status, &low, &high));
 	CHECK_SMI(SMI_Loop_balance_index_range(split));

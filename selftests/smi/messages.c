@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Signals and small messages. */
+/* Tests signals and small messages. */
 
 #include <string.h>
 
@@ -28,7 +28,7 @@ static void ring(void)
 		CHECK_SMI(SMI_Isend(out, n, next));
 		CHECK_EQ(SMI_Isend(out, n, next), SMI_ERR_PENDING);
 		memset(out, 0, sizeof(out));
-		/* another length is refused, and the message stays */
+		/* a receive of another length is refused, and the message stays */
 		CHECK_EQ(SMI_Recv(in, n + 1, last), SMI_ERR_PARAM);
 		CHECK_SMI(SMI_Recv(in, n, last));
 		CHECK(test_filled(in, (size_t)n, (unsigned int)(last * 100 + i)));
@@ -50,7 +50,7 @@ static void signals(void)
 	smi_start();
 	next = (rank + 1) % size;
 	last = (rank + size - 1) % size;
-	/* kept until it is waited for; oneself is allowed */
+	/* a signal is kept until a wait; a process may send one to itself */
 	for (int i = 0; i < ROUNDS; i++)
 		CHECK_SMI(SMI_Signal_send(next | SMI_SIGNAL_ANY));
 	for (int i = 0; i < ROUNDS; i++)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * The numbers of smi.h are those that programs were compiled with, and structures have their
- * members in the order in which programs initialise them.
+ * Tests that the numbers of smi.h are those of compiled programs, and that structures have
+ * their members in the order in which programs initialise them.
  */
 #include <stddef.h>
 

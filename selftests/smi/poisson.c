@@ -38,7 +38,7 @@ static void *region(int type, size_t bytes, int *id)
 	return address;
 }
 
-/* The right side, whose solution is sin(pi x) sin(pi y). */
+/* The right side of the equation, whose solution is sin(pi x) sin(pi y). */
 static double source(int row, int column)
 {
 	double h = 1.0 / (grid - 1);
@@ -46,7 +46,7 @@ static double source(int row, int column)
 	return 2 * pi * pi * sin(pi * row * h) * sin(pi * column * h) * h * h;
 }
 
-/* One step for one row.  The change is the largest difference. */
+/* Compute one row of a step.  Return: the largest change of a value. */
 static double relax(const double *from, double *to, int row)
 {
 	const double *at = from + (size_t)row * (size_t)grid;
@@ -61,7 +61,7 @@ static double relax(const double *from, double *to, int row)
 	return change;
 }
 
-/* All rows that the scheduler gives to this process. */
+/* Compute the rows that the scheduler gives to this process.  Return: the largest change. */
 static double sweep(int loop, const double *from, double *to)
 {
 	double change = 0, d;

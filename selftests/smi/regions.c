@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Regions that processes create together: all types, their addresses, their end. */
+/* Tests regions that processes create together: all types, their addresses, their end. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define BYTES	(256u << 10)
 
-/* Each process marks its stripe; all see all stripes. */
+/* Each process marks its stripe, and checks all stripes. */
 static void check_shared(volatile int *p, size_t bytes)
 {
 	size_t stripe = bytes / sizeof(int) / (size_t)size;
@@ -26,7 +26,7 @@ static void check_shared(volatile int *p, size_t bytes)
 	CHECK_SMI(SMI_Barrier());
 }
 
-/* The address is the same everywhere: the region says so itself. */
+/* The first process stores the address in the region, and all processes compare. */
 static void check_address(void *volatile *p)
 {
 	if (rank == 0)
@@ -114,7 +114,7 @@ static void blocked(void)
 	free(l);
 	CHECK_SMI(SMI_Free_shreg(id));
 	check_gone(p, id);
-	/* each node has a page at least */
+	/* each node has at least a page */
 	p = smi_region(SMI_SHM_BLOCKED, 1, 0, &id);
 	check_address(p);
 	CHECK_SMI(SMI_Free_shreg(id));
@@ -152,7 +152,7 @@ static void customized(void)
 	free(l->seg_machine);
 	free(l);
 	CHECK_SMI(SMI_Free_shreg(id));
-	/* one process with a bad argument fails all */
+	/* the call fails in all processes if one has a wrong argument */
 	owners[1] = rank == size - 1 ? size : 0;
 	CHECK_EQ(SMI_Create_shreg(SMI_SHM_CUSTOMIZED, &info, &id, &p), SMI_ERR_PARAM);
 	CHECK_EQ(SMI_Create_shreg(SMI_SHM_CYCLIC, &info, &id, &p), SMI_ERR_NOTIMPL);
@@ -237,7 +237,7 @@ static void delayed(void)
 
 TEST_SIZES(delayed, delayed)
 
-/* The first and the last process; the others do other things meanwhile. */
+/* The first and the last process create regions; the others go on to the next call. */
 static void pair(void)
 {
 	smi_region_info_t info = { .size = BYTES, .adapter = SMI_ADPT_DEFAULT };
@@ -273,7 +273,7 @@ TEST_SIZES(pair, pair)
 
 /* ---- one address for all ---- */
 
-/* Places that the others would propose are taken in one process or another. */
+/* Several processes use addresses that other processes would propose. */
 static void crowded(void)
 {
 	static const uintptr_t taken[] = { 0x4000000000, 0x7000000000, 0x200000000000 };
@@ -300,7 +300,7 @@ TEST(an_address_that_one_process_uses_is_not_taken)
 	ranks_run(8, 4, crowded);
 }
 
-/* No room in one process: all get the error, and all go on. */
+/* One process lacks address space: all processes get the error, and can go on. */
 static void no_room(void)
 {
 	struct rlimit all, little;
@@ -372,7 +372,7 @@ static void many(void)
 		CHECK_SMI(SMI_Free_shreg(id[i]));
 	smi_region(SMI_SHM_UNDIVIDED, 4096, 0, &again);
 	CHECK_EQ(again, id[0]);
-	/* what is left goes with SMI_Finalize() */
+	/* SMI_Finalize() frees the other regions */
 	smi_stop();
 }
 
@@ -381,7 +381,7 @@ TEST(many_regions_and_ids_that_are_used_again)
 	ranks_run(4, 2, many);
 }
 
-/* Others may map a part. */
+/* Processes other than the owner may map a part of the segment. */
 static void part(void)
 {
 	smi_region_info_t info;
@@ -404,7 +404,7 @@ static void part(void)
 	smi_stop();
 }
 
-/* One adapter exists: those of all processes with others fail alike. */
+/* Only adapter 0 exists: a call fails in all processes if one names another adapter. */
 static void adapters(void)
 {
 	smi_region_info_t info;

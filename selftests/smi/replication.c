@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Regions that become private copies and are combined again, in all modes. */
+/* Tests replication: regions become private copies and are combined again, in all modes. */
 
 #include "selftests/smi/start.h"
 
@@ -20,7 +20,7 @@ static void check_all(const int *p, int value)
 		CHECK_EQ(p[i], value + i);
 }
 
-/* Shared: one process stores, all see it. */
+/* Check that the region is shared: one process stores a value, and all read it. */
 static void check_shared(int volatile *p)
 {
 	CHECK_SMI(SMI_Barrier());
@@ -65,7 +65,7 @@ static void one_source(int type, int how)
 	CHECK_SMI(SMI_Free_shreg(id));
 }
 
-/* Each process gives its indices. */
+/* Each process changes its indices, which are combined by the loop's splitting. */
 static void by_loop(int type)
 {
 	int id, loop, low = 0, high = N - 1, l, h;

@@ -18,7 +18,7 @@
 
 static int rank, size;
 
-/* A region of all processes: what each has found out, by rank. */
+/* Results of all processes, in one region, by rank. */
 struct board {
 	int *samples;			/* [process][process] */
 	int *starts;			/* [process][bucket]: first index in its part */
@@ -60,7 +60,7 @@ static unsigned int number(unsigned int i)
 	return (i ^ (i >> 15)) >> 1;
 }
 
-/* Sort the own part and sample it at equal distances. */
+/* Sort the part of this process, and sample it at equal distances. */
 static void sort_part(int *data, struct board *b)
 {
 	int low = b->low[rank], n = b->high[rank] - low + 1;
@@ -74,7 +74,7 @@ static void sort_part(int *data, struct board *b)
 			data[low + (int)((long)i * n / size)] : 0;
 }
 
-/* Where each bucket begins in the own part: all find the same borders. */
+/* Find where each bucket begins in the part of this process. All use the same borders. */
 static void divide(const int *data, struct board *b)
 {
 	int *all = malloc(sizeof(int) * (size_t)size * (size_t)size);
@@ -99,7 +99,7 @@ static int bucket_end(const struct board *b, int part, int bucket)
 	return bucket == size - 1 ? b->high[part] + 1 : b->starts[part * size + bucket + 1];
 }
 
-/* Merge the own bucket of all parts into its place in the result. */
+/* Merge this process's bucket of all parts into its place in the result. */
 static void merge(const int *data, int *sorted, const struct board *b)
 {
 	int *next = malloc(sizeof(int) * (size_t)size), to = 0, best;

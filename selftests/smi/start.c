@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Start and end, arguments, ranks, queries, files, death; and Fortran names. */
+/* Tests start and end, arguments, ranks, queries, files, deaths, and Fortran names. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -191,7 +191,7 @@ TEST(time_goes_on)
 	CHECK(SMI_Wticks() >= wticks + 2000000);
 }
 
-/* Programs use it without a prototype. */
+/* Programs call SMI_Init_direct() without a prototype. */
 smi_error_t SMI_Init_direct(void *args);
 
 static void init_direct(void)
@@ -255,9 +255,9 @@ TEST(output_goes_to_a_file_of_each_process)
 
 /* ---- abnormal ends ---- */
 
-static int *ended;			/* in shared memory: how many saw the end */
+static int *ended;			/* in shared memory: number of processes in note_end() */
 
-/* The callback runs before the exit with an error, which this test takes for a failure. */
+/* Count the call, and exit with 0: the watchdog would exit with an error after its callback. */
 static void note_end(void)
 {
 	__atomic_add_fetch(ended, 1, __ATOMIC_SEQ_CST);
@@ -285,7 +285,7 @@ static void wait_for_the_dead(int how)
 	case IN_COUNTER:
 		SMI_Wait_individual_PC(id, 1, 1);
 	}
-	/* the call's error may come before the watchdog does */
+	/* the call may return an error before the watchdog acts */
 	for (;;)
 		pause();
 }
@@ -317,7 +317,7 @@ TEST(a_death_ends_those_that_receive) { run_death(IN_RECV, 8, 1); }
 TEST(a_death_ends_those_that_wait_for_a_counter) { run_death(IN_COUNTER, 4, 2); }
 TEST(a_death_ends_those_that_compute) { run_death(IN_NOTHING, 2, 1); }
 
-/* A process that is stopped is silent; the first one lets the test end. */
+/* The stopped process is silent. The first process kills it, so that the test can end. */
 static int stopped_pid;
 
 static void note_silence(void)
@@ -349,7 +349,7 @@ TEST(a_silent_process_counts_as_dead)
 	CHECK_EQ(*ended, 3);
 }
 
-/* Nobody waits for it in a put. */
+/* No process may wait for the silent process in a put. */
 TEST(a_silent_process_counts_as_dead_where_teams_share_no_memory)
 {
 	setenv("SCI_TEAM_MEMORY", "none", 1);
@@ -377,7 +377,7 @@ TEST(an_abort_ends_all)
 	CHECK_EQ(*ended, 16);
 }
 
-/* Without a watchdog calls return an error, and the end does not hang. */
+/* Without a watchdog, calls return an error, and SMI_Finalize() does not hang. */
 static void no_watchdog(void *arg)
 {
 	int in, mutex, id;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* What most tests of SMI begin and end with. */
+/* Functions with which most tests of SMI begin and end. */
 #ifndef SELFTESTS_SMI_START_H
 #define SELFTESTS_SMI_START_H
 
@@ -25,7 +25,7 @@ static inline void smi_stop(void)
 	CHECK_SMI(SMI_Finalize());
 }
 
-/* A region of @bytes, owned by @owner. */
+/* Create a region of @bytes, owned by @owner. */
 static inline void *smi_region(int type, size_t bytes, int owner, int *id)
 {
 	smi_region_info_t info;
@@ -36,7 +36,7 @@ static inline void *smi_region(int type, size_t bytes, int owner, int *id)
 	return p;
 }
 
-/* The test for one process, and for 2, 4, 8 and 16 on one node and on several. */
+/* Define a test with one process, and with 2, 4, 8 and 16 on one node and on several. */
 #define TEST_SIZES(name, fn)						\
 	TEST(name##_1) { ranks_run(1, 1, fn); }				\
 	TEST(name##_2) { ranks_run(2, 1, fn); }				\

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Barriers, mutexes, progress counters; between processes and their threads. */
+/* Tests barriers, mutexes and progress counters, between processes and their threads. */
 
 #include <limits.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static void mutexes(void)
 	for (int k = 0; k < 3; k++)
 		CHECK_EQ(count[k], (long)ROUNDS * size);
 	CHECK_SMI(SMI_Barrier());
-	/* one holds it, the others do not get it */
+	/* while one process holds the mutex, trylock fails in the others */
 	if (!rank)
 		CHECK_SMI(SMI_Mutex_lock(id[0]));
 	CHECK_SMI(SMI_Barrier());
@@ -172,7 +172,7 @@ TEST(threads_of_several_processes_share_a_mutex)
 
 /* ---- where teams share no memory ---- */
 
-/* The process that has the lock's word sleeps meanwhile. */
+/* The process that has the mutex in its memory sleeps, while the others lock it. */
 static void home_asleep(void)
 {
 	int mutex;
