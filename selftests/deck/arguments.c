@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Every public function with arguments at random. Calls return 0, a count, or an errno
- * value that the header names; the end finds nothing that leaks.
+ * Calls every public function with random arguments. Each call must return 0, a count, or an
+ * error that deck.h names, and deck_done() must succeed in the end.
  */
 #include <errno.h>
 #include <limits.h>
@@ -37,7 +37,7 @@ static size_t Z(void)
 	return some[random_below(ARRAY_LEN(some))];
 }
 
-/* A number of values that scratch has, or that no message has. */
+/* Return a number of values that fit into scratch, or that fit into no message. */
 static size_t N(void)
 {
 	return random_below(3) ? random_below(sizeof(scratch) / sizeof(long double _Complex)) :
@@ -59,7 +59,7 @@ static deck_mbox_t *B(void)
 	return random_below(3) == 0 ? NULL : random_below(2) ? own : other;
 }
 
-/* Of another process; where there is none, of nobody. */
+/* Return the mail box of another process, or NULL if there is no other process. */
 static deck_mbox_t *foreign(void)
 {
 	return other == own ? NULL : other;
@@ -97,7 +97,7 @@ static int find_box(void)
 	return ret ? ret : deck_mbox_destroy(b);
 }
 
-/* A long message waits for its retrieve, which this process alone is sure to make. */
+/* Return a random message to post, but no long one to another process, which may not retrieve. */
 static deck_msg_t *to_post(void)
 {
 	deck_msg_t *m = M();
@@ -105,7 +105,7 @@ static deck_msg_t *to_post(void)
 	return m == messages[2] && other != own ? messages[1] : m;
 }
 
-/* Retrieve what may be in the way of @m. */
+/* Retrieve messages into the others than @m, so that a post of @m can end. */
 static void make_room(const deck_msg_t *m)
 {
 	for (size_t i = 0; i < ARRAY_LEN(messages); i++)
@@ -113,7 +113,7 @@ static void make_room(const deck_msg_t *m)
 			deck_mbox_tryretrv(own, messages[i]);
 }
 
-/* Requests end: what nobody posts or retrieves is given up. */
+/* Make a request, cancel it, and wait for its end. */
 static int request(bool post)
 {
 	deck_msg_t *m = post ? to_post() : M();
@@ -129,7 +129,7 @@ static int request(bool post)
 	return ret;
 }
 
-/* A long post that its mail box has been told of ends when that retrieves it. */
+/* Post with a time limit. A long post in progress ends when the mail box retrieves it. */
 static int timed_post(void)
 {
 	deck_msg_t *m = to_post();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * A process asks for a connection to a mail box, and its port does not answer: no thread is in
- * a call of the port. The mail box's process serves all other questions meanwhile.
+ * Tests a process that asks for a connection to a mail box and whose port does not answer,
+ * since none of its threads calls the port. The owner of the mail box must serve all other
+ * questions meanwhile.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -62,7 +63,7 @@ static void peer_run(deck_mbox_t **box)
 		connection_ask(names[i], &ask[i]);
 	CHECK_EQ(deck_service_call(w, OWNER, &note), -EAGAIN);
 	CHECK_EQ(deck_barrier(), 0);
-	/* the owner creates an exported message */
+	/* the owner creates an exported message before the next barrier */
 	CHECK_EQ(deck_barrier(), 0);
 	CHECK_EQ(deck_service_answer(&ask[0], -1), -ENOENT);
 	CHECK_EQ(deck_service_answer(&ask[1], 0), -EAGAIN);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Processes that are killed: the others get errors, in time, and go on. */
+/* Tests that the death of processes becomes an error in the others, which then go on. */
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -15,7 +15,7 @@
 #define MESSAGES	8
 
 struct shared {
-	_Atomic int ready;		/* processes, or threads, that are about to wait */
+	_Atomic int ready;		/* processes or threads that are ready for a death */
 };
 
 static void die(void)
@@ -43,14 +43,14 @@ static void begin(int rank, deck_mbox_t **own)
 	CHECK_EQ(deck_barrier(), 0);
 }
 
-/* All but the dead end; that it has died deck_done() says, too. */
+/* End a living process. deck_done() reports the death, too. */
 static void end(deck_mbox_t *own)
 {
 	CHECK_EQ(deck_mbox_destroy(own), 0);
 	CHECK_EQ(deck_done(), -ECONNRESET);
 }
 
-/* From all other ranks a message, and an error after that of the dead one. */
+/* Retrieve a message from each other rank, and an error after the message of the dead rank. */
 static void retrieve_all(deck_mbox_t *own, deck_msg_t *m, int dead)
 {
 	bool from_dead = false, error = false;
@@ -70,7 +70,7 @@ static void retrieve_all(deck_mbox_t *own, deck_msg_t *m, int dead)
 	CHECK(from_dead && error);
 }
 
-/* The last rank posts, and dies; the message is retrieved, then the death is reported. */
+/* The last rank posts and dies. Its message is retrieved before the death is reported. */
 static void retrieve_then_error(void *arg)
 {
 	int rank = (int)ranks_rank();
@@ -97,7 +97,7 @@ static void retrieve_then_error(void *arg)
 		CHECK_EQ(deck_mbox_retrv(own, m), -ECONNRESET);
 		CHECK_EQ(deck_msg_length(m), 0);
 		CHECK_EQ(deck_msg_source(m), -1);
-		/* the living go on */
+		/* living processes go on */
 		to = box_of(rank, 0);
 		CHECK_EQ(deck_mbox_post(to, m), 0);
 		CHECK_EQ(deck_mbox_destroy(to), 0);
@@ -118,7 +118,7 @@ TEST(what_has_arrived_comes_before_the_death)
 	run(4, 2, retrieve_then_error);
 }
 
-/* Messages that come after a death has been told, and before it is reported. */
+/* Messages that arrive after a death, but before it is reported, are retrieved first. */
 static void messages_then_error(void *arg)
 {
 	int rank = (int)ranks_rank(), got = 0, ret;
@@ -169,7 +169,7 @@ static void *wait_for_death(void *arg)
 	return NULL;
 }
 
-/* Threads that wait in one mail box, and a request. */
+/* Several threads and a request wait for messages of one mail box. */
 static void all_that_wait(void *arg)
 {
 	int rank = (int)ranks_rank();
@@ -203,7 +203,7 @@ TEST(every_retrieve_that_waits_ends)
 	run(2, 2, all_that_wait);
 }
 
-/* A post that waits for a retrieve, and posts of later. */
+/* A post waits for a retrieve when the owner dies; other posts begin after the death. */
 static void posts_end(void *arg)
 {
 	int rank = (int)ranks_rank();
@@ -229,7 +229,7 @@ static void posts_end(void *arg)
 	CHECK_EQ(deck_msg_set_length(m, 1), 0);
 	CHECK_EQ(deck_mbox_post(to, m), -ECONNRESET);
 	CHECK_EQ(deck_mbox_destroy(to), 0);
-	/* also finding it, whether it was its name's home that died or not */
+	/* a find fails, too, whether or not the dead process was the home of the name */
 	ret = deck_mbox_find(&to, "1", TEST_WAIT_MS);
 	CHECK_EQ(ret, -ECONNRESET);
 	CHECK_EQ(deck_msg_destroy(m), 0);
@@ -241,7 +241,7 @@ TEST(posts_to_the_dead_end)
 	run(3, 3, posts_end);
 }
 
-/* Neighbours that die at a time, and one beside them. */
+/* Two neighbours and another process die at the same time. */
 static void many_die(void *arg)
 {
 	int rank = (int)ranks_rank();
@@ -250,7 +250,7 @@ static void many_die(void *arg)
 	deck_msg_t *m;
 
 	begin(rank, &own);
-	/* a process that dies early takes its last message of the barrier with it */
+	/* a process that dies too early has not sent its last message of the barrier */
 	atomic_fetch_add(&s->ready, 1);
 	if (rank == 2 || rank == 3 || rank == 5) {
 		WAIT_UNTIL(atomic_load(&s->ready) == deck_size(), TEST_WAIT_MS);

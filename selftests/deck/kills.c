@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * A process is killed at any point of any call. The others learn of it from a post, a
- * retrieve or a find, leave, and nothing of theirs is left.
+ * Kills a process at a random point of its calls. The other processes must get an error from a
+ * post, a retrieve or a find, and end, and no segment or interrupt of the job may be left.
  *
- * SCI_TEST_ROUNDS says how many rounds, SCI_TEST_SEED repeats a choice of calls and
- * moments.
+ * SCI_TEST_ROUNDS is the number of rounds, SCI_TEST_SEED repeats a choice of calls and times.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,7 +30,7 @@ struct round {
 static deck_mbox_t *own, *other;
 static deck_msg_t *in, *out;
 
-/* Errors of a peer that has died, or has left because of that. */
+/* Return whether @ret is the error of a peer that has died, or has left after the death. */
 static bool is_end(int ret)
 {
 	return ret == -ECONNRESET || ret == -ENOTCONN || ret == -ECONNREFUSED;
@@ -47,7 +46,7 @@ static int exchange(void)
 	if (ret)
 		return ret;
 	ret = deck_mbox_retrv(own, in);
-	/* the neighbour may wait for this one's retrieve, until it learns of the death */
+	/* the neighbour may wait for our retrieve until it gets the error */
 	end = deck_wait(r, -1);
 	return ret ? ret : end;
 }
@@ -60,7 +59,7 @@ static int find_and_forget(void)
 
 	snprintf(name, sizeof(name), "%u", random_below((unsigned int)deck_size()));
 	ret = deck_mbox_find(&b, name, 1000);
-	/* its owner may have left because of a death that this process has not heard of yet */
+	/* the owner may have left after a death that this process does not know yet */
 	if (ret == -ETIMEDOUT || ret == -ENOENT)
 		return 0;
 	return ret ? ret : deck_mbox_destroy(b);

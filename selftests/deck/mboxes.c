@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Mail boxes: their names, and messages of all sizes between 1 to 16 processes. */
+/* Tests mail boxes: their names, and messages of all sizes between 1 to 16 processes. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -94,7 +94,7 @@ static void alone(void *arg)
 	CHECK_EQ(deck_mbox_owner(a), 0);
 	CHECK(!strcmp(deck_mbox_name(a), "a"));
 
-	/* to itself */
+	/* a process posts to itself */
 	CHECK_EQ(deck_mbox_tryretrv(a, m), -EAGAIN);
 	CHECK_EQ(deck_mbox_timedretrv(a, m, 2), -ETIMEDOUT);
 	CHECK_EQ(deck_pack_int(m, &(int){ 5 }, 1), 0);
@@ -124,7 +124,7 @@ TEST(one_process)
 	ranks_run_arg(1, 1, alone, NULL, false);
 }
 
-/* Each rank has mail boxes, and finds those of all others; some before they are there. */
+/* Each rank creates mail boxes, and finds those of all others, also before they exist. */
 static void all_names(void *arg)
 {
 	int rank = (int)ranks_rank();
@@ -146,7 +146,7 @@ static void all_names(void *arg)
 			CHECK(!strcmp(deck_mbox_name(other[r][k]), name));
 		}
 	}
-	/* none has this, and finding it ends */
+	/* no process has this name, and the find ends */
 	CHECK_EQ(deck_mbox_find(&own[0], "box 3 of 0", 3), -ETIMEDOUT);
 	CHECK_EQ(deck_barrier(), 0);
 	for (int k = 0; k < 3; k++)
@@ -163,7 +163,7 @@ TEST(names_of_all_processes)
 	ranks_run_arg(SLOW ? 5 : 9, 4, all_names, NULL, false);
 }
 
-/* Of those that create the same name at a time one gets it. */
+/* If all processes create the same name at the same time, one succeeds. */
 static void one_name(void *arg)
 {
 	int rank = (int)ranks_rank();
@@ -194,7 +194,7 @@ TEST(a_name_is_given_once)
 	ranks_run_arg(16, 4, one_name, winners, false);
 }
 
-#define STOPPED_NAMES	8	/* both processes keep some of them */
+#define STOPPED_NAMES	8	/* both processes are the home of some of these names */
 
 /* Return whether all threads of a process are stopped. */
 static bool process_is_stopped(pid_t pid)
@@ -273,7 +273,7 @@ static const size_t sizes[] = {
 	300001, 1 << 21,
 };
 
-/* Rank 0 posts all sizes to all others, who post them back. */
+/* Rank 0 posts messages of all sizes to all others, which post them back. */
 static void echo(void *arg)
 {
 	int rank = (int)ranks_rank();
@@ -335,8 +335,8 @@ TEST(all_sizes_in_exported_memory)
 }
 
 /*
- * Everybody posts to everybody: @arg rounds of sizes that each pair computes. A
- * message of a process that is ahead waits in the mail box.
+ * Return the length of a message. In each round, all processes post a message to all processes.
+ * Messages of a process that is ahead wait in the mail box.
  */
 static size_t size_of(int from, int to, int round)
 {
@@ -352,7 +352,7 @@ struct mesh {
 	int rank, size;
 	deck_mbox_t *own, *other[16];
 	deck_msg_t *out[16], *in;
-	int next[16];			/* round of the next message of each */
+	int next[16];			/* by process: round of its next message */
 	int received;
 };
 
@@ -469,7 +469,7 @@ TEST(all_to_all_of_16_on_4_nodes)
 	check_all_to_all(SLOW ? 8 : 16, 4, SLOW ? 1 : 3);
 }
 
-/* ---- what ends otherwise ---- */
+/* ---- calls that fail or end later ---- */
 
 static void limits(void *arg)
 {
@@ -483,7 +483,7 @@ static void limits(void *arg)
 	own = box_create(rank ? "b" : "a");
 	other = box_find(rank ? "a" : "b");
 	if (!rank) {
-		/* too long for the message that retrieves: short, and by rendezvous */
+		/* too long for the receiver's message: an eager message, and a rendezvous */
 		fill(more, 200, 1);
 		CHECK_EQ(deck_mbox_post(other, more), 0);
 		fill(more, 9000, 2);
@@ -491,7 +491,7 @@ static void limits(void *arg)
 		fill(m, 10, 3);
 		CHECK_EQ(deck_mbox_timedpost(other, m, TEST_WAIT_MS), 0);
 		CHECK_EQ(deck_mbox_post(own, m), 0);
-		/* a request that is given up gets nothing */
+		/* a cancelled request gets no message */
 		deck_msg_clear(m);
 		CHECK_EQ(deck_mbox_retrv(own, m), 0);
 		CHECK_EQ(deck_mbox_iretrv(own, m, &req), 0);
@@ -515,7 +515,7 @@ static void limits(void *arg)
 		check(m, 10, 3, 0);
 	}
 	CHECK_EQ(deck_barrier(), 0);
-	/* found mail boxes are not for retrieving */
+	/* only the owner of a mail box may retrieve */
 	CHECK_EQ(deck_mbox_retrv(other, m), -EINVAL);
 	CHECK_EQ(deck_mbox_iretrv(other, m, &req), -EINVAL);
 	CHECK_EQ(deck_mbox_post(NULL, m), -EINVAL);
@@ -524,7 +524,7 @@ static void limits(void *arg)
 		CHECK_EQ(deck_mbox_destroy(own), 0);
 	CHECK_EQ(deck_barrier(), 0);
 	if (!rank) {
-		/* its owner has destroyed it */
+		/* the owner has destroyed the mail box */
 		WAIT_UNTIL(deck_mbox_post(other, m) == -ENOTCONN, TEST_WAIT_MS);
 		CHECK_EQ(deck_mbox_find(&own, "b", 0), -EAGAIN);
 		own = box_find("a");
@@ -543,8 +543,8 @@ TEST(messages_that_do_not_fit_and_requests)
 }
 
 /*
- * Posts that nobody retrieves in time: they have not happened, or go on, of which the
- * caller learns.
+ * Posts that are not retrieved in time either fail without an effect, or go on until
+ * deck_msg_wait().
  */
 static void timed(void *arg)
 {
@@ -572,7 +572,7 @@ static void timed(void *arg)
 		CHECK_EQ(deck_msg_wait(m, TEST_WAIT_MS), 0);
 		CHECK_EQ(deck_msg_wait(m, 0), -ENOENT);
 		CHECK_EQ(deck_barrier(), 0);
-		/* short ones, until there is no room: that one has not been posted */
+		/* post short messages until there is no room: the last one is not posted */
 		while (fill(m2, 10, posts), !(ret = deck_mbox_timedpost(box, m2, 2)))
 			posts++;
 		CHECK_EQ(ret, -ETIMEDOUT);
@@ -603,7 +603,7 @@ static void timed(void *arg)
 	CHECK_EQ(deck_done(), 0);
 }
 
-/* Long messages both ways, of one thread: the first call does not hold up the second. */
+/* One thread posts and retrieves long messages: the first call does not block the second. */
 static void exchanges(void *arg)
 {
 	int rank = (int)ranks_rank(), peer;
@@ -665,7 +665,7 @@ TEST(posts_in_time)
 
 /* ---- buffers ---- */
 
-/* Created, posted, destroyed, over and over: nothing grows, addresses come again. */
+/* Messages are created, posted and destroyed many times. Descriptors do not accumulate. */
 static void churn(void *arg)
 {
 	int rank = (int)ranks_rank();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Message objects: what is packed comes out, and never more than fits. */
+/* Tests message objects: unpacked values are the packed values, and no call exceeds the size. */
 #include <complex.h>
 #include <errno.h>
 #include <stdint.h>
@@ -115,7 +115,7 @@ TEST(lengths_that_the_program_sets)
 	for (unsigned int i = 0; i < 60; i++)
 		CHECK_EQ(deck_unpack_char(m, &c, 1), 0);
 	CHECK_EQ(c, 'y');
-	/* what is left never lies beyond the end */
+	/* a shorter length also ends the values that are left */
 	CHECK_EQ(deck_msg_set_length(m, 50), 0);
 	CHECK_EQ(deck_msg_left(m), 0);
 	CHECK_EQ(deck_unpack_char(m, &c, 1), -EMSGSIZE);
@@ -139,7 +139,7 @@ TEST(strings)
 	CHECK_EQ(deck_unpack_string(m, s, 1), 0);
 	CHECK(!*s);
 	CHECK_EQ(deck_unpack_string(m, s, 8), -EMSGSIZE);
-	/* a length that lies, and a string without an end */
+	/* wrong lengths, and a string without a zero at its end */
 	deck_msg_clear(m);
 	CHECK_EQ(deck_pack_ulong(m, &(unsigned long){ -1ul }, 1), 0);
 	CHECK_EQ(deck_unpack_string(m, s, 8), -EMSGSIZE);
@@ -163,7 +163,7 @@ TEST(messages_without_room)
 	CHECK_EQ(deck_msg_pack(m, "", 1), -EMSGSIZE);
 	CHECK_EQ(deck_msg_destroy(m), 0);
 	CHECK_EQ(deck_msg_create(&m, SIZE_MAX), -ENOMEM);
-	/* the sanitizer ends programs that ask for so much */
+	/* the sanitizer ends programs that allocate so much */
 	if (!(TEST_ASAN || TEST_TSAN))
 		CHECK_EQ(deck_msg_create(&m, SIZE_MAX / 2), -ENOMEM);
 }

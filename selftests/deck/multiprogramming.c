@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Threads and semaphores, which need no start-up. */
+/* Tests threads and semaphores, which do not need deck_init(). */
 #include <errno.h>
 #include <limits.h>
 #include <semaphore.h>

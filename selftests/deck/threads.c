@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Several threads of several processes, several mail boxes, several retrieves of one
- * mail box at a time. The thread sanitizer has nothing to say.
+ * Tests several threads of several processes with several mail boxes, of which each has
+ * several retrieves at a time. The thread sanitizer must report no race.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -17,7 +17,7 @@
 #define SLOW		(TEST_ASAN || TEST_TSAN)
 #define RANKS		3
 #define BOXES		3u		/* of each process */
-#define POSTERS		3u		/* threads of each process; each to all boxes */
+#define POSTERS		3u		/* threads of each process; each posts to all boxes */
 #define READERS		2u		/* of each mail box */
 #define MESSAGES	(SLOW ? 12u : 60u)	/* from a thread to a mail box */
 #define LARGEST		20000u
@@ -25,7 +25,7 @@
 struct node {
 	deck_mbox_t *own[BOXES];
 	deck_mbox_t *box[RANKS * BOXES];
-	_Atomic unsigned int left[BOXES];	/* messages that are still to come */
+	_Atomic unsigned int left[BOXES];	/* messages that are still to be retrieved */
 	_Atomic uint64_t sum[BOXES];
 };
 
@@ -72,7 +72,7 @@ static void *retrieve_all(void *arg)
 	unsigned int box = (unsigned int)deck_rank() * BOXES + b;
 
 	CHECK_EQ(deck_msg_create(&m, LARGEST), 0);
-	/* whoever takes a number has a message to come */
+	/* a reader that decrements the count retrieves one message */
 	for (;;) {
 		unsigned int left = atomic_load(&w->n->left[b]);
 
