@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Session files of tests: memory with a name that processes of the test can open. */
+/* Session files of tests, in memory; the processes of a test open them by a name. */
 #ifndef SELFTESTS_MADELEINE_FILES_H
 #define SELFTESTS_MADELEINE_FILES_H
 
@@ -11,7 +11,7 @@
 
 #include "selftests/harness.h"
 
-/* Inherited by ranks; lives as long as the test. */
+/* Make a file with @text and get its name. Ranks inherit the file. */
 static inline void test_file(const char *text, char name[64])
 {
 	int fd = memfd_create("session", 0);
@@ -21,7 +21,7 @@ static inline void test_file(const char *text, char name[64])
 	snprintf(name, 64, "/proc/self/fd/%d", fd);
 }
 
-/* A session of the channels that @channels describes, on one network of any hosts. */
+/* Make a session with the channels in the text @channels, on networks of any hosts. */
 static inline void test_session(const char *channels)
 {
 	char text[4096], session[64], nets[64];

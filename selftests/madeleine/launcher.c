@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* mad-run: what it would start, what it refuses, and the key of sockets. */
+/* Tests mad-run: the commands that it starts, the errors that it reports, the sockets' key. */
 #include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "selftests/madeleine/files.h"
 
-/* Beside the folder of the tests, as in builds; see scripts/check. */
+/* Get the path of mad-run, which is beside the folder of the tests. */
 static void command_path(char path[PATH_MAX])
 {
 	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
@@ -21,7 +21,7 @@ static void command_path(char path[PATH_MAX])
 	strcpy(end, "/mad-run");
 }
 
-/* Runs it with these arguments; what it prints, and its exit status. */
+/* Run mad-run with @arguments. @text gets its output. Return: its exit status. */
 static int run(const char *arguments, char text[4096])
 {
 	char path[PATH_MAX], command[PATH_MAX + 512];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Messages of all modes and sizes, in channels of all kinds. */
+/* Tests messages of all modes and sizes, in channels of all kinds. */
 #include <pthread.h>
 
 #include <pm2_common.h>
@@ -77,7 +77,7 @@ static unsigned int draw(struct draw *d, unsigned int below)
 
 #define BLOCKS_MAX	24u
 
-/* What an EXPRESS integer says of the block behind it, beside what is drawn. */
+/* A block. Both sides draw its modes; an EXPRESS integer before the block has its length. */
 struct block {
 	mad_send_mode_t send;
 	mad_receive_mode_t receive;
@@ -102,8 +102,8 @@ static unsigned int draw_length(struct draw *d)
 }
 
 /*
- * The lengths are the sender's alone: an EXPRESS integer before each block tells them, so
- * that the next unpack depends on it. Modes are drawn by both.
+ * Only the sender draws lengths, and sends each in an EXPRESS integer before the block, so that
+ * the next unpack depends on it. Both sides draw the modes.
  */
 static void send_message(p_mad_channel_t c, int to, struct draw modes, struct draw *lengths)
 {
@@ -120,7 +120,7 @@ static void send_message(p_mad_channel_t c, int to, struct draw modes, struct dr
 		b[i].len = lens[i] = draw_length(lengths);
 		b[i].buf = malloc(b[i].len + 1);
 		CHECK(b[i].buf);
-		/* a block that is read later has its bytes later */
+		/* a send_LATER block gets its bytes after all blocks are packed */
 		test_fill(b[i].buf, b[i].len, b[i].send == mad_send_LATER ? 0 : seed + i);
 		mad_pack(k, &lens[i], sizeof(lens[i]), mad_send_CHEAPER,
 			 mad_receive_EXPRESS);
@@ -169,8 +169,8 @@ static struct draw modes_of(int from, int to, int round)
 }
 
 /*
- * In each round one member sends to all others, then the next one does. Receivers take
- * messages of whoever has sent, and answer.
+ * In each round, another member sends to all others. Receivers take messages from any member,
+ * and answer.
  */
 static void rounds_in(p_mad_channel_t c, int rounds)
 {
@@ -260,7 +260,7 @@ static void channels(void *arg)
 	CHECK(!strcmp(tbx_slist_index_get(names, 0), "alone"));
 	CHECK(!strcmp(tbx_slist_index_get(names, 2), "all"));
 
-	/* parts are private, and only their members know them */
+	/* channels of a virtual channel are private, and only their members know them */
 	if (me < 3) {
 		p_mad_channel_t left = tbx_htable_get(m->channel_htable, "left");
 
@@ -289,7 +289,7 @@ static void channels(void *arg)
 	}
 	rounds_in(all, SLOW ? 4 : 12);
 
-	/* sub-channels do not meet each other's messages */
+	/* a sub-channel does not get messages of other sub-channels */
 	mux = mad_get_channel(m, "mux");
 	named = mad_get_channel(m, "named");
 	CHECK_EQ(mux->type, mad_channel_type_mux);
@@ -323,7 +323,7 @@ TEST(virtual_and_mux_channels)
 		     " { name : low; net : n; hosts : (a, b, c, d); });"
 		     "vchannels : { name : all; channels : (left, right); };"
 		     "xchannels : { name : mux; channels : low; sub_channels : named; };");
-	/* alone, own, all, mux, named */
+	/* the public channels: alone, own, all, mux, named */
 	ranks_run_arg(4, 4, channels, NULL, false);
 }
 
@@ -335,10 +335,10 @@ static void topologies(void *arg)
 	struct draw d = { 3 };
 
 	(void)arg;
-	/* to itself */
+	/* each process sends to itself */
 	send_message(full, me, modes_of(me, me, 3), &d);
 	take_message(mad_begin_unpacking(full), modes_of(me, me, 3));
-	/* pairs on one host */
+	/* the topology "node" connects processes of one host */
 	CHECK(!mad_begin_packing(node, me));
 	CHECK(!mad_begin_packing(node, (me + 2) % 4));
 	CHECK(ntbx_topology_table_get(node->dir_channel->ttable, me, other));
@@ -354,7 +354,7 @@ TEST(topologies_say_who_is_connected)
 	test_session("channels : ({ name : full; net : f; hosts : (a[0..1], b[0..1]); },"
 		     " { name : node; net : k; hosts : (a[0..1], b[0..1]); },"
 		     " { name : none; net : e; hosts : (a[0..1], b[0..1]); });");
-	/* a message to oneself is sent whole before it is received */
+	/* a message to the own process is sent completely before it is received */
 	setenv("SCI_MSG_EAGER_MAX", "100000000", 1);
 	ranks_run_arg(4, 2, topologies, NULL, false);
 }
@@ -402,7 +402,7 @@ static void *receive_some(void *arg)
 	return NULL;
 }
 
-/* All over one connection of each of two channels. */
+/* All threads use one connection of each of two channels. */
 static void many_threads(void *arg)
 {
 	p_mad_madeleine_t m = begin();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Sessions over several networks, and virtual channels through gateways. */
+/* Tests sessions over several networks, and virtual channels through gateways. */
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -34,7 +34,7 @@ struct parcel {
 	unsigned char *buf;
 };
 
-/* Message @i: a pair of pairs of modes, with lengths that change. */
+/* Describe the two blocks of message @i. All messages have all pairs of modes. */
 static void parcels_of(unsigned int i, struct parcel p[2])
 {
 	unsigned int pair[2] = { i % PAIRS, i / PAIRS % PAIRS };
@@ -83,7 +83,7 @@ static void parcels_take(p_mad_channel_t c, int from, unsigned int i, struct par
 		CHECK(test_filled(p[b].buf, p[b].len, 2 * i + b));
 }
 
-/* The first and the last member of a channel send each other all pairs. */
+/* The first and the last member of a channel send each other all pairs of modes. */
 static void all_pairs(void *arg)
 {
 	p_mad_madeleine_t m = begin();
@@ -159,13 +159,13 @@ static void networks_of(const char *networks, const char *channels)
 	setenv("SCI_NET_KEY", "hex:000102030405060708090a0b0c0d0e0f", 1);
 }
 
-/* A host with and one without a parameter, on fabrics of two names, and TCP between them. */
+/* Hosts with and without parameters, on fabrics with two names, and TCP between them. */
 TEST(fabrics_and_addresses_of_hosts)
 {
 	char networks[1024], address[32];
 	unsigned int pid = (unsigned int)getpid();
 
-	/* an address of this test's own, and ports that the kernel gives to nobody */
+	/* an address that only this test uses, and a port that the kernel does not assign */
 	snprintf(address, sizeof(address), "tcp:127.%u.%u.%u:%u", 1 + (pid >> 16),
 		 pid >> 8 & 0xff, pid & 0xff, 10000 + pid % 20000);
 	snprintf(networks, sizeof(networks),
@@ -216,7 +216,7 @@ static void *echo(void *arg)
 	return NULL;
 }
 
-/* A reception that waits on one network does not hold up the other one. */
+/* A receive that waits on one network does not block the other network. */
 static void both_networks(void *arg)
 {
 	p_mad_madeleine_t m = begin();
@@ -228,7 +228,7 @@ static void both_networks(void *arg)
 		p_mad_connection_t k;
 
 		CHECK_EQ(pthread_create(&t, NULL, echo, fast), 0);
-		/* waits until the other side has had all answers of the fast one */
+		/* the other side sends on "slow" after all answers on "fast" */
 		k = mad_begin_unpacking(slow);
 		CHECK_EQ(number_take(k), 7);
 		CHECK_EQ(pthread_join(t, NULL), 0);
@@ -311,7 +311,7 @@ TEST(all_members_send_to_all)
 	ranks_run_arg(5, 5, all_to_all, NULL, false);
 }
 
-/* Each pair has two gateways, then two again; see gateways_share_the_pairs. */
+/* Each pair has two gateways to choose from, twice; see gateways_share_the_pairs. */
 TEST(all_members_send_to_all_through_several_gateways)
 {
 	test_session("channels : ({ name : l; net : n; hosts : (a[0..1], g[0..1]); },"
@@ -321,7 +321,7 @@ TEST(all_members_send_to_all_through_several_gateways)
 	ranks_run_arg(8, 8, all_to_all, NULL, false);
 }
 
-/* Sub-channels of a mux channel over a virtual one: names, and numbers without names. */
+/* A mux channel over a virtual channel has sub-channels with names and with numbers only. */
 static void subs_through_gateway(void *arg)
 {
 	p_mad_madeleine_t m = begin();
@@ -333,7 +333,7 @@ static void subs_through_gateway(void *arg)
 	sub[2] = mad_get_channel(m, "two");
 	sub[3] = mad_get_sub_channel(sub[1], 200);
 	CHECK(sub[2] == mad_get_sub_channel(sub[0], 2));
-	/* received in the other order: sub-channels do not wait for each other */
+	/* messages are received in the reverse order: sub-channels do not block each other */
 	for (unsigned int i = 0; i < 4 && sub[0]->process_lrank == 0; i++)
 		number_send(sub[i], 2, 10 + i);
 	for (unsigned int i = 4; i-- && sub[0]->process_lrank == 2;) {
@@ -367,7 +367,7 @@ TEST(sub_channels_of_channels_on_two_networks)
 }
 
 /*
- * A receiver that does not receive holds up its sender, but no other message through the
+ * A process that does not receive blocks its sender, but no other message through the
  * gateway.
  */
 static void one_does_not_receive(void *arg)
@@ -378,7 +378,7 @@ static void one_does_not_receive(void *arg)
 	p_mad_connection_t k;
 
 	(void)arg;
-	/* a0 0, a1 1, g 2, b0 3, b1 4 */
+	/* ranks: a0 is 0, a1 is 1, g is 2, b0 is 3, b1 is 4 */
 	if (c->process_lrank == 0) {
 		k = mad_begin_packing(c, 3);
 		mad_pack(k, text, 4000000, mad_send_CHEAPER, mad_receive_CHEAPER);
@@ -387,7 +387,7 @@ static void one_does_not_receive(void *arg)
 		for (unsigned int i = 0; i < 100; i++)
 			number_send(c, 4, i);
 	} else if (c->process_lrank == 3) {
-		/* b1 has had all its messages */
+		/* wait until b1 has received all its messages */
 		CHECK_EQ(number_take(mad_begin_unpacking(go)), 100);
 		k = mad_begin_unpacking(c);
 		mad_unpack(k, text, 4000000, mad_send_CHEAPER, mad_receive_CHEAPER);
@@ -414,7 +414,7 @@ TEST(a_receiver_that_does_not_receive)
 
 static int errors_fd;
 
-/* The library's last words, and its abort, which does not interrupt anything. */
+/* Check the library's error message. The library calls abort() itself: any call is safe here. */
 /* NOLINTBEGIN(bugprone-signal-handler,cert-sig30-c) */
 static void on_abort(int sig)
 {
@@ -440,7 +440,7 @@ static void expect_abort(void)
 
 enum ends { BOTH_RECEIVE, SEND_AND_RECEIVE, SEND_TO_NOBODY };
 
-/* Ranks 0 and 2 go on until they hear that rank 1, the gateway, has died. */
+/* Ranks 0 and 2 go on until they get the error that rank 1, the gateway, has died. */
 static void gateway_dies(void *arg)
 {
 	p_mad_channel_t c = mad_get_channel(begin(), "c");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Session files: what they say, and what is no session file. */
+/* Tests the parser of session files: their meaning, and errors. */
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -82,7 +82,7 @@ TEST(ranks_follow_the_file)
 	mad_session_free(s);
 }
 
-/* Two gateways into the east, then two into the north: each has its share of the pairs. */
+/* West and east, and east and north, are joined by two gateways: each gets a share of the pairs. */
 TEST(gateways_share_the_pairs)
 {
 	struct session *s = read_text(
@@ -148,7 +148,7 @@ TEST(names_and_comments)
 	mad_session_free(s);
 }
 
-/* Reads it in a process of its own, which must end by abort(). */
+/* Return whether reading the text ends by abort(), in a process of its own. */
 static bool refused(const char *text, const char *nets)
 {
 	pid_t pid = fork();
@@ -189,7 +189,7 @@ TEST(errors_in_files_are_fatal)
 		NETWORKS("channels : { net : west; hosts : w1; };"),
 		NETWORKS("channels : ({ name : a; net : west; hosts : w1; },"
 			 " { name : a; net : west; hosts : w1; });"),
-		/* without a path; a channel that is not there, or used twice */
+		/* no path between members; a channel that does not exist, or is used twice */
 		NETWORKS(TWO "vchannels : { name : v; channels : (a, b); };"),
 		NETWORKS(TWO "vchannels : { name : v; channels : (a, c); };"),
 		NETWORKS(TWO "vchannels : { name : v; channels : (a, a); };"),
@@ -210,7 +210,7 @@ TEST(errors_in_files_are_fatal)
 	CHECK(refused(NETWORKS(TWO), "nets : west;"));
 }
 
-/* The time per process does not depend on their number. */
+/* The time per process must not depend on the number of processes. */
 TEST(a_session_of_many_processes)
 {
 	struct session *s = read_text(
@@ -223,7 +223,7 @@ TEST(a_session_of_many_processes)
 	mad_session_free(s);
 }
 
-/* Objects in objects, without an end. */
+/* Objects are nested more deeply than the parser allows. */
 TEST(deep_files_are_fatal)
 {
 	char text[2000];

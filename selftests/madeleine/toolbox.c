@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Lists, tables, arrays, strings, pools and numbers as text. */
+/* Tests the toolbox: lists, tables, arrays, strings, pools, and numbers as text. */
 #include <limits.h>
 #include <math.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 
 #include "selftests/harness.h"
 
-/* Whether @fn ends its process by abort(). */
+/* Return whether @fn ends its process by abort(). */
 static bool aborts(void (*fn)(void))
 {
 	pid_t pid = fork();
