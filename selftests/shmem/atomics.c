@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Atomics, waits and tests, locks: each call. */
+/* Tests each call of atomics, of waits and tests, and of locks. */
 
 #include "selftests/shmem/check.h"
 
 /*
- * Open MPI declares atomics of the other names, but does not have all of them, and its
- * fetching ones of 4 bytes store 8.
+ * Open MPI declares atomics of these names, but does not define all of them, and its fetching
+ * atomics of 4 bytes store 8 bytes.
  */
 #ifdef OSHMEM_MAJOR_VERSION
 #define WORDS_OF_4(X)
@@ -28,7 +28,7 @@
 	X(ulong, unsigned long) X(ulonglong, unsigned long long) SIZED_BITS(X)
 #define WAIT_TYPES(X)	X(short, short) X(ushort, unsigned short) STD_TYPES(X)
 
-/* ---- one word, changed in turn ---- */
+/* ---- each PE changes its neighbour's word ---- */
 
 #define EXT(NAME, TYPE)								\
 	PES_TEST(fetch_set_swap_##NAME, 1)					\
@@ -174,11 +174,11 @@ STD_TYPES(STD)
 #else
 #define BITS_GENERIC(TYPE)
 #endif
-#ifndef OSHMEM_MAJOR_VERSION	/* whose fetch_or() leaves the word as it is */
+#ifndef OSHMEM_MAJOR_VERSION	/* Open MPI's fetch_or() does not change the word */
 BIT_TYPES(BITS)
 #endif
 
-/* ---- one word, changed by all at once ---- */
+/* ---- all PEs change one word at once ---- */
 
 #define TOGETHER(NAME, TYPE)							\
 	PES_TEST(all_add_to_one_##NAME, 2)					\
@@ -251,7 +251,7 @@ PES_TEST(old_names_of_atomics, 1)
 		CHECK(!shmem_##NAME##_test(w, SHMEM_CMP_GT, 5));		\
 		CHECK(!shmem_##NAME##_test(w, SHMEM_CMP_LT, 5));		\
 		CHECK(shmem_test(w, SHMEM_CMP_GE, 5));				\
-		/* -1, or the greatest: Open MPI takes all for signed numbers */ \
+		/* -1, or the greatest number: Open MPI takes all types as signed */ \
 		w[1] = (TYPE)-1;						\
 		CHECK_EQ(shmem_##NAME##_test(w + 1, SHMEM_CMP_LT, 0),		\
 			 OPEN_MPI || (TYPE)-1 < 1);				\
@@ -315,9 +315,9 @@ WAIT_TYPES(WAITS)
 /* ---- locks ---- */
 
 /*
- * Return a word, which is 0 on all PEs. It is @fixed, except with Open MPI 4.1.4: there a PE
- * executes the others' atomics on its static words only in calls that wait for another PE. A
- * PE that tries a lock of its own static memory again and again makes the others wait for ever.
+ * Return a symmetric word that is 0. It is @fixed, except with Open MPI 4.1.4: there a PE
+ * executes other PEs' atomics on its static words only in calls that wait for another PE. A PE
+ * that tries a lock in its own static memory in a loop would block the other PEs for ever.
  */
 static long *word_new(long *fixed)
 {
@@ -332,7 +332,7 @@ PES_TEST(locks_exclude, 2)
 {
 	static long fixed[2];
 	long *lock = word_new(&fixed[0]), *locked_sum = word_new(&fixed[1]);
-	/* the PEs of Open MPI never yield: with more PEs than CPUs, a lock is passed on slowly */
+	/* PEs of Open MPI never yield: with more PEs than CPUs, a lock changes its owner slowly */
 	const int rounds = OPEN_MPI ? 10 : 50;
 
 	for (int i = 0; i < rounds; i++) {
@@ -369,7 +369,7 @@ PES_TEST(a_lock_that_is_held_is_busy, 2)
 	shmem_barrier_all();
 }
 
-/* The PE with the word serves the others, although it only tries again and again. */
+/* The PE that has the word in its memory serves other PEs' atomics while it tries in a loop. */
 PES_TEST(a_pe_that_only_tries_serves_the_others, 2)
 {
 	static long fixed[2];
@@ -395,7 +395,7 @@ PES_TEST(a_pe_that_only_tries_serves_the_others, 2)
 	shmem_barrier_all();
 }
 
-/* A PE that makes no call serves the others, too. */
+/* A PE that makes no call also serves other PEs' atomics. */
 PES_TEST(a_pe_that_computes_serves_the_others, 2)
 {
 	static long fixed[2];

@@ -9,12 +9,12 @@
  *		CHECK_EQ(token, n_pes);
  *	}
  *
- * All PEs run all tests of a file, in its order; a test that needs more PEs than there
- * are is left out. The sources use nothing but <shmem.h>: they are built twice.
+ * All PEs run all tests of a file in order. A test that needs more PEs than exist is left
+ * out. The sources use only <shmem.h>, and are built in two ways:
  *
  *  - As a test of this tree they are linked with the harness, which runs them with
  *    different numbers of PEs and nodes.
- *  - With -DSHMEM_PLAIN they are a SHMEM program like any other: PE 0 prints TAP.
+ *  - With -DSHMEM_PLAIN they are an ordinary SHMEM program, whose PE 0 prints TAP.
  */
 #ifndef SELFTESTS_SHMEM_CHECK_H
 #define SELFTESTS_SHMEM_CHECK_H
@@ -35,7 +35,7 @@
 #define ARRAY_LEN(a)	(sizeof(a) / sizeof((a)[0]))
 #endif
 
-/* Open MPI's generic calls do not take a pointer to const, as the standard's do. */
+/* Open MPI's generic calls take no pointers to const, unlike the standard's. */
 #ifdef OSHMEM_MAJOR_VERSION
 #define FROM_CONST
 #define OPEN_MPI	1
@@ -44,7 +44,7 @@
 #define OPEN_MPI	0
 #endif
 
-/* Calls that are new in 1.5. */
+/* The library has the calls that are new in OpenSHMEM 1.5. */
 #define HAS_TEAMS	(SHMEM_MAJOR_VERSION > 1 || SHMEM_MINOR_VERSION >= 5)
 
 static int me, n_pes;
@@ -61,7 +61,7 @@ static inline void check_fail(const char *file, int line, const char *expr,
 	abort();	/* some libraries do not declare that shmem_global_exit() never returns */
 }
 
-/* Integers, or floating point numbers that hold integers. */
+/* Compare integers, or floating point numbers with integer values. */
 #define CHECK_EQ(got, want)						\
 	do {								\
 		long long got_ = (long long)(got);			\

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Teams, contexts, collective calls, active sets: each call. */
+/* Tests each call of teams, of contexts of teams, of active sets, and each collective call. */
 
 #include <complex.h>
 
 #include "selftests/shmem/check.h"
 
 #define N	20
-#define PES	16			/* at most */
+#define PES	16			/* greatest number of PEs */
 
 #define BIT_TYPES(X)							\
 	X(uchar, unsigned char) X(ushort, unsigned short) X(uint, unsigned int)	\
@@ -25,7 +25,7 @@
 static long sync_words[SHMEM_COLLECT_SYNC_SIZE + SHMEM_ALLTOALL_SYNC_SIZE +
 		       SHMEM_REDUCE_SYNC_SIZE + SHMEM_BCAST_SYNC_SIZE];
 
-/* An array of pSync's values; all PEs wait for it. */
+/* Return a pSync array that all PEs have initialised. */
 static long *psync(void)
 {
 	shmem_barrier_all();
@@ -119,7 +119,7 @@ SET(64, int64_t)
 		shmem_free(s);							\
 	} while (0)
 #define VALUE(pe)	((pe) + 1)
-#define FACTOR(pe)	((pe) % 4 == 1 ? 3 : 1)		/* exact in all types, of 16 PEs */
+#define FACTOR(pe)	((pe) % 4 == 1 ? 3 : 1)		/* products of 16 PEs fit all types */
 #define MASK(pe)	(0x7 ^ (pe))
 #define AND(a, b)	((a) & (b))
 #define OR(a, b)	((a) | (b))
@@ -243,7 +243,7 @@ PES_TEST(a_context_of_a_team_numbers_its_pes, 2)
 	shmem_team_t back, of;
 	shmem_ctx_t ctx;
 
-	/* the same PEs, the last one first */
+	/* a team of the same PEs in reverse order */
 	CHECK_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, n_pes - 1, -1, n_pes, NULL, 0,
 					  &back), 0);
 	CHECK_EQ(shmem_team_my_pe(back), n_pes - 1 - me);
@@ -338,7 +338,7 @@ TEAM_CALLS(mem, long, , mem, sizeof(long))
 		REDUCE(NAME, TYPE, xor, MASK, XOR);				\
 	}
 BIT_TYPES(REDUCE_BITS)
-/* the least and the greatest of numbers that begin with -1, or with the greatest */
+/* The first value is -1, or the greatest value of an unsigned type. */
 #define DOWN(pe)	((pe) - 1)
 #define REDUCE_NUMBERS(NAME, TYPE)						\
 	PES_TEST(reduce_numbers_##NAME, 1)					\

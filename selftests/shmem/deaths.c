@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * SIGKILL ends one PE in any call: all other PEs end by themselves.
- * SCI_KILLS: how often (100).
+ * Kills one PE in a random call: all other PEs must end by themselves.
+ * SCI_KILLS is the number of kills (100).
  */
 
 #include <fcntl.h>
@@ -76,7 +76,7 @@ static void pe_run(void *arg)
 	setenv("SHMEM_SYMMETRIC_SIZE", "256K", 1);
 	dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
 	shmem_init();
-	/* a PE that is not in the team cannot end the others: that is the launcher's work */
+	/* before the team exists, only the launcher could end the other PEs */
 	shmem_barrier_all();
 	if (ranks_rank() == s->seed % s->n)
 		ranks_die_in(s->seed * 104729 % MOST_US);
@@ -84,7 +84,7 @@ static void pe_run(void *arg)
 		call(i, shmem_my_pe(), shmem_n_pes());
 }
 
-/* In a process of its own: a test has a limited number of peers. */
+/* Kill once, in a process of its own, since a test has a limited number of peers. */
 static void kill_once(struct setting *s)
 {
 	pid_t pid = fork();
@@ -93,7 +93,7 @@ static void kill_once(struct setting *s)
 	CHECK(pid >= 0);
 	if (!pid) {
 		ranks_run_arg(s->n, s->nodes, pe_run, s, true);
-		/* a PE that has lost another one ends the program, and says so */
+		/* a PE that has lost another PE ends the program with status 1 */
 		CHECK_EQ(ranks_aborted(), 1);
 		exit(0);
 	}

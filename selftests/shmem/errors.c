@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Mistakes of programs are said, and end all PEs; and so does shmem_global_exit(). */
+/* Tests that wrong calls print an error and end all PEs, and that shmem_global_exit() does. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,11 +28,11 @@ static void mistake_pe(void *arg)
 	shmem_init();
 	if (!shmem_my_pe())
 		m->make();
-	/* PE 1 waits for what never comes, in the library or outside */
+	/* PE 1 waits for a value that is never stored */
 	shmem_long_wait_until(&word, SHMEM_CMP_EQ, 1);
 }
 
-/* Two PEs that run @fn end with status 1, and PE 0 says so. */
+/* Two PEs that run @fn end with status 1, and PE 0 prints an error that has @says. */
 static void check_said(void (*fn)(void *arg), void *arg, const char *says)
 {
 	char text[2000] = "";

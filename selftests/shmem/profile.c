@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * A profiling library: functions of its own before those of OpenSHMEM, which they call by
- * their second names.
+ * Tests a profiling library: it defines functions of OpenSHMEM itself, and calls the
+ * library's functions by their second names, pshmem_*.
  */
 
 #define SHMEM_NO_INLINE
@@ -36,7 +36,7 @@ static void pe_main(void)
 
 	shmem_init();
 	me = shmem_my_pe();
-	/* calls that shmem.h makes inline go through the library, so that the tool sees them */
+	/* the empty view makes the calls that shmem.h inlines use the library, too */
 	CHECK_EQ(shmem_view_->ranks, 0);
 	shmem_long_p(&word, 7 + me, !me);
 	shmem_barrier_all();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Memory, put, get, signals: each call, with the right neighbour. */
+/* Tests each call of memory, put, get and signals, with the right neighbour. */
 
 #include "selftests/shmem/check.h"
 
 #define N	40
 
-/* Types of RMA; not from the table of the header, whose faults it shall find. */
+/* Types of RMA. The header's table is not used, so that errors in it are found. */
 #define TYPES(X)						\
 	X(float, float) X(double, double) X(longdouble, long double) X(char, char)	\
 	X(schar, signed char) X(short, short) X(int, int) X(long, long)	\
@@ -75,7 +75,7 @@ PES_TEST(allocations_are_symmetric_and_keep_their_bytes, 1)
 	shmem_free(b);
 	shmem_free(c);
 	shmem_free(a);
-#ifndef OSHMEM_MAJOR_VERSION	/* which gives memory */
+#ifndef OSHMEM_MAJOR_VERSION	/* Open MPI returns memory */
 	CHECK(!shmem_malloc(0));
 #endif
 	shmem_free(NULL);
@@ -128,7 +128,7 @@ PES_TEST(allocation_with_hints, 1)
 		shmem_ctx_##NAME##_put_nbi(ctx, s + 12, mine + 12, 4, RIGHT);	\
 		shmem_##NAME##_p(s + 16, mine[16], RIGHT);			\
 		shmem_ctx_##NAME##_p(ctx, s + 17, mine[17], RIGHT);		\
-		/* 20, 22, 24 from 18, 21, 24 */				\
+		/* elements 20, 22, 24 get elements 18, 21, 24 */		\
 		shmem_##NAME##_iput(s + 20, mine + 18, 2, 3, 3, RIGHT);		\
 		shmem_ctx_##NAME##_iput(ctx, s + 30, mine + 18, 2, 3, 3, RIGHT); \
 		shmem_ctx_quiet(ctx);						\
@@ -367,7 +367,7 @@ SIGNAL_SIZED(mem, 1)
 
 /* ---- contexts ---- */
 
-/* The puts of a context have arrived after its quiet. */
+/* After the quiet of a context, its puts have arrived. */
 PES_TEST(contexts_complete_their_own_transfers, 2)
 {
 	enum { CONTEXTS = 4, WORDS = 1000 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Threads of each PE make calls at once, each with a context of its own. */
+/* Tests several threads in each PE that make calls at once, each with its own context. */
 
 #include <pthread.h>
 #include <stdlib.h>
