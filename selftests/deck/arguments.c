@@ -105,7 +105,7 @@ static deck_msg_t *to_post(void)
 	return m == messages[2] && other != own ? messages[1] : m;
 }
 
-/* Retrieve messages into the others than @m, so that a post of @m can end. */
+/* Retrieve into messages other than @m, so that a post of @m can end. */
 static void make_room(const deck_msg_t *m)
 {
 	for (size_t i = 0; i < ARRAY_LEN(messages); i++)

@@ -15,7 +15,7 @@
 #define MESSAGES	8
 
 struct shared {
-	_Atomic int ready;		/* processes or threads that are ready for a death */
+	_Atomic int ready;		/* processes that are ready, or the step of a test */
 };
 
 static void die(void)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Tests that another user of the host, who knows the names of a daemon and its tasks, cannot
- * connect to them: the kernel reports the user at the other end of each connection.
+ * Tests that a daemon and its tasks refuse connections of another user of the host, who knows
+ * their names: the kernel reports the user at the other end of each connection.
  */
 
 #include <errno.h>
