@@ -699,6 +699,75 @@ TEST(an_opened_peer_whose_inbox_comes_late)
 	peer_join(p);
 }
 
+/* ---- the peer's inbox is imported, but its fabric call has not returned ---- */
+
+static struct {
+	const struct sci_fabric_ops *real;
+	struct sci_fabric_ops ops;
+	atomic_uint calls;
+	atomic_bool go;
+} slow;
+
+/* The first call returns when slow.go is set. */
+static int connect_slowly(struct sci_fabric *f, const struct sci_rseg_param *p,
+			  struct sci_rseg **out)
+{
+	int ret = slow.real->rseg.connect(f, p, out);
+
+	if (!atomic_fetch_add(&slow.calls, 1))
+		while (!atomic_load(&slow.go))
+			test_pause();
+	return ret;
+}
+
+static int both_progress(struct sci_ep *const ep[2])
+{
+	return sci_progress(ep[0]) + sci_progress(ep[1]);
+}
+
+/*
+ * Two endpoints connect to each other. The connect of the first times out when the second is
+ * connected already: the first gets the connection by sci_accept().
+ */
+TEST(a_connect_that_times_out_ends_no_connection)
+{
+	static const struct sci_addr addr[2] = { { 4, 1 }, { 4, 2 } };
+	struct sci_ep *ep[2] = { test_ep_open(1, 0), test_ep_open(2, 0) };
+	struct sci_peer *hasty, *patient;
+	struct sci_status st, late;
+	struct sci_req *req, *more;
+	int ret = -EAGAIN;
+	char c = 1;
+
+	slow.real = ep[0]->ops;
+	slow.ops = *ep[0]->ops;
+	slow.ops.rseg.connect = connect_slowly;
+	ep[0]->fabric->ops = ep[0]->ops = &slow.ops;
+	req = dial(ep[1], &addr[0], -1);
+	WAIT_UNTIL((both_progress(ep), atomic_load(&slow.calls)), TEST_WAIT_MS);
+	for (int timeout = 50; ret == -EAGAIN; timeout *= 2) {
+		more = dial(ep[0], &addr[1], timeout);
+		while (sci_test(more, &late) == -EAGAIN)
+			if (ret == -EAGAIN)
+				ret = sci_test(req, &st);
+		CHECK_EQ(late.error, -ETIME);
+	}
+	CHECK_EQ(ret, 0);
+	patient = st.peer;
+	sci_progress(ep[1]);
+	CHECK_EQ(sci_peer_state(patient), 0);
+	atomic_store(&slow.go, true);
+	CHECK_EQ(sci_accept(ep[0], TEST_WAIT_MS, &hasty), 0);
+	CHECK_EQ(sci_isend(hasty, &c, 1, &more), 0);
+	CHECK_EQ(sci_irecv(ep[1], patient, &c, 1, &req), 0);
+	WAIT_UNTIL((both_progress(ep), sci_test(req, &st)) != -EAGAIN, TEST_WAIT_MS);
+	CHECK_EQ(st.error, 0);
+	CHECK_EQ(test_wait(more, NULL), 0);
+	ep[0]->fabric->ops = ep[0]->ops = slow.real;
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(sci_ep_close(ep[i]), 0);
+}
+
 TEST(errors_are_those_of_connect)
 {
 	static const struct sci_addr no_node[] = { { 4096, 1 }, { 0, 1 } };

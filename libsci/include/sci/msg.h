@@ -306,7 +306,9 @@ int sci_ep_stats(struct sci_ep *ep, struct sci_ep_stats *stats);
  * @peer: is set to the connection, which the caller may use until sci_disconnect()
  *
  * An endpoint answers while its process is inside a call. Two endpoints have one connection: a
- * second connect, by either side, returns the same one. The first sci_disconnect() ends it.
+ * second connect, by either side, returns the same one. The first sci_disconnect() ends it. If the
+ * endpoint has begun to answer by the end of the timeout, the connection may come later: another
+ * connect or sci_accept() returns it.
  * Return: 0; -ETIMEDOUT: the endpoint does not answer, or does not exist; -EHOSTUNREACH: the
  * fabric has no such node; -EACCES: the endpoint may not be used; -ENETDOWN: the link is
  * still down at the end of the timeout; -ECONNREFUSED: the peer has no room; -EPROTO: the peer

@@ -107,14 +107,29 @@ static int dial_step(struct msg_dial *d)
 	return ret ? ret : -EAGAIN;
 }
 
+/* Handle the timeout @ret of @d. Return 0 if the connection is established, or the error. */
+static int dial_time_out(struct msg_dial *d, int ret)
+{
+	struct sci_peer *p = d->p;
+
+	if (p->state == PEER_UP && p->imported)
+		return 0;
+	/*
+	 * The peer has sent a HELLO: its program may have the connection already. Another connect
+	 * or an accept of this endpoint gets it when it is established.
+	 */
+	if (p->state != PEER_DOWN && p->nonce && !p->known)
+		p->incoming = true;
+	return p->hello_ret == -ENETDOWN ? -ENETDOWN : ret;
+}
+
 /* Remove @d from ep->dials. Return the connection, or NULL if @ret is an error. */
 struct sci_peer *dial_end(struct msg_dial *d, int ret)
 {
 	struct sci_peer *p = d->p;
 
-	/* name the cause of a timeout */
-	if (p && (ret == -ETIME || ret == -ETIMEDOUT) && p->hello_ret == -ENETDOWN)
-		ret = -ENETDOWN;
+	if (p && (ret == -ETIME || ret == -ETIMEDOUT))
+		ret = dial_time_out(d, ret);
 	d->ret = ret;
 	list_del(&d->link);
 	if (!ret) {
@@ -123,7 +138,7 @@ struct sci_peer *dial_end(struct msg_dial *d, int ret)
 			peer_keep(p);
 		p->incoming = false;
 		list_del(&p->accept_link);
-	} else if (p && p->dialers == 1 && p->state == PEER_CONNECTING) {
+	} else if (p && p->dialers == 1 && p->state == PEER_CONNECTING && !p->incoming) {
 		peer_down(p, ret);
 	}
 	dial_drop(d);
