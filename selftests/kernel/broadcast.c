@@ -136,12 +136,13 @@ static void join_and_die(struct peer *self, void *arg)
 
 TEST(a_member_that_dies_does_not_stop_the_others)
 {
-	struct peer *p = peer_spawn(join_and_die, NULL);
 	volatile uint32_t *all;
 	struct member m;
+	struct peer *p;
 	int remote;
 
 	begin();
+	p = peer_spawn(join_and_die, NULL);
 	m = member(0, 0);
 	peer_send(p, "join");
 	peer_expect(p, "joined");
