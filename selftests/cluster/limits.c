@@ -6,7 +6,6 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "selftests/cluster/endure.h"
 #include "selftests/msg/peers.h"
@@ -317,8 +316,9 @@ static void owns_much(struct peer *self, void *arg)
 	sci_desc_t sd = test_open();
 	unsigned char *p;
 
+	(void)arg;
 	p = test_map_local(test_segment(sd, 9, LARGE, 0), NULL);
-	for (unsigned int i = 1; i < (uintptr_t)arg; i++)
+	for (unsigned int i = 1; i < SEGMENTS; i++)
 		test_segment(sd, 20 + i, LARGE, 0);
 	peer_send(self, "ready");
 	peer_expect(self, "look");
@@ -340,7 +340,7 @@ TEST(the_translation_table_is_used_up_and_free_again)
 
 	if (!remote_machines())
 		SKIP("SCI_TEST_PEERS is not set");
-	p = peer_spawn(8, owns_much, (void *)(uintptr_t)SEGMENTS);
+	p = peer_spawn(8, owns_much, NULL);
 	sd = test_open();
 	peer_expect(p, "ready");
 	for (unsigned int round = 0; round < 3; round++) {
@@ -376,50 +376,121 @@ TEST(the_translation_table_is_used_up_and_free_again)
 	peer_join(p);
 }
 
-/* Abort transfers after 0 to 19 ms. At least one of them must not complete. */
+/* ---- aborted transfers ---- */
+
+#define MOVED		(8u << 20)	/* bytes of a transfer */
+#define MARK		1024u		/* distance of two marks in bytes */
+#define MARKS		(MOVED / MARK)
+#define ROUNDS		20u		/* aborted transfers; ROUNDS + 1 is not aborted */
+
+/* A mark has its place and the round of its transfer. */
+static void marks_set(volatile unsigned int *words, unsigned int round)
+{
+	for (unsigned int i = 0; i < MARKS; i++)
+		words[i * MARK / 4] = i << 5 | round;
+}
+
+/*
+ * Return how many marks after the first one are of transfer @round. Each other mark must be of
+ * an earlier transfer, or 0.
+ */
+static unsigned int marks_stored(const volatile unsigned int *words, unsigned int round)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 1; i < MARKS; i++) {
+		unsigned int mark = words[i * MARK / 4];
+
+		CHECK(!mark || mark >> 5 == i);
+		CHECK((mark & 31) <= round);
+		n += (mark & 31) == round;
+	}
+	return n;
+}
+
+static void receives_transfers(struct peer *self, void *arg)
+{
+	volatile unsigned int *words;
+	unsigned int stored;
+
+	(void)arg;
+	words = test_map_local(test_segment(test_open(), 9, MOVED, 0), NULL);
+	peer_send(self, "ready");
+	for (unsigned int round = 1; round <= ROUNDS + 1; round++) {
+		unsigned int at = (round - 1) * (MARKS / ROUNDS);
+
+		if (round % 2) {
+			WAIT_UNTIL((words[at * MARK / 4] & 31) == round, TEST_WAIT_MS);
+			peer_send(self, "mark");
+		}
+		peer_expect(self, "ended");
+		stored = marks_stored(words, round);
+		PEER_PUT(self, stored);
+		/* a transfer that has ended stores no more */
+		peer_expect(self, "next ended");
+		CHECK_EQ(marks_stored(words, round), stored);
+		peer_send(self, "checked");
+	}
+}
+
+static sci_dma_queue_state_t transfer_end(sci_dma_queue_t q)
+{
+	sci_dma_queue_state_t state;
+
+	CHECK_OK(state = SCIWaitForDMAQueue(q, TEST_WAIT_MS, 0, &err));
+	CHECK_OK(SCIResetDMAQueue(q, 0, &err));
+	return state;
+}
+
+/*
+ * Abort transfers: in even rounds at once, in odd rounds when a mark has arrived, which is a
+ * later one each time. At least one transfer must not complete.
+ */
 TEST(dma_is_aborted_half_way)
 {
-	unsigned int aborted = 0, done = 0;
+	unsigned int aborted = 0, stored;
 	sci_dma_queue_state_t state;
 	sci_remote_segment_t r;
 	sci_local_segment_t s;
 	sci_dma_queue_t q;
-	unsigned char *mem;
+	unsigned int *mem;
 	struct peer *p;
 	sci_desc_t sd;
 
 	if (!remote_machines())
 		SKIP("SCI_TEST_PEERS is not set");
-	p = peer_spawn(8, owns_much, NULL);
+	p = peer_spawn(8, receives_transfers, NULL);
 	sd = test_open();
 	peer_expect(p, "ready");
-	s = test_segment(sd, 10, LARGE, 0);
+	s = test_segment(sd, 10, MOVED, 0);
 	mem = test_map_local(s, NULL);
 	r = test_connect(sd, 8, 9);
 	CHECK_OK(SCICreateDMAQueue(sd, &q, 0, 16, 0, &err));
-	for (unsigned int i = 0; i < 20; i++) {
-		test_fill(mem, 65536, i);
-		CHECK_OK(SCIStartDmaTransfer(q, s, r, 0, LARGE, 0, NULL, NULL,
+	for (unsigned int round = 1; round <= ROUNDS + 1; round++) {
+		marks_set(mem, round);
+		CHECK_OK(SCIStartDmaTransfer(q, s, r, 0, MOVED, 0, NULL, NULL,
 					     0, &err));
-		usleep(i * 1000);
-		CHECK_OK(SCIAbortDMAQueue(q, 0, &err));
-		CHECK_OK(state = SCIWaitForDMAQueue(q, TEST_WAIT_MS, 0, &err));
-		aborted += state == SCI_DMAQUEUE_ABORTED;
-		done += state == SCI_DMAQUEUE_DONE;
-		CHECK_OK(SCIResetDMAQueue(q, 0, &err));
+		if (round % 2)
+			peer_expect(p, "mark");
+		if (round <= ROUNDS)
+			CHECK_OK(SCIAbortDMAQueue(q, 0, &err));
+		state = transfer_end(q);
+		peer_send(p, "ended");
+		PEER_GET(p, stored);
+		if (state == SCI_DMAQUEUE_ABORTED && round <= ROUNDS)
+			aborted++;
+		else
+			CHECK_EQ(state, SCI_DMAQUEUE_DONE);
+		if (state == SCI_DMAQUEUE_DONE)
+			CHECK_EQ(stored, MARKS - 1);
+		/* the queue still works */
+		CHECK_OK(SCIStartDmaTransfer(q, s, r, 0, MARK, 0, NULL, NULL, 0,
+					     &err));
+		CHECK_EQ(transfer_end(q), SCI_DMAQUEUE_DONE);
+		peer_send(p, "next ended");
+		peer_expect(p, "checked");
 	}
-	CHECK_EQ(aborted + done, 20);
+	test_note("%u of %u transfers of 8 MiB aborted", aborted, ROUNDS);
 	CHECK(aborted > 0);
-	test_note("%u of 20 transfers of 32 MiB aborted", aborted);
-	/* the queue still works */
-	for (unsigned int i = 0; i < 64; i++)
-		mem[i * 4096] = (unsigned char)(i + 1);
-	CHECK_OK(SCIStartDmaTransfer(q, s, r, 0, 64 * 4096, 0, NULL, NULL, 0,
-				     &err));
-	CHECK_OK(state = SCIWaitForDMAQueue(q, TEST_WAIT_MS, 0, &err));
-	CHECK_EQ(state, SCI_DMAQUEUE_DONE);
-	peer_send(p, "look");
-	peer_expect(p, "seen");
-	peer_send(p, "leave");
 	peer_join(p);
 }
