@@ -365,6 +365,25 @@ TEST(hostile_arguments_get_errors)
 	machine_end();
 }
 
+#define RANDOM_BYTES	64
+
+/* Unpack values of a random type to @out. *@most: the number of bytes there that may change. */
+static int unpack_random(unsigned int *seed, void *out, size_t *most)
+{
+	int count = rand_r(seed) % 9 - 1;
+	size_t n = count > 0 ? (size_t)count : 0;
+
+	switch (rand_r(seed) % 7) {
+	case 0: *most = 4 * n; return pvm_upkint(out, count, 1);
+	case 1: *most = 4 * n; return pvm_upkshort(out, count, 2);
+	case 2: *most = 8 * n; return pvm_upkdouble(out, count, 1);
+	case 3: *most = RANDOM_BYTES; return pvm_upkstr(out);
+	case 4: *most = 20; return pvm_unpackf("%20s", out);
+	case 5: *most = 0; return pvm_upkmesg();
+	default: *most = 16 * n; return pvm_upkdcplx(out, count, 1);
+	}
+}
+
 /* Messages are random bytes: each unpack returns an error or stays inside the message. */
 TEST(random_bytes_are_unpacked_safely)
 {
@@ -372,28 +391,27 @@ TEST(random_bytes_are_unpacked_safely)
 
 	machine_begin();
 	for (unsigned int i = 0; i < n; i++) {
-		double room[32];
-		void *out = room;
-		char bytes[64];
-		int len = rand_r(&seed) % 64, ret = 0;
+		char bytes[RANDOM_BYTES];
+		int len = rand_r(&seed) % RANDOM_BYTES, ret = 0;
 
 		for (int j = 0; j < len; j++)
 			bytes[j] = (char)(rand_r(&seed) % 4 ? rand_r(&seed) % 3 : rand_r(&seed));
-		pvm_initsend(rand_r(&seed) % 2 ? PvmDataRaw : PvmDataDefault);
-		pvm_pkbyte(bytes, len, 1);
+		CHECK(pvm_initsend(rand_r(&seed) % 2 ? PvmDataRaw : PvmDataDefault) > 0);
+		CHECK_EQ(pvm_pkbyte(bytes, len, 1), 0);
 		loop_message(1);
 		while (!ret) {
-			int count = rand_r(&seed) % 9 - 1;
+			double room[32];
+			uint8_t *out = (uint8_t *)room;
+			size_t most;
 
-			switch (rand_r(&seed) % 7) {
-			case 0: ret = pvm_upkint(out, count, 1); break;
-			case 1: ret = pvm_upkshort(out, count, 2); break;
-			case 2: ret = pvm_upkdouble(out, count, 1); break;
-			case 3: ret = pvm_upkstr(out); break;
-			case 4: ret = pvm_unpackf("%20s", out); break;
-			case 5: ret = pvm_upkmesg(); break;
-			default: ret = pvm_upkdcplx(out, count, 1); break;
-			}
+			memset(room, 0xa5, sizeof(room));
+			ret = unpack_random(&seed, room, &most);
+			/* from PvmBadParam to PvmBadMsg are errors of unpacking; PvmNoBuf is below */
+			CHECK(ret >= PvmBadMsg);
+			for (size_t j = most; j < sizeof(room); j++)
+				CHECK_EQ(out[j], 0xa5);
+			if (ret > 0)
+				CHECK_EQ(pvm_freebuf(ret), 0);
 		}
 	}
 	machine_end();
