@@ -136,19 +136,37 @@ static int child_main(int argc, char **argv)
 	return 0;
 }
 
-/* The variable that names the test's socket, to which the silent remote shell connects. */
-#define SILENT	"TEST_SILENT_SOCKET"
+/* The variable that names the test's socket, to which the remote shell connects. */
+#define SHELL	"TEST_SHELL_SOCKET"
 
-/* Run as PVM_RSH: never end, and never answer. */
-__attribute__((constructor)) static void silent_shell(int argc, char **argv)
+/* Start the daemon of a host as virtual node 8. */
+static void daemon_start(char **argv)
+{
+	if (fork())
+		return;
+	setsid();
+	setenv("SCI_NODE", "8", 1);
+	execvp(argv[0], argv);
+	_exit(127);
+}
+
+/*
+ * Run as PVM_RSH, and never end. The shell of host "silent" starts no daemon, and ignores SIGTERM.
+ * The shell of host "dead" starts the daemon, and does not notice the daemon's end, like a remote
+ * shell to a machine that dies.
+ */
+__attribute__((constructor)) static void remote_shell(int argc, char **argv)
 {
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
-	const char *name = getenv(SILENT);
+	const char *name = getenv(SHELL);
 	int fd;
 
-	if (!name || argc < 3 || strcmp(argv[1], "silent"))
+	if (!name || argc < 3 || (strcmp(argv[1], "silent") && strcmp(argv[1], "dead")))
 		return;
-	signal(SIGTERM, SIG_IGN);
+	if (!strcmp(argv[1], "dead"))
+		daemon_start(argv + 2);
+	else
+		signal(SIGTERM, SIG_IGN);
 	fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	memcpy(un.sun_path + 1, name, 5);
 	if (connect(fd, (struct sockaddr *)&un, sizeof(sa_family_t) + 6))
@@ -384,8 +402,8 @@ TEST(hosts_are_added_killed_and_deleted)
 	machine_end();
 }
 
-/* Make a remote shell that does not answer. Return: the socket to which it connects. */
-static int silent_begin(int flags)
+/* Make this program the remote shell. Return: the socket to which the remote shell connects. */
+static int shell_begin(int flags)
 {
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
@@ -396,36 +414,84 @@ static int silent_begin(int flags)
 	CHECK_EQ(listen(fd, 1), 0);
 	CHECK_EQ(getsockname(fd, (struct sockaddr *)&un, &len), 0);
 	memcpy(name, un.sun_path + 1, 5);
-	setenv(SILENT, name, 1);
+	setenv(SHELL, name, 1);
 	CHECK(realpath("/proc/self/exe", machine_self));
 	setenv("PVM_RSH", machine_self, 1);
 	return fd;
 }
 
+/* Add the silent host. Return: the connection of its remote shell; -1: the shell has not started. */
+static int silent_add(int fd)
+{
+	char *names[] = { (char *)"silent" };
+	int result;
+
+	CHECK_EQ(pvm_addhosts(names, 1, &result), 0);
+	CHECK_EQ(result, PvmCantStart);
+	return accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+}
+
 /* The remote shell of the silent host ignores SIGTERM. It must be killed all the same. */
 TEST(a_host_that_does_not_answer_is_given_up)
 {
-	char *names[] = { (char *)"silent", (char *)"node8" }, byte;
-	int fd = silent_begin(SOCK_NONBLOCK), shell, results[2], n;
+	int fd = shell_begin(SOCK_NONBLOCK), shell, n;
+	char byte;
 
 	setenv("SCI_PVM_START_MS", "300", 1);
 	machine_begin();
-	CHECK_EQ(pvm_addhosts(names, 1, results), 0);
-	CHECK_EQ(results[0], PvmCantStart);
-	/* a shell that had started has been killed */
-	shell = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
-	if (shell >= 0) {
-		CHECK_EQ(read(shell, &byte, 1), 0);
-		close(shell);
-	}
-	/* the name is free again: adding the host again gets the same error */
-	unsetenv("SCI_PVM_START_MS");
+	/* a shell that starts too late has no effect: the name is free again */
+	WAIT_UNTIL((shell = silent_add(fd)) >= 0, TEST_WAIT_MS);
+	CHECK_EQ(read(shell, &byte, 1), 0);
+	close(shell);
 	CHECK_EQ(pvm_config(&n, NULL, NULL), 0);
 	CHECK_EQ(n, 1);
-	CHECK_EQ(pvm_addhosts(names, 1, results), 0);
-	CHECK_EQ(results[0], PvmCantStart);
+	shell = silent_add(fd);
+	if (shell >= 0)
+		close(shell);
 	machine_end();
 	close(fd);
+}
+
+/* Start a machine with the host "dead". Return: the connection of the host's remote shell. */
+static int dead_begin(int *host)
+{
+	char *names[] = { (char *)"dead" };
+	int fd = shell_begin(0), shell;
+
+	machine_prepare();
+	setenv("PVM_DPATH", getenv("SCI_PVMD"), 1);
+	machine_begin();
+	CHECK_EQ(pvm_addhosts(names, 1, host), 1);
+	shell = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	CHECK(shell >= 0);
+	close(fd);
+	return shell;
+}
+
+TEST(the_remote_shell_of_a_dead_host_is_ended)
+{
+	int host, shell = dead_begin(&host), tid;
+	char byte;
+
+	CHECK_EQ(pvm_spawn(machine_self, (char *[]){ (char *)"echo", NULL }, PvmTaskHost,
+			   (char *)"dead", 1, &tid), 1);
+	message_int(tid, 2, 1);
+	CHECK_EQ(reply_int(tid, 2), 1);
+	CHECK_EQ(pvm_notify(PvmHostDelete, 1, 1, &host), 0);
+	CHECK_EQ(kill(machine_daemon(tid), SIGKILL), 0);
+	CHECK_EQ(reply_int(-1, 1), host);
+	CHECK_EQ(read(shell, &byte, 1), 0);
+	close(shell);
+	machine_end();
+}
+
+/* The harness fails the test if SIGTERM kills a remote shell that the first daemon has left. */
+TEST(a_machine_that_halts_leaves_no_remote_shell)
+{
+	int host, shell = dead_begin(&host);
+
+	machine_end();
+	close(shell);
 }
 
 /* The peer halts the machine while the remote shell of the silent host runs. */
@@ -444,7 +510,7 @@ static void shell_peer(struct peer *self, void *arg)
 TEST(a_machine_halts_while_a_host_is_added)
 {
 	char *names[] = { (char *)"silent" };
-	int fd = silent_begin(0), result;
+	int fd = shell_begin(0), result;
 	struct peer *p = peer_spawn(4, shell_peer, &fd);
 
 	machine_begin();

@@ -123,7 +123,10 @@ bool peer_known(struct sci_peer *peer);
 void host_heard(struct sci_peer *peer);
 /* Handle received frames, send queued frames, and detect hosts that have ended. */
 void hosts_progress(void);
-/* Remove hosts that have not joined in time. Return: ms to the next deadline; -1: none. */
+/*
+ * Remove hosts that have not joined in time, and end processes of removed hosts. Return: ms to the
+ * next deadline; -1: none.
+ */
 int hosts_expire(void);
 void hosts_add(const struct frame_head *head, struct body *b);
 /* Add hosts for the resource manager: @b is an SM_ADD, and the answer is an SM_ADDACK. */

@@ -190,6 +190,8 @@ static void host_remove(struct host *h)
 	if (up)
 		say("host %s has gone", h->name);
 	result_add(h, PvmCantStart);
+	if (h->pid)
+		starter_keep(h->pid);
 	host_free(h);
 	if (up) {
 		manager_host_gone(index);
@@ -369,12 +371,12 @@ bool host_starter_ended(pid_t pid)
 		host_remove(hosts[i]);
 		return true;
 	}
-	return false;
+	return starter_ended(pid);
 }
 
 int hosts_expire(void)
 {
-	int64_t now = clock_ms(), next = INT64_MAX;
+	int64_t now = clock_ms(), next = starters_expire(now);
 
 	for (int i = 2; i <= (int)HOST_MAX; i++) {
 		struct host *h = hosts[i];
@@ -553,6 +555,8 @@ void hosts_halt(bool hard)
 		else if (h->pid)
 			kill(-h->pid, hard ? SIGKILL : SIGTERM);
 	}
+	if (hard)
+		starters_kill(SIGTERM);
 }
 
 bool hosts_left(void)
@@ -560,7 +564,7 @@ bool hosts_left(void)
 	for (int i = 2; own_host == 1 && i <= (int)HOST_MAX; i++)
 		if (hosts[i] && hosts[i]->pid)
 			return true;
-	return false;
+	return starters_left();
 }
 
 /* ---- start and end ---- */
@@ -646,4 +650,5 @@ void hosts_fini(void)
 	for (int i = 1; i <= (int)HOST_MAX; i++)
 		if (hosts[i])
 			host_free(hosts[i]);
+	starters_kill(SIGKILL);
 }

@@ -17,6 +17,8 @@
 
 #include "libsci/pvm/daemon/text.h"
 
+#define LEAVE_MS	3000	/* ms from the removal of a host to SIGTERM; more than a daemon's halt */
+
 struct add {
 	struct frame_head head;
 	bool managed;			/* the request was SM_ADD, with @ctx and @wid */
@@ -254,4 +256,66 @@ int host_start(struct host *h)
 		return 0;
 	h->pid = 0;
 	return PvmCantStart;
+}
+
+/* ---- processes of removed hosts ---- */
+
+struct starter {
+	struct list link;
+	pid_t pid;
+	int64_t deadline;		/* clock_ms() of SIGTERM; INT64_MAX: sent */
+};
+
+static struct list starters = { &starters, &starters };
+
+void starter_keep(pid_t pid)
+{
+	struct starter *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return;
+	s->pid = pid;
+	s->deadline = clock_ms() + LEAVE_MS;
+	list_add_tail(&s->link, &starters);
+}
+
+bool starter_ended(pid_t pid)
+{
+	for (struct list *l = starters.next; l != &starters; l = l->next) {
+		struct starter *s = container_of(l, struct starter, link);
+
+		if (s->pid != pid)
+			continue;
+		list_del(l);
+		free(s);
+		return true;
+	}
+	return false;
+}
+
+bool starters_left(void)
+{
+	return !list_empty(&starters);
+}
+
+int64_t starters_expire(int64_t now)
+{
+	int64_t next = INT64_MAX;
+
+	for (struct list *l = starters.next; l != &starters; l = l->next) {
+		struct starter *s = container_of(l, struct starter, link);
+
+		if (s->deadline <= now) {
+			kill(-s->pid, SIGTERM);
+			s->deadline = INT64_MAX;
+		}
+		next = s->deadline < next ? s->deadline : next;
+	}
+	return next;
+}
+
+void starters_kill(int sig)
+{
+	for (struct list *l = starters.next; l != &starters; l = l->next)
+		kill(-container_of(l, struct starter, link)->pid, sig);
 }

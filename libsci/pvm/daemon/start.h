@@ -14,6 +14,18 @@
  */
 int host_start(struct host *h);
 
+/*
+ * Keep @pid, the daemon or remote shell of a host that is removed. If it does not end by itself, its
+ * process group gets SIGTERM: no remote shell of a dead machine remains.
+ */
+void starter_keep(pid_t pid);
+/* Handle the end of process @pid. Return: false: the process is not kept. */
+bool starter_ended(pid_t pid);
+bool starters_left(void);
+/* Send SIGTERM to processes that have had their time. Return: the next deadline; INT64_MAX: none. */
+int64_t starters_expire(int64_t now);
+void starters_kill(int sig);
+
 /* Return the command line that starts @h by a hoster. The caller frees it. NULL: no memory. */
 char *host_command(const struct host *h);
 
