@@ -474,6 +474,22 @@ STREAM_TEST(in_small_rings, .n = 4, .set = {
 STREAM_TEST(with_little_room, .n = 2, .set = {
 	{ SCI_PARAM_UNEXPECTED_MAX, 1000 }, { SCI_PARAM_SPIN_US, 0 } })
 
+/* Where packets can be lost, a rendezvous chooses its blocks in another way. */
+TEST(stream_in_small_rings_on_a_lossy_link)
+{
+	static const struct job j = {
+		{ .n = 5, .set = {
+			{ SCI_PARAM_EAGER_MAX, 8 << 10 },
+			{ SCI_PARAM_EAGER_RING, 1 }, { SCI_PARAM_XFER_RING, 1 },
+			{ SCI_PARAM_ATTACH_AFTER, 0 },
+			{ SCI_PARAM_SINGLE_COPY_MIN, UINT64_MAX } } },
+		stream
+	};
+
+	setenv("SCI_FAULT", "loss=0.001", 1);
+	run_job(&j);
+}
+
 /* Send only short messages, as fast as they go, blocking on both sides. */
 static void burst(struct lane *t)
 {

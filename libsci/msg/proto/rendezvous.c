@@ -382,10 +382,10 @@ static int rndv_cleared(struct sci_peer *p, const struct line_cts *cts)
 #define BLOCK_SHARE	4u
 
 /*
- * Return the size of the next block: at most a quarter of the ring, as in block_limit(). On a lossy
- * link the sender waits until each block has arrived. Large blocks mean fewer waits, and a small
- * last block leaves the receiver less to copy at the end. So a block is a share of the remaining
- * bytes.
+ * Return the size of the next block: at most a quarter of the ring, as in block_limit(). A larger
+ * block could wait for room for ever. On a lossy link the sender waits until each block has
+ * arrived. Large blocks mean fewer waits, and a small last block leaves the receiver less to copy
+ * at the end. So a block is a share of the remaining bytes.
  */
 static size_t block_size(const struct sci_req *req)
 {
@@ -394,8 +394,9 @@ static size_t block_size(const struct sci_req *req)
 	size_t quarter = req->peer->blocks_tx[RING_XFER].size / 4;
 
 	max = max < quarter ? max : quarter;
+	share = share > BLOCK_LEAST ? share : BLOCK_LEAST;
 	if (req->peer->lossy && share < max)
-		max = share > BLOCK_LEAST ? share : BLOCK_LEAST;
+		max = share;
 	return left < max ? left : max;
 }
 
