@@ -162,6 +162,7 @@ struct sci_peer {
 	bool attach_asked;		/* the peer has asked for an eager ring */
 	bool announced;			/* this endpoint has announced a sleep to the peer */
 	bool status_dirty;
+	bool awaited;			/* the peer may wait for an unconfirmed line or credit */
 	bool resend;			/* a store to the peer was lost: repeat all */
 	bool draining;			/* closing soon: no limit for unexpected messages */
 	uint32_t bell_rung;		/* the last sleep for which this endpoint rang */

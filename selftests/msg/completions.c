@@ -350,9 +350,7 @@ TEST(a_completion_by_another_thread_wakes)
 
 	for (unsigned int i = 0; i < 20; i++) {
 		req = queue_recv(&l, 1, &b, 1, &b);
-		while (sci_ep_arm(l.ep))
-			;
-		CHECK_EQ(poll(&pfd, 1, 0), 0);
+		arm_for_sure(l.ep);
 		CHECK_EQ(pthread_create(&thread, NULL, cancel_one, req), 0);
 		CHECK_EQ(poll(&pfd, 1, TEST_WAIT_MS), 1);
 		CHECK_EQ(pthread_join(thread, &ret), 0);

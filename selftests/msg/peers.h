@@ -28,6 +28,7 @@
 #define SELFTESTS_MSG_PEERS_H
 
 #include <errno.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,6 +116,23 @@ static inline struct pair pair_open(struct peer *proc, unsigned int node,
 
 	pair_join(&l, node);
 	return l;
+}
+
+/* Arm @ep after all work and all late doorbells: only new events make its descriptor readable. */
+static inline void arm_for_sure(struct sci_ep *ep)
+{
+	struct pollfd pfd = { .fd = sci_ep_fd(ep), .events = POLLIN };
+	int ret;
+
+	do {
+		while ((ret = sci_ep_arm(ep)) == -EAGAIN)
+			CHECK(sci_progress(ep) >= 0);
+		CHECK_EQ(ret, 0);
+		ret = poll(&pfd, 1, 0);
+		CHECK(ret >= 0);
+		if (ret)
+			CHECK(sci_progress(ep) >= 0);
+	} while (ret);
 }
 
 static inline struct sci_completion next_completion(struct pair *l)

@@ -2,6 +2,7 @@
 // Copyright (C) 2026 The libsci authors
 /* sci_progress(), sleeping on the descriptor of an endpoint, and the counters. */
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -140,23 +141,6 @@ TEST(a_wait_for_a_peer_in_doubt_sleeps)
 TEST(a_poll_for_a_peer_in_doubt_sleeps)
 {
 	wait_in_doubt(true);
-}
-
-/* Arm when nothing is left to do: only new events wake the sleeper. */
-static void arm_for_sure(struct sci_ep *ep)
-{
-	struct pollfd pfd = { .fd = sci_ep_fd(ep), .events = POLLIN };
-	int ret;
-
-	do {
-		while ((ret = sci_ep_arm(ep)) == -EAGAIN)
-			CHECK(sci_progress(ep) >= 0);
-		CHECK_EQ(ret, 0);
-		ret = poll(&pfd, 1, 0);
-		CHECK(ret >= 0);
-		if (ret)
-			CHECK(sci_progress(ep) >= 0);
-	} while (ret);
 }
 
 /* Send a message for each token that comes from the harness. */
@@ -323,6 +307,89 @@ TEST(two_that_wait_let_each_other_sleep)
 	CHECK(here < 50 && there < 50);
 	pair_close(&l);
 	peer_join(p);
+}
+
+/* ---- idle endpoints on a lossy link ---- */
+
+/* Two endpoints of this process, on a link that might lose packets but loses none. */
+struct couple {
+	struct sci_ep *ep[2];
+	struct sci_peer *to[2];
+};
+
+static void *accept_one(void *ep)
+{
+	return test_ep_accept(ep);
+}
+
+static struct couple couple_open(void)
+{
+	struct couple c;
+	pthread_t thread;
+	void *from;
+
+	setenv("SCI_FAULT", "loss=0", 1);
+	for (uint32_t i = 0; i < 2; i++)
+		c.ep[i] = test_ep_open(i + 1, 0);
+	CHECK_EQ(pthread_create(&thread, NULL, accept_one, c.ep[1]), 0);
+	c.to[0] = test_ep_connect(c.ep[0], 4, 2);
+	CHECK_EQ(pthread_join(thread, &from), 0);
+	c.to[1] = from;
+	return c;
+}
+
+static void couple_close(struct couple *c)
+{
+	for (unsigned int i = 0; i < 2; i++)
+		CHECK_EQ(sci_ep_close(c->ep[i]), 0);
+}
+
+static void arm_soon(struct sci_ep *ep)
+{
+	int ret;
+
+	while ((ret = sci_ep_arm(ep)) == -EAGAIN)
+		;
+	CHECK_EQ(ret, 0);
+}
+
+#define ROUNDS	100u
+#define FEW	(ROUNDS / 4)		/* doorbells for the last lines and credits */
+
+TEST(two_sleepers_on_a_lossy_link_come_to_rest)
+{
+	struct couple c = couple_open();
+
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		arm_soon(c.ep[0]);
+		arm_soon(c.ep[1]);
+	}
+	CHECK(test_ep_stats(c.ep[0]).bells + test_ep_stats(c.ep[1]).bells < FEW);
+	couple_close(&c);
+}
+
+/* The poller need not confirm its last credits: a sleeper gets a few doorbells for them. */
+TEST(a_poller_on_a_lossy_link_lets_its_peer_sleep)
+{
+	enum { N = 40 };	/* the receiver returns credits for half of a ring */
+	struct couple c = couple_open();
+	struct sci_req *req[N];
+	uint64_t bells;
+	char b[N];
+
+	for (unsigned int i = 0; i < N; i++)
+		CHECK_EQ(sci_irecv(c.ep[0], c.to[0], &b[i], 1, &req[i]), 0);
+	for (unsigned int i = 0; i < N; i++)
+		CHECK_EQ(sci_send(c.to[1], "x", 1), 0);
+	CHECK_EQ(sci_waitall(req, N, TEST_WAIT_MS, NULL), 0);
+	bells = test_ep_stats(c.ep[0]).bells;
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		arm_soon(c.ep[1]);
+		for (unsigned int k = 0; k < 40; k++)
+			CHECK(sci_progress(c.ep[0]) >= 0);
+	}
+	CHECK(test_ep_stats(c.ep[0]).bells - bells < FEW);
+	couple_close(&c);
 }
 
 /* ---- counters ---- */

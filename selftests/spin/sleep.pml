@@ -23,8 +23,8 @@
  *			until B has left
  *   HOLD		A keeps no more messages until its sends are done
  *			(message_may_keep() is false: SCI_PARAM_UNEXPECTED_MAX is reached)
- *   IDLE		no sends; both endpoints wait for messages and must come to rest
- *			(check for non-progress cycles)
+ *   IDLE		both endpoints wait for more messages at the end, and must come to rest
+ *			(check for non-progress cycles); no sends without TO_A or TO_B
  *   COLD		the peer may be cooled down (peer_cool_down()): then it is not
  *			polled, and msg_progress() takes the bell, too
  *   SPURIOUS=n		n bells without a ring
@@ -41,7 +41,10 @@
  *   NO_WARM		with COLD: doorbell_handle() resumes polling of no peer
  *   LOUD		with IDLE: status_announce() rings even without new credits
  *   NO_LATE_RING	with LATE: check_writes() rings sleepers only after a loss
- *   NO_WATCH_RING	with LATE and POLLS: watch_writes() rings no sleepers
+ *   NO_WATCH_RING	with LATE and POLLS: watch_writes() does not look for sleepers
+ *   NO_AWAITED		with LATE: credits do not set p->awaited
+ *   ALL_AWAITED	with LATE and IDLE: an announcement sets p->awaited, too
+ *   WATCH_ONLY		with LATE, POLLS and IDLE: watch_writes() rings, but confirms nothing
  *   NO_KEEPER		with LATE: no retransmission thread for an endpoint that has left
  */
 #ifndef SLOTS
@@ -51,8 +54,12 @@
 #define BATCH	1		/* status_due() */
 #endif
 #ifdef IDLE
+#ifndef TO_A
 #define TO_A	0
+#endif
+#ifndef TO_B
 #define TO_B	0
+#endif
 #endif
 #ifndef TO_A
 #define TO_A	2
@@ -95,7 +102,7 @@ bool over;			/* B has left */
 #ifdef NO_WATCH_RING
 #define RINGS	false
 #else
-#define RINGS	dirty
+#define RINGS	(dirty && awaited)
 #endif
 
 /*
@@ -168,6 +175,12 @@ inline status_put()
 #ifdef LATE
 	dirty = true;
 	status_dirty = true;
+#ifdef ALL_AWAITED
+	awaited = true;
+#endif
+#ifndef NO_AWAITED
+	awaited = awaited || rx != told;
+#endif
 #endif
 	out[me]!CREDITS, rx, 0;
 	out[me]!SLEEPS, sleeps, rung[me];
@@ -223,31 +236,9 @@ inline tx_post()
 	};
 #ifdef LATE
 	dirty = true;
+	awaited = true;
 #endif
 	bell_ring_sleeper()
-}
-
-/* Ring sleepers: nothing was lost, but stores may have arrived late. */
-inline watch_writes()
-{
-#ifdef LATE
-	if
-	:: dirty ->
-#ifndef NO_WATCH_RING
-		bell_ring_sleeper();
-#endif
-		/* lines_are_confirmed() */
-		d_step {
-			if
-			:: !status_dirty && st_data[me] == tx -> dirty = false
-			:: else
-			fi
-		}
-	:: else
-	fi
-#else
-	skip
-#endif
 }
 
 /* peer_confirm_stores() */
@@ -258,11 +249,40 @@ inline check_writes()
 	:: dirty ->
 		flush(me);
 		dirty = false;
-		status_dirty = false
+		status_dirty = false;
+		if
+		:: awaited -> awaited = false
 #ifndef NO_LATE_RING
-		; bell_ring_sleeper()
+			; bell_ring_sleeper()
 #endif
+		:: else
+		fi
 	:: else
+	fi
+#else
+	skip
+#endif
+}
+
+/* Look for sleepers: nothing was lost, but stores may have arrived late. */
+inline watch_writes()
+{
+#ifdef LATE
+	if
+#ifdef WATCH_ONLY
+	:: dirty && awaited && st_sleeps[me] != bell_rung[me] -> bell_ring_sleeper()
+#elif !defined(NO_WATCH_RING)
+	:: dirty && awaited && st_sleeps[me] != bell_rung[me] -> check_writes()
+#endif
+	:: else ->
+		/* lines_are_confirmed() */
+		d_step {
+			if
+			:: dirty && !status_dirty && st_data[me] == tx ->
+				dirty = false; awaited = false
+			:: else
+			fi
+		}
 	fi
 #else
 	skip
@@ -402,7 +422,7 @@ inline sleep_barrier()
 proctype endpoint(bit me)
 {
 	byte tx, read, rx, told, sleeps, number;
-	bool announced, did, any, dirty, status_dirty, hot = true;
+	bool announced, did, any, dirty, status_dirty, awaited, hot = true;
 
 	do			/* msg_wait_often() */
 	:: msg_progress();

@@ -1172,7 +1172,9 @@ int sci_ep_fd(struct sci_ep *ep);
  * sci_ep_arm() - arm the descriptor before a sleep
  *
  * After this call the descriptor becomes readable when there is work, or when a call of another
- * thread queues a completion. Any call of the endpoint disarms the descriptor.
+ * thread queues a completion. It may also become readable without work, for example after a late
+ * doorbell: then call sci_progress() and arm it again. Any call of the endpoint disarms the
+ * descriptor.
  * Return: 0; -EAGAIN: there is work or a completion already: call sci_progress() or
  * sci_completions() instead of sleeping.
  */

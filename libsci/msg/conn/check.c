@@ -17,7 +17,9 @@
  *
  * A receiver that is about to sleep may see a delayed line too late, and the sender may see the
  * receiver's announcement too late. So until a line is confirmed, the sender keeps checking whether
- * the receiver sleeps.
+ * the receiver sleeps. The same holds for credits. A receiver does not wait for the other members
+ * of the status line: if the sender rang the bell for them, two idle endpoints would wake each other
+ * for ever.
  */
 
 #include "libsci/msg/conn/conn.h"
@@ -94,6 +96,8 @@ static bool peer_resend(struct sci_peer *p, uint32_t *errors)
 /* Confirm or repeat the stores to @p. Return true if all of them have arrived. */
 static bool peer_check_writes(struct sci_peer *p, bool lost, uint32_t *errors)
 {
+	bool awaited;
+
 	/* the error count does not show which peer's stores were lost */
 	p->resend |= lost;
 	if (!p->resend)
@@ -103,8 +107,11 @@ static bool peer_check_writes(struct sci_peer *p, bool lost, uint32_t *errors)
 	/* the peer may have gone to sleep before the repeated lines arrived: ring again */
 	if (p->resend)
 		p->bell_rung = peer_sleeps(p) - 1;
+	awaited = p->awaited || p->resend;
+	p->awaited = false;
 	p->resend = false;
-	bell_ring_sleeper(p);
+	if (awaited)
+		bell_ring_sleeper(p);
 	return true;
 }
 
@@ -146,22 +153,26 @@ static bool lines_are_confirmed(struct sci_peer *p)
 	       p->ctl_tx.checked == p->ctl_tx.pos;
 }
 
-/* Check for lost stores without a barrier. Progress calls this regularly while a peer is dirty. */
+/*
+ * Check for lost stores and for peers that may sleep over a delayed store, without a barrier.
+ * Progress calls this regularly while a peer is dirty.
+ */
 void watch_writes(struct sci_ep *ep)
 {
-	bool lost = sci_remote_errors(ep->link) != ep->errors;
+	bool check = sci_remote_errors(ep->link) != ep->errors;
 	struct list *pos, *n;
 
 	list_for_each_safe(pos, n, &ep->dirty) {
 		struct sci_peer *p = container_of(pos, struct sci_peer, dirty);
 
-		lost |= p->resend;
-		if (lost)
+		check |= p->resend || (p->awaited && peer_sleeps(p) != p->bell_rung);
+		if (check)
 			break;
-		bell_ring_sleeper(p);
-		if (lines_are_confirmed(p))
-			list_del(&p->dirty);
+		if (!lines_are_confirmed(p))
+			continue;
+		p->awaited = false;
+		list_del(&p->dirty);
 	}
-	if (lost)
+	if (check)
 		check_writes(ep);
 }

@@ -93,6 +93,7 @@ void tx_put_careful(struct sci_peer *p, struct msg_tx *tx, uint32_t slot,
 		return;
 	}
 	line_ops.put(&tx->shadow[slot], head, buf, len, id, last);
+	p->awaited = true;
 	mark_dirty(p);
 	sci_remote_line(&tx->slots[slot], &tx->shadow[slot], p->ep->link);
 }
@@ -122,10 +123,20 @@ void status_store(struct sci_peer *p)
 	sci_remote_line(p->status_line, &l, p->ep->link);
 }
 
+/* Return whether the next status line has credits that the peer does not have. */
+static bool status_has_credits(const struct sci_peer *p)
+{
+	return p->status_next.data != p->status_sent.data ||
+	       p->status_next.ctl != p->status_sent.ctl ||
+	       p->status_next.eager != p->status_sent.eager ||
+	       p->status_next.xfer != p->status_sent.xfer;
+}
+
 static void status_put(struct sci_peer *p)
 {
 	if (p->lossy) {
 		p->status_dirty = true;
+		p->awaited |= status_has_credits(p);
 		mark_dirty(p);
 	}
 	status_store(p);
@@ -139,10 +150,7 @@ static void status_put(struct sci_peer *p)
 void status_announce(struct sci_peer *p)
 {
 	p->status_next.sleeps++;
-	if (p->status_next.data != p->status_sent.data ||
-	    p->status_next.ctl != p->status_sent.ctl ||
-	    p->status_next.eager != p->status_sent.eager ||
-	    p->status_next.xfer != p->status_sent.xfer) {
+	if (status_has_credits(p)) {
 		status_write(p);
 	} else {
 		p->status_next.rung = p->bell_rung;
