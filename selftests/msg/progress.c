@@ -309,6 +309,47 @@ TEST(two_that_wait_let_each_other_sleep)
 	peer_join(p);
 }
 
+/* ---- memory for messages ---- */
+
+static size_t no_memory_for;		/* malloc() of this size fails */
+
+#if !TEST_ASAN && !TEST_TSAN
+void *__libc_malloc(size_t size);
+
+void *malloc(size_t size)
+{
+	return size == no_memory_for ? NULL : __libc_malloc(size);
+}
+#endif
+
+/* No doorbell reports that there is memory again. */
+TEST(nobody_sleeps_over_a_message_without_memory)
+{
+	enum { LEN = 1000 };
+	static unsigned char buf[LEN];
+	struct sci_req *req;
+	struct pair l;
+	char b;
+
+	if (TEST_ASAN || TEST_TSAN)
+		SKIP("the sanitizers have a malloc() of their own");
+	l = servant_begin(&blocks);
+	CHECK_EQ(sci_itrecv(l.ep, l.to, CONTEXT, 2, 0, &b, 1, &req), 0);
+	no_memory_for = LEN;
+	ask(&l, 1, LEN);
+	ask(&l, 2, 1);
+	tell_pause(&l);
+	for (unsigned int i = 0; i < 10; i++)
+		CHECK_EQ(sci_ep_arm(l.ep), -EAGAIN);
+	CHECK_EQ(sci_test(req, NULL), -EAGAIN);
+	no_memory_for = 0;
+	CHECK_EQ(test_wait(req, NULL), 0);
+	CHECK_EQ(sci_trecv(l.ep, l.to, CONTEXT, 1, 0, buf, LEN, NULL), 0);
+	CHECK_BYTES(buf, LEN, 1);
+	peer_send(l.proc, "go on");
+	servant_end(&l);
+}
+
 /* ---- idle endpoints on a lossy link ---- */
 
 /* Two endpoints of this process, on a link that might lose packets but loses none. */

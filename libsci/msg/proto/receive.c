@@ -77,10 +77,11 @@ static struct sci_msg *message_new(struct sci_peer *p, uint32_t context, uint64_
 {
 	struct sci_msg *msg = calloc(1, sizeof(*msg));
 
-	if (!msg)
-		return NULL;
-	msg->data = len <= sizeof(msg->small) ? msg->small : malloc(len);
-	if (!msg->data) {
+	if (msg)
+		msg->data = len <= sizeof(msg->small) ? msg->small : malloc(len);
+	if (!msg || !msg->data) {
+		/* the line stays in the ring, and no doorbell reports that there is memory again */
+		p->ep->retry = true;
 		free(msg);
 		return NULL;
 	}
