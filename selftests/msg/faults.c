@@ -9,6 +9,8 @@
  */
 #include <signal.h>
 
+#include "libsci/fabric/core/fault.h"
+#include "libsci/msg/endpoint.h"
 #include "selftests/msg/traffic.h"
 
 /* Return a number of messages that takes many packets. */
@@ -35,6 +37,8 @@ struct stage {
 	_Atomic uint64_t lines, blocks;	/* resent in all cases */
 	_Atomic uint64_t resent[WAYS];	/* resent by each way */
 	_Atomic uint64_t messages;
+	struct sci_fault_counts faults;	/* injected in all cases */
+	_Atomic uint64_t down_ms;	/* time that the link was down */
 };
 
 struct act {
@@ -86,6 +90,24 @@ static bool act_goes_on(struct stage *st, struct sci_ep *ep, bool first,
 	return more;
 }
 
+static void faults_add(struct sci_fault_counts *sum)
+{
+	const struct sci_fault_counts *c = &sci_fault_counts;
+
+	atomic_fetch_add(&sum->lost, c->lost);
+	atomic_fetch_add(&sum->cut, c->cut);
+	atomic_fetch_add(&sum->late, c->late);
+	atomic_fetch_add(&sum->copies, c->copies);
+}
+
+static uint64_t link_down_ms(struct sci_ep *ep)
+{
+	struct sci_adapter_info info;
+
+	CHECK_EQ(ep->ops->query.adapter(ep->fabric, 0, &info), 0);
+	return info.link_down_ms;
+}
+
 static void act_count(struct stage *st, const struct act *a, struct traffic *t)
 {
 	struct sci_ep_stats s = test_ep_stats(t->ep);
@@ -97,13 +119,17 @@ static void act_count(struct stage *st, const struct act *a, struct traffic *t)
 			atomic_fetch_add(&st->resent[w], s.resent_lines +
 					 s.resent_blocks);
 	atomic_fetch_add(&st->messages, traffic_done(t));
+	faults_add(&st->faults);
+	atomic_fetch_add(&st->down_ms, link_down_ms(t->ep));
 	CHECK_EQ(s.crc_errors, 0);
 }
 
-static void act(struct stage *st, const struct act *a, bool first)
+/* Return whether to repeat the case: on a busy machine the link may be up again too early. */
+static bool act(struct stage *st, const struct act *a, bool first)
 {
 	static struct traffic t;
 	uint64_t until;
+	bool again;
 
 	setenv("SCI_FAULT", st->fault, 1);
 	until = test_now_ms() + st->run_ms;
@@ -117,7 +143,10 @@ static void act(struct stage *st, const struct act *a, bool first)
 	} while (act_goes_on(st, t.ep, first, until));
 	act_count(st, a, &t);
 	traffic_free(&t);
+	meet(t.ep, &st->meeting, 2);
+	again = strstr(st->fault, "linkdown") && !st->faults.cut;
 	CHECK_EQ(sci_ep_close(t.ep), 0);
+	return again;
 }
 
 /* Run each way alone, tagged and untagged. */
@@ -141,7 +170,8 @@ static void play_mixed(struct stage *st, bool first)
 		.count = 60 / TRAFFIC_SLOW,
 	};
 
-	act(st, &a, first);
+	while (act(st, &a, first))
+		a.number++;
 }
 
 static void ways_peer(struct peer *self, void *arg)
@@ -166,6 +196,28 @@ static struct stage *stage_new(const char *fault)
 	return st;
 }
 
+/* Check that the faults of st->fault were injected, and no others. */
+static void check_faults(struct stage *st)
+{
+	const struct sci_fault_counts *c = &st->faults;
+	bool loss = strstr(st->fault, "loss=0."), down = strstr(st->fault, "linkdown");
+
+	test_note("%llu messages, sent again: %llu lines, %llu blocks; %llu packets lost, %llu by the link, %llu late, %llu twice",
+		  (unsigned long long)st->messages, (unsigned long long)st->lines,
+		  (unsigned long long)st->blocks, (unsigned long long)c->lost,
+		  (unsigned long long)c->cut, (unsigned long long)c->late,
+		  (unsigned long long)c->copies);
+	CHECK_EQ(c->lost > 0, loss);
+	CHECK_EQ(c->cut > 0, down);
+	CHECK_EQ(st->down_ms > 0, down);
+	CHECK_EQ(c->late > 0, !!strstr(st->fault, "reorder"));
+	CHECK_EQ(c->copies > 0, !!strstr(st->fault, "dup"));
+	if (loss) {
+		CHECK(st->lines > 0);
+		CHECK(st->blocks > 0);
+	}
+}
+
 static void run_ways(struct stage *st)
 {
 	struct peer *p = peer_spawn(8, ways_peer, st);
@@ -173,16 +225,9 @@ static void run_ways(struct stage *st)
 	test_note("SCI_TEST_SEED=%#llx", (unsigned long long)st->seed);
 	play_ways(st, true);
 	peer_join(p);
-	test_note("%llu messages, sent again: %llu lines, %llu blocks",
-		  (unsigned long long)st->messages,
-		  (unsigned long long)st->lines,
-		  (unsigned long long)st->blocks);
-	if (!strstr(st->fault, "loss=0."))
-		return;
-	CHECK(st->lines > 0);
-	CHECK(st->blocks > 0);
+	check_faults(st);
 	/* single copies are so few packets that none may get lost */
-	for (unsigned int w = 0; w < WAY_SINGLE_COPY; w++)
+	for (unsigned int w = 0; w < WAY_SINGLE_COPY && st->faults.lost; w++)
 		if (!st->resent[w])
 			FAIL("no %s message lost a packet",
 			     way_lengths(w).name);
@@ -195,10 +240,7 @@ static void run_mixed(struct stage *st)
 	test_note("SCI_TEST_SEED=%#llx", (unsigned long long)st->seed);
 	play_mixed(st, true);
 	peer_join(p);
-	test_note("%llu messages, sent again: %llu lines, %llu blocks",
-		  (unsigned long long)st->messages,
-		  (unsigned long long)st->lines,
-		  (unsigned long long)st->blocks);
+	check_faults(st);
 }
 
 /* ---- packets ---- */

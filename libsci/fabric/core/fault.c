@@ -49,6 +49,7 @@ static struct {
 static _Atomic uint64_t draws;
 
 _Atomic bool sci_fault_enabled;
+struct sci_fault_counts sci_fault_counts;
 
 static uint64_t random_mix(uint64_t n)
 {
@@ -57,6 +58,11 @@ static uint64_t random_mix(uint64_t n)
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
 	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
 	return z ^ (z >> 31);
+}
+
+static void fault_count(_Atomic uint64_t *count)
+{
+	atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
 }
 
 static bool fault_happens(double probability)
@@ -141,6 +147,7 @@ int sci_fault_init(const char *spec)
 	int ret = 0;
 
 	memset(&fault, 0, sizeof(fault));
+	memset(&sci_fault_counts, 0, sizeof(sci_fault_counts));
 	atomic_store(&draws, random_mix(1));
 	atomic_store(&sci_fault_enabled, false);
 	pthread_mutex_lock(&held.lock);
@@ -236,8 +243,12 @@ static void packet_pass(const struct packet *p)
 	packet_deliver((uintptr_t)p->dst, (uintptr_t)p->dst + p->len, 1);
 	late = fault_happens(fault.reorder);
 	again = fault_happens(fault.dup);
-	if (!late)
+	if (late)
+		fault_count(&sci_fault_counts.late);
+	else
 		packet_arrive(p);
+	if (again)
+		fault_count(&sci_fault_counts.copies);
 	/* this packet has overtaken the held packets: deliver each with probability 1/2 */
 	packet_deliver(0, UINTPTR_MAX, 0.5);
 	if (late)
@@ -249,12 +260,16 @@ static void packet_pass(const struct packet *p)
 
 static void packet_transmit(const struct packet *p, struct sci_link_status *link)
 {
-	if (fault_happens(fault.loss) || sci_link_down(link))
+	bool lost = fault_happens(fault.loss);
+
+	if (lost || sci_link_down(link)) {
+		fault_count(lost ? &sci_fault_counts.lost : &sci_fault_counts.cut);
 		atomic_fetch_add(&link->errors, 1);
-	else if (fault.reorder > 0 || fault.dup > 0)
+	} else if (fault.reorder > 0 || fault.dup > 0) {
 		packet_pass(p);
-	else
+	} else {
 		packet_arrive(p);
+	}
 }
 
 void sci_fault_write(volatile void *dst, const void *src, size_t len,

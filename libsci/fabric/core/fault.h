@@ -48,6 +48,17 @@ extern _Atomic bool sci_fault_enabled __attribute__((visibility("hidden")));
  */
 int sci_fault_init(const char *spec);
 
+/* Faults that this process has injected since sci_fault_init(). */
+struct sci_fault_counts {
+	_Atomic uint64_t lost;		/* packets, by loss=P */
+	_Atomic uint64_t cut;		/* packets lost because the link was down */
+	_Atomic uint64_t late;		/* packets held back, by reorder=P */
+	_Atomic uint64_t copies;	/* packets that arrive twice, by dup=P */
+	_Atomic uint64_t outages;	/* times that the link went down */
+};
+
+extern struct sci_fault_counts sci_fault_counts __attribute__((visibility("hidden")));
+
 /* Drop the held packets in the child of a fork: the parent delivers them. */
 void sci_fault_fork(void);
 
