@@ -429,29 +429,84 @@ TEST(a_dial_times_out)
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
+/* ---- a link that is down ---- */
+
+/* Attempts to connect that find the link down. The last one brings the link up. */
+#define DOWN_ATTEMPTS	3u
+
+static struct {
+	const struct sci_fabric_ops *real;
+	struct sci_fabric_ops ops;
+	struct sci_link_status *link;
+	_Atomic unsigned int refused;
+} down;
+
+static int down_rseg_connect(struct sci_fabric *f, const struct sci_rseg_param *p,
+			     struct sci_rseg **out)
+{
+	int ret = down.real->rseg.connect(f, p, out);
+
+	if (ret == -ENETDOWN && atomic_fetch_add(&down.refused, 1) + 1 == DOWN_ATTEMPTS)
+		atomic_store(&down.link->down, 0);
+	return ret;
+}
+
+static int down_rintr_connect(struct sci_fabric *f, const struct sci_rintr_param *p,
+			      struct sci_rintr **out)
+{
+	int ret = down.real->rintr.connect(f, p, out);
+
+	if (ret == -ENETDOWN && atomic_fetch_add(&down.refused, 1) + 1 == DOWN_ATTEMPTS)
+		atomic_store(&down.link->down, 0);
+	return ret;
+}
+
+static struct sci_ep *down_open(void)
+{
+	struct sci_ep *ep;
+
+	setenv("SCI_FAULT", "linkdown=0", 1);
+	ep = test_ep_open(TEST_ID, 0);
+	down.link = ep->ops->query.link(ep->fabric, 0);
+	/* the link goes down after the endpoint has opened */
+	WAIT_UNTIL(atomic_load(&down.link->down), TEST_WAIT_MS);
+	down.real = ep->ops;
+	down.ops = *ep->ops;
+	down.ops.rseg.connect = down_rseg_connect;
+	down.ops.rintr.connect = down_rintr_connect;
+	ep->ops = &down.ops;
+	ep->fabric->ops = ep->ops;
+	return ep;
+}
+
+static void down_close(struct pair *l)
+{
+	CHECK(atomic_load(&down.refused) >= DOWN_ATTEMPTS);
+	pair_meet(l);
+	l->ep->ops = down.real;
+	l->ep->fabric->ops = down.real;
+	CHECK_EQ(sci_ep_close(l->ep), 0);
+}
+
 TEST(a_connect_waits_until_the_link_is_up)
 {
 	struct peer *p = peer_spawn(8, accepts, NULL);
-	struct pair l = { .proc = p };
+	struct pair l = { .proc = p, .ep = down_open() };
 
-	setenv("SCI_FAULT", "linkdown=0:200", 1);
-	l.ep = test_ep_open(TEST_ID, 0);
 	l.to = test_ep_connect(l.ep, 8, TEST_ID);
 	talk(&l);
-	pair_close(&l);
+	down_close(&l);
 	peer_join(p);
 }
 
 TEST(an_opened_peer_waits_until_the_link_is_up)
 {
 	struct peer *p = peer_spawn(8, accepts, NULL);
-	struct pair l = { .proc = p };
+	struct pair l = { .proc = p, .ep = down_open() };
 
-	setenv("SCI_FAULT", "linkdown=0:200", 1);
-	l.ep = test_ep_open(TEST_ID, 0);
 	CHECK_EQ(sci_peer_open(l.ep, &node8, TEST_WAIT_MS, &l.to), 0);
 	talk(&l);
-	pair_close(&l);
+	down_close(&l);
 	peer_join(p);
 }
 
