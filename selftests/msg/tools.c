@@ -80,12 +80,16 @@ static void sci_path(char path[PATH_MAX])
 	snprintf(path + n, (size_t)(PATH_MAX - n), "/sci");
 }
 
-static pid_t start(const char *args)
+/* Start `sci @args`. The files of its output are out and err, with @prefix. */
+static pid_t start_as(const char *prefix, const char *args)
 {
+	char name[2][32];
 	char path[PATH_MAX], words[1024], *argv[ARGS_MAX] = { path }, *rest;
 	unsigned int n = 1;
 	pid_t pid;
 
+	snprintf(name[0], sizeof(name[0]), "%sout", prefix);
+	snprintf(name[1], sizeof(name[1]), "%serr", prefix);
 	sci_path(path);
 	snprintf(words, sizeof(words), "%s", args);
 	for (rest = words; n < ARGS_MAX - 1 && (argv[n] = strsep(&rest, " "));)
@@ -95,11 +99,16 @@ static pid_t start(const char *args)
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (!freopen(in_dir("out"), "w", stdout) ||
-	    !freopen(in_dir("err"), "w", stderr))
+	if (!freopen(in_dir(name[0]), "w", stdout) ||
+	    !freopen(in_dir(name[1]), "w", stderr))
 		_exit(99);
 	execv(path, argv);
 	_exit(98);
+}
+
+static pid_t start(const char *args)
+{
+	return start_as("", args);
 }
 
 static void finish(struct ran *r, pid_t pid)
@@ -495,9 +504,23 @@ static pid_t start_server(const char *args)
 	pid_t pid;
 
 	setenv("SCI_NODE", "8", 1);
-	pid = start(args);
+	pid = start_as("server-", args);
 	setenv("SCI_NODE", "4", 1);
 	return pid;
+}
+
+/* Count the clients that a server has accepted. It runs with --verbose: each client is a line. */
+static unsigned int accepted(void)
+{
+	static char text[TEXT_MAX];
+	unsigned int n = 0;
+
+	if (access(in_dir("server-err"), R_OK))
+		return 0;
+	read_file(in_dir("server-err"), text);
+	for (const char *c = text; (c = strchr(c, '\n')); c++)
+		n++;
+	return n;
 }
 
 static void stop(pid_t pid)
@@ -509,15 +532,17 @@ static void stop(pid_t pid)
 TEST(a_server_serves_one_client_after_the_other)
 {
 	pid_t server, client;
+	unsigned int before;
 
 	make_dir();
-	server = start_server("bench --serve --id 77");
+	server = start_server("bench --serve --verbose --id 77");
 	works("bench --peer node8:77 -S 8,100K -R 1 -t 0.001");
 	works("bench --peer 8 --id 77 -s -z -S 100K -R 1 -t 0.001");
 	works("bench --peer 8:77 -m -n 2");
 	/* a client that dies in the middle of its run */
+	before = accepted();
 	client = start("bench --peer 8:77 -S 1M -R 99 -t 10");
-	usleep(300000);
+	WAIT_UNTIL(accepted() > before, TEST_WAIT_MS);
 	stop(client);
 	works("bench --peer 8:77 -r -R 1 -t 0.001");
 	stop(server);
@@ -529,12 +554,16 @@ TEST(a_server_that_dies)
 	pid_t server, client;
 
 	make_dir();
-	server = start_server("bench --serve");
-	client = start("bench --peer 8 -S 8 -R 99 -t 10");
-	usleep(500000);
-	stop(server);
-	finish(&ran, client);
-	CHECK_EQ(ran.status, 1);
+	do {
+		server = start_server("bench --serve --verbose");
+		client = start("bench --peer 8 -S 8 -R 99 -t 10");
+		WAIT_UNTIL(accepted() > 0, TEST_WAIT_MS);
+		stop(server);
+		CHECK_EQ(unlink(in_dir("server-err")), 0);
+		finish(&ran, client);
+		CHECK_EQ(ran.status, 1);
+		/* the server may die before the client's connect has ended */
+	} while (strstr(ran.err, "cannot connect to endpoint"));
 	ERR_HAS("the other process has died");
 	remove_dir();
 }
