@@ -83,7 +83,6 @@ static void server(struct peer *self, void *arg)
 struct client {
 	struct pair l;
 	uint64_t sent, seen;
-	uint64_t first;			/* tag of the next answer */
 };
 
 static void answer(void *arg, const struct sci_handled *m)
