@@ -4,8 +4,11 @@
  * Two hosts with a cable between them: network namespaces and a pair of virtual
  * interfaces.  The cable is pulled and plugged in again, loses packets and delays them.
  */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "selftests/msg/peers.h"
@@ -88,7 +91,29 @@ static struct pair near_host(void (*far)(struct peer *proc, void *arg), const ch
 
 /* ---- traffic ---- */
 
-static void traffic(struct pair *l, unsigned int first, unsigned int n)
+/* Return whether the kernel has bytes of this process that it tries in vain to send. */
+static bool kernel_tries(void)
+{
+	for (int fd = 0; fd < 256; fd++) {
+		struct tcp_info info = { 0 };
+		socklen_t len = sizeof(info);
+
+		if (!getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
+		    (info.tcpi_retransmits || info.tcpi_probes))
+			return true;
+	}
+	return false;
+}
+
+/* Plug the cable in when the kernel notices that it was pulled. The address of the link stays. */
+static void plug(struct pair *l)
+{
+	WAIT_UNTIL((sci_progress(l->ep), kernel_tries()), TEST_WAIT_MS);
+	run_all("ip link set near up");
+}
+
+/* Exchange messages. With @pulled, the cable is pulled until the kernel has tried in vain to send. */
+static void traffic(struct pair *l, unsigned int first, unsigned int n, bool pulled)
 {
 	static unsigned char out[CABLE_MAX], in[CABLE_MAX];
 
@@ -101,6 +126,8 @@ static void traffic(struct pair *l, unsigned int first, unsigned int n)
 		msg_fill(out, len, i);
 		CHECK_EQ(sci_itsend(l->to, 7, i, out, len, &reqs[0]), 0);
 		CHECK_EQ(sci_itrecv(l->ep, l->to, 7, i, 0, in, CABLE_MAX, &reqs[1]), 0);
+		if (pulled && i == first)
+			plug(l);
 		CHECK_EQ(sci_waitall(reqs, 2, TEST_WAIT_MS, st), 0);
 		CHECK_EQ(st[1].len, len);
 		CHECK_BYTES(in, len, i);
@@ -114,7 +141,7 @@ static void healed(struct peer *proc, void *arg)
 	struct pair l = far_host(proc);
 
 	(void)arg;
-	traffic(&l, 0, 3 * ROUND);
+	traffic(&l, 0, 3 * ROUND, false);
 	pair_close(&l);
 }
 
@@ -122,13 +149,12 @@ TEST(a_cable_that_is_pulled_and_plugged_in)
 {
 	struct pair l = near_host(healed, "60");
 
-	traffic(&l, 0, ROUND);
-	/* the kernel keeps the address of a link that is down */
-	run_all("ip link set near down && sleep 1 && ip link set near up");
-	traffic(&l, ROUND, ROUND);
+	traffic(&l, 0, ROUND, false);
+	run_all("ip link set near down");
+	traffic(&l, ROUND, ROUND, true);
 	if (run("tc qdisc add dev near root netem delay 2ms 1ms loss 2% duplicate 1%"))
 		test_note("no netem in this kernel");
-	traffic(&l, 2 * ROUND, ROUND);
+	traffic(&l, 2 * ROUND, ROUND, false);
 	pair_close(&l);
 	peer_join(l.proc);
 }
@@ -139,7 +165,7 @@ static void parted(struct peer *proc, void *arg)
 	char c;
 
 	(void)arg;
-	traffic(&l, 0, 10);
+	traffic(&l, 0, 10, false);
 	CHECK_EQ(sci_recv(l.ep, l.to, &c, 1, NULL), -ECONNRESET);
 	CHECK_EQ(sci_ep_close(l.ep), 0);
 }
@@ -149,7 +175,7 @@ TEST(a_cable_that_is_pulled_for_good)
 	struct pair l = near_host(parted, "1");
 	char c;
 
-	traffic(&l, 0, 10);
+	traffic(&l, 0, 10, false);
 	run_all("ip link set near down");
 	CHECK_EQ(sci_recv(l.ep, l.to, &c, 1, NULL), -ECONNRESET);
 	CHECK_EQ(sci_ep_close(l.ep), 0);
