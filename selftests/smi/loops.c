@@ -79,6 +79,47 @@ static void schedulers(void)
 
 TEST_SIZES(schedulers, schedulers)
 
+/*
+ * The last process takes a chunk and then no other one until the loop is over: other processes
+ * run its share.
+ */
+static void helped(void)
+{
+	int id, region, status, low, high, others;
+	int *done, *help;
+
+	smi_start();
+	done = smi_region(SMI_SHM_UNDIVIDED, COUNT * sizeof(int), 0, &region);
+	help = smi_region(SMI_SHM_UNDIVIDED, 4096, 0, &region);
+	for (int mode = SMI_PART_BLOCKED; mode < SMI_PART_TIMED_BLOCKED; mode++) {
+		CHECK_SMI(SMI_Loop_init(&id, LOW, HIGH, mode));
+		if (size > 1 && rank == size - 1) {
+			CHECK_SMI(SMI_Get_iterations(id, &status, &low, &high));
+			if (status == SMI_LOOP_REMOTE)
+				__atomic_add_fetch(&help[mode], 1, __ATOMIC_RELAXED);
+			run_chunk(done, low, high, mode == SMI_PART_CYCLIC ? size : 1);
+			CHECK_SMI(SMI_Barrier());
+			/* all iterations may be gone already at the first call */
+			if (status != SMI_LOOP_READY)
+				CHECK_SMI(SMI_Get_iterations(id, &status, &low, &high));
+			CHECK_EQ(status, SMI_LOOP_READY);
+		} else {
+			run(id, mode, done, &others);
+			__atomic_add_fetch(&help[mode], others, __ATOMIC_RELAXED);
+			if (size > 1)
+				CHECK_SMI(SMI_Barrier());
+		}
+		CHECK_SMI(SMI_Barrier());
+		CHECK_EQ(help[mode] > 0, size > 1);
+		for (int k = 0; k < COUNT; k++)
+			CHECK_EQ(done[k], mode - SMI_PART_BLOCKED + 1);
+		CHECK_SMI(SMI_Loop_free(id));
+	}
+	smi_stop();
+}
+
+TEST_SIZES(helped, helped)
+
 /* Loops without an iteration, and with fewer iterations than processes. */
 static void few(void)
 {
