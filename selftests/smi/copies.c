@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsci/fabric/core/fault.h"
 #include "selftests/smi/start.h"
 
 #define BYTES	(64u << 10)
@@ -74,6 +75,7 @@ static void lossy(void)
 	smi_start();
 	place = smi_region(SMI_SHM_BLOCKED, BYTES * (unsigned int)size, 0, &id);
 	through(place + BYTES * (unsigned int)!rank, BYTES - 64, 0);
+	CHECK(sci_fault_counts.lost > 0);
 	CHECK_SMI(SMI_Barrier());
 	smi_stop();
 }
