@@ -273,6 +273,8 @@ TEST_SIZES(pair, pair)
 
 /* ---- one address for all ---- */
 
+#define TAKEN_BYTES	(64u << 20)
+
 /* Several processes use addresses that other processes would propose. */
 static void crowded(void)
 {
@@ -283,11 +285,14 @@ static void crowded(void)
 	smi_start();
 	for (unsigned int i = 0; i < ARRAY_LEN(taken); i++)
 		if (rank == (int)i + 1)
-			CHECK(mmap((void *)taken[i], 64u << 20, PROT_NONE,
+			CHECK(mmap((void *)taken[i], TAKEN_BYTES, PROT_NONE,
 				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-				   0) != MAP_FAILED);
+				   0) == (void *)taken[i]);
 	for (int i = 0; i < 4; i++) {
 		p = smi_region(SMI_SHM_BLOCKED, BYTES, 0, &id);
+		for (unsigned int k = 0; k < ARRAY_LEN(taken); k++)
+			CHECK((uintptr_t)p + BYTES <= taken[k] ||
+			      (uintptr_t)p >= taken[k] + TAKEN_BYTES);
 		check_address(p);
 		check_shared(p, BYTES);
 		CHECK_SMI(SMI_Free_shreg(id));
