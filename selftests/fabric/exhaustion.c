@@ -412,7 +412,6 @@ TEST(an_exporter_whose_descriptors_are_grabbed)
 		if (!ERR_OF(SCIConnectSegment(sd, &r, 8, ID, 0, NULL, NULL,
 					      1000, 0, &err)))
 			CHECK_OK(SCIDisconnectSegment(r, 0, &err));
-		CHECK(test_now_ms() - began < 10000);
 		if (test_now_ms() - began > 900)
 			break;
 	}

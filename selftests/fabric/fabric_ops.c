@@ -174,8 +174,7 @@ static void trigger_once(struct peer *self, void *arg)
 	(void)arg;
 	peer_expect(self, "go");
 	r = trigger_of(f, 4);
-	/* the other process most often sleeps by now */
-	usleep(50000);
+	WAIT_UNTIL(test_process(getppid()).state == 'S', TEST_WAIT_MS);
 	CHECK_EQ(f->ops->rintr.trigger(r, NULL, 0), 0);
 	peer_expect(self, "leave");
 	f->ops->rintr.disconnect(r);

@@ -805,7 +805,6 @@ static void check_connects_fail(sci_desc_t sd, const struct act *act)
 	sci_remote_interrupt_t ri = NULL;
 	sci_remote_segment_t r = NULL;
 	sci_local_segment_t s = NULL;
-	uint64_t began = test_now_ms();
 	sci_error_t e;
 
 	SCIConnectSegment(sd, &r, 8, ID, 0, NULL, NULL, 2000, 0, &e);
@@ -825,7 +824,6 @@ static void check_connects_fail(sci_desc_t sd, const struct act *act)
 	SCIConnectDataInterrupt(sd, &rd, 8, 0, ID, 2000, 0, &e);
 	if (!e)
 		SCIDisconnectDataInterrupt(rd, 0, NULL);
-	CHECK(test_now_ms() - began < 15000);
 }
 
 static void check_acts(bool vanishing)
@@ -934,19 +932,18 @@ static void silent(struct peer *self, void *arg)
 	peer_expect(self, "leave");
 }
 
-#define CHECK_TIMES_OUT(call, ms, slack)				\
+/* Check that @call times out, and not before @ms. */
+#define CHECK_TIMES_OUT(call, ms)					\
 	do {								\
 		uint64_t began_ = test_now_ms();			\
 									\
 		CHECK_ERR(call, SCI_ERR_TIMEOUT);			\
 		CHECK(test_now_ms() - began_ + 1 >= (ms));		\
-		CHECK(test_now_ms() - began_ < (ms) + (slack));		\
 	} while (0)
 
 static void check_silence(bool accepts)
 {
 	struct peer *p = peer_spawn(8, silent, &accepts);
-	const unsigned int slack = TEST_TSAN || TEST_ASAN ? 5000 : 1000;
 	unsigned int fds;
 	sci_remote_data_interrupt_t rd;
 	sci_remote_interrupt_t ri;
@@ -959,13 +956,10 @@ static void check_silence(bool accepts)
 	sd = test_open();
 	fds = count_fds();
 	CHECK_TIMES_OUT(SCIConnectSegment(sd, &r, 8, ID, 0, NULL, NULL, 1500,
-					  0, &err), 1500, slack);
-	CHECK_TIMES_OUT(SCIConnectInterrupt(sd, &ri, 8, 0, ID, 1, 0, &err),
-			1000, slack);
-	CHECK_TIMES_OUT(SCIConnectDataInterrupt(sd, &rd, 8, 0, ID, 1, 0, &err),
-			1000, slack);
-	CHECK_TIMES_OUT(SCIAttachLocalSegment(sd, &s, ID, NULL, NULL, NULL, 0,
-					      &err), 1000, 4000 + slack);
+					  0, &err), 1500);
+	CHECK_TIMES_OUT(SCIConnectInterrupt(sd, &ri, 8, 0, ID, 1, 0, &err), 1000);
+	CHECK_TIMES_OUT(SCIConnectDataInterrupt(sd, &rd, 8, 0, ID, 1, 0, &err), 1000);
+	CHECK_TIMES_OUT(SCIAttachLocalSegment(sd, &s, ID, NULL, NULL, NULL, 0, &err), 1000);
 	CHECK_EQ(count_fds(), fds);
 	/* other calls work during an infinite wait, and SCITerminate() ends the wait */
 	CHECK_OK(SCIConnectSegment(sd, &r, 8, ID, 0, NULL, NULL,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * A process is killed at any point of any call. Its peer gets the events within a second, and the
- * next process can take all ids and numbers of the dead one.
+ * A process is killed at any point of any call. Its peer gets the events, and no connect of the
+ * peer waits until its timeout. The next process can take all ids and numbers of the dead one.
  *
  *	test process	does not use the library; starts, kills, counts
  *	  partner	node 4, lives through all rounds
@@ -34,8 +34,6 @@
 #define PARTNER_ID	10u	/* first id of its segments and interrupts */
 #define VICTIM_ID	20u	/* first id of the victim's segments and interrupts */
 #define GROUP_ID	40u
-#define NOTICE_MS	(TEST_TSAN || TEST_ASAN ? 5000u : 1000u)
-#define CALL_MS		(TEST_TSAN || TEST_ASAN ? 10000u : 3000u)
 
 #if TEST_TSAN
 /*
@@ -55,8 +53,7 @@ const char *__tsan_default_suppressions(void)
 struct shared {
 	_Atomic bool stop;		/* for the partner: the victim is dead */
 	_Atomic unsigned int victim_calls;
-	_Atomic uint64_t died_ms;
-	_Atomic unsigned int longest_ms;	/* longest call of the partner */
+	_Atomic unsigned int timeouts;		/* connects of the partner that timed out */
 	_Atomic unsigned int heard;		/* events of the victim's end at the partner */
 };
 
@@ -167,6 +164,12 @@ static void op_map_local(struct node *n, unsigned int i)
 		n->lmap[i] = NULL;
 }
 
+static void count_connect(const struct node *n, sci_error_t e)
+{
+	if (e == SCI_ERR_TIMEOUT && n->other == VICTIM_ID)
+		atomic_fetch_add(&shared->timeouts, 1);
+}
+
 static void op_connect(struct node *n, unsigned int i)
 {
 	bool own = !any(4);
@@ -188,6 +191,7 @@ static void op_connect(struct node *n, unsigned int i)
 			  SCI_FLAG_ASYNCHRONOUS_CONNECT, &e);
 	if (e)
 		n->rseg[i] = NULL;
+	count_connect(n, e);
 }
 
 static void op_map_remote(struct node *n, unsigned int i)
@@ -288,6 +292,7 @@ static void op_trigger(struct node *n, unsigned int i)
 			    n->other + i, 0, 0, &e);
 	if (e)
 		n->rintr[i] = NULL;
+	count_connect(n, e);
 }
 
 static void op_data_interrupt(struct node *n, unsigned int i)
@@ -331,6 +336,7 @@ static void op_data_trigger(struct node *n, unsigned int i)
 				n->other + i, 0, 0, &e);
 	if (e)
 		n->rdintr[i] = NULL;
+	count_connect(n, e);
 }
 
 /* Both nodes are members of a group and store to it. */
@@ -520,17 +526,6 @@ struct partner {
 	sci_local_data_interrupt_t data;
 };
 
-static void timed_call(struct node *n)
-{
-	uint64_t before = test_now_ms();
-	unsigned int took;
-
-	one_call(n);
-	took = (unsigned int)(test_now_ms() - before);
-	if (took > atomic_load(&shared->longest_ms))
-		atomic_store(&shared->longest_ms, took);
-}
-
 /* Return whether an import of the victim's memory has ended. */
 static bool has_ended(sci_remote_segment_t r)
 {
@@ -546,34 +541,26 @@ static bool has_ended(sci_remote_segment_t r)
 	return !err || !SCIGetRemoteSegmentSize(r);
 }
 
-static unsigned int notice_left(void)
-{
-	uint64_t until = atomic_load(&shared->died_ms) + NOTICE_MS;
-	uint64_t now = test_now_ms();
-
-	return now < until ? (unsigned int)(until - now) : 0;
-}
-
 static void check_heard(struct partner *p)
 {
 	struct node *n = &p->n;
 
 	for (unsigned int i = 0; i < SLOTS; i++) {
 		if (n->rseg[i] && SCIGetRemoteSegmentNodeId(n->rseg[i]) == 8)
-			WAIT_UNTIL(has_ended(n->rseg[i]), notice_left());
+			WAIT_UNTIL(has_ended(n->rseg[i]), TEST_WAIT_MS);
 		if (n->rintr[i])
 			WAIT_UNTIL(ERR_OF(SCITriggerInterrupt(n->rintr[i], 0,
 							      &err)) ==
-				   SCI_ERR_NOT_CONNECTED, notice_left());
+				   SCI_ERR_NOT_CONNECTED, TEST_WAIT_MS);
 		if (n->rdintr[i])
 			WAIT_UNTIL(ERR_OF(SCITriggerDataInterrupt(n->rdintr[i],
 								  NULL, 0, 0,
 								  &err)) ==
-				   SCI_ERR_NOT_CONNECTED, notice_left());
+				   SCI_ERR_NOT_CONNECTED, TEST_WAIT_MS);
 	}
 	/* all connections to the partner's segments have ended */
 	for (unsigned int i = 0; i < PARTNER_SEGMENTS; i++)
-		WAIT_UNTIL(!atomic_load(&p->connected[i]), notice_left());
+		WAIT_UNTIL(!atomic_load(&p->connected[i]), TEST_WAIT_MS);
 }
 
 /* Give back all objects of the round. Each call must succeed. */
@@ -667,13 +654,13 @@ static void partner(struct peer *self, void *arg)
 	while (rounds--) {
 		peer_expect(self, "run");
 		while (!atomic_load(&shared->stop)) {
-			timed_call(&p.n);
+			one_call(&p.n);
 			drain(&p);
 		}
 		check_heard(&p);
 		clean_up(&p.n);
 		drain(&p);
-		WAIT_UNTIL(count_fds() <= fds, NOTICE_MS);
+		WAIT_UNTIL(count_fds() <= fds, TEST_WAIT_MS);
 		peer_send(self, "clean");
 	}
 	for (unsigned int i = 0; i < SLOTS; i++)
@@ -742,12 +729,11 @@ static void one_round(struct peer *p, uint64_t seed, bool traced,
 	else
 		kill_by_time(pid);
 	reap_victim(pid, traced);
-	atomic_store(&shared->died_ms, test_now_ms());
 	atomic_store(&shared->stop, true);
 	peer_expect(p, "clean");
-	WAIT_UNTIL(count_sockets() <= sockets, NOTICE_MS);
+	WAIT_UNTIL(count_sockets() <= sockets, TEST_WAIT_MS);
 	check_names_free();
-	WAIT_UNTIL(count_sockets() <= sockets, NOTICE_MS);
+	WAIT_UNTIL(count_sockets() <= sockets, TEST_WAIT_MS);
 }
 
 static void run_rounds(unsigned int n, bool traced)
@@ -767,12 +753,9 @@ static void run_rounds(unsigned int n, bool traced)
 	for (unsigned int i = 0; i < n; i++)
 		one_round(p, seed + i * 1000003u, traced, sockets);
 	peer_join(p);
-	test_note("%u calls of victims; the partner heard of %u ends, its "
-		  "longest call took %u ms",
-		  atomic_load(&shared->victim_calls),
-		  atomic_load(&shared->heard),
-		  atomic_load(&shared->longest_ms));
-	CHECK(atomic_load(&shared->longest_ms) < CALL_MS);
+	test_note("%u calls of victims; the partner heard of %u ends",
+		  atomic_load(&shared->victim_calls), atomic_load(&shared->heard));
+	CHECK_EQ(atomic_load(&shared->timeouts), 0);
 }
 
 TEST(killed_at_any_time)
@@ -817,7 +800,6 @@ TEST(killed_while_stopped)
 					    NULL, 100, 0, &err),
 			  SCI_ERR_TIMEOUT);
 		CHECK(test_now_ms() - began >= 999);
-		CHECK(test_now_ms() - began < 1000 + CALL_MS);
 	}
 	CHECK_EQ(recorder_count(&rec), 0);
 	peer_kill(p, SIGKILL);
@@ -830,16 +812,13 @@ static void waits_for_connect(struct peer *self, void *arg)
 {
 	sci_remote_segment_t r;
 	sci_desc_t sd = test_open();
-	uint64_t began;
 
 	(void)arg;
 	peer_expect(self, "connect");
 	peer_send(self, "connecting");
-	began = test_now_ms();
 	CHECK_ERR(SCIConnectSegment(sd, &r, 8, 10, 0, NULL, NULL,
 				    SCI_INFINITE_TIMEOUT, 0, &err),
 		  SCI_ERR_NO_SUCH_SEGMENT);
-	CHECK(test_now_ms() - began < (uint64_t)TEST_WAIT_MS);
 	peer_send(self, "failed");
 }
 
