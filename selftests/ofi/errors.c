@@ -258,6 +258,7 @@ static void waits_to_die(struct peer *self, void *arg)
 	struct link l = link_open(self, 4, NULL);
 
 	(void)arg;
+	peer_send(self, "open");
 	link_meet(&l);
 	peer_send(self, "met");
 	pause();
@@ -325,9 +326,13 @@ static void check_ends(struct link *l, int err)
 TEST(a_peer_that_dies)
 {
 	struct peer *p = peer_spawn(8, waits_to_die, NULL);
-	struct link l = link_open(p, 8, NULL);
+	struct link l;
 	char buf[8];
 
+	peer_expect(p, "open");
+	/* an endpoint that exists is waited for without a limit */
+	setenv("FI_SCI_CONNECT_MS", "50", 1);
+	l = link_open(p, 8, NULL);
 	link_meet(&l);
 	peer_expect(p, "met");
 	/* take the completions of link_meet() */
@@ -337,10 +342,10 @@ TEST(a_peer_that_dies)
 	peer_kill(p, SIGKILL);
 	CHECK_EQ(link_error(&l).err, FI_ECONNRESET);
 	check_ends(&l, FI_ECONNRESET);
-	/* after a removal and an insertion the number may be of another peer */
+	/* an insertion after the removal means a new endpoint, which does not exist */
 	CHECK_EQ(fi_av_remove(l.av, &l.to, 1, 0), 0);
 	l.to = link_insert(&l, 8, 1);
-	setenv("FI_SCI_CONNECT_MS", "50", 1);
+	check_ends(&l, ETIME);
 	link_close(&l);
 }
 
