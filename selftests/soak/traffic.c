@@ -284,5 +284,5 @@ TEST(traffic)
 		peer_join(p[k]);
 	for (unsigned int w = 0; w < WAYS; w++)
 		if (!soak->way[w])
-			test_note("no message went as %s", way_lengths(w).name);
+			FAIL("no message went as %s", way_lengths(w).name);
 }
