@@ -210,7 +210,7 @@ TEST(errors_in_files_are_fatal)
 	CHECK(refused(NETWORKS(TWO), "nets : west;"));
 }
 
-/* The time per process must not depend on the number of processes. */
+/* The ranges of hosts overlap: each process is in the session once. */
 TEST(a_session_of_many_processes)
 {
 	struct session *s = read_text(
