@@ -6,9 +6,9 @@
  *
  * usage: dma [ROUNDS]
  *
- * A sample copies consecutive blocks, at most 512, from the start of a window of
- * max(block, 16 MiB) of a segment of another process. A round takes one sample of
- * each way, in alternating order. GB/s (10^9) are medians; the ratio is the median
+ * A sample copies consecutive blocks, at most 512, of a window of max(block, 16 MiB) of
+ * both segments. The next sample goes on behind them, so that small blocks are not in
+ * the cache. A round takes one sample of each way, in alternating order. GB/s (10^9) are medians; the ratio is the median
  * of ratios.
  */
 #define _GNU_SOURCE
@@ -28,6 +28,7 @@ struct ends {
 	sci_remote_segment_t rseg;
 	sci_map_t rmap;
 	sci_dma_queue_t queue;
+	size_t next;			/* offset of the next block */
 };
 
 static void hold(void *arg)
@@ -40,13 +41,13 @@ static void hold(void *arg)
 
 static void by_dma(struct ends *e, size_t off, size_t len)
 {
-	BENCH_OK(SCIStartDmaTransfer(e->queue, e->lseg, e->rseg, 0, len, off,
+	BENCH_OK(SCIStartDmaTransfer(e->queue, e->lseg, e->rseg, off, len, off,
 				     NULL, NULL, SCI_FLAG_DMA_WAIT, &err));
 }
 
 static void by_store(struct ends *e, size_t off, size_t len)
 {
-	BENCH_OK(SCIMemCpy(NULL, e->src, e->rmap, off, len, 0, &err));
+	BENCH_OK(SCIMemCpy(NULL, e->src + off, e->rmap, off, len, 0, &err));
 }
 
 static double sample(void (*copy)(struct ends *e, size_t off, size_t len),
@@ -57,8 +58,10 @@ static double sample(void (*copy)(struct ends *e, size_t off, size_t len),
 	uint64_t begin = bench_ns();
 	size_t i;
 
-	for (i = 0; i < n; i++)
-		copy(e, i * block, block);
+	for (i = 0; i < n; i++) {
+		copy(e, e->next, block);
+		e->next = e->next + 2 * block <= window ? e->next + block : 0;
+	}
 	return (double)(n * block) / (double)(bench_ns() - begin);
 }
 
@@ -68,6 +71,7 @@ static void measure(struct ends *e, size_t block, unsigned int rounds)
 	char size[24];
 	unsigned int i;
 
+	e->next = 0;
 	for (i = 0; i < rounds; i++) {
 		if (i % 2)
 			dma[i] = sample(by_dma, e, block);
