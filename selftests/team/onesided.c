@@ -306,7 +306,8 @@ static void atomics(void *arg)
 	CHECK_EQ(sci_team_atomic(team, &w[1], 8, SCI_ATOMIC_GET, 0, 0, &old, 1), 0);
 	CHECK_EQ(sum, old);
 	CHECK(old);
-	CHECK_EQ(w[0], 300 / n * n == 300 ? 900 : 0);
+	/* of 0 to 299, the numbers with the remainder @me by @n */
+	CHECK_EQ(w[0], 3 * n * ((299 - me) / n + 1));
 	if (!me) {
 		CHECK_EQ(*half, 100 * n);
 		CHECK_EQ(half[1], 0);
