@@ -13,7 +13,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include "libsci/base/thread.h"
@@ -57,43 +56,15 @@ static bool fault_is_ours(struct sci_vm *vm, uintptr_t addr)
 	return false;
 }
 
-#if defined(__x86_64__)
-static bool fault_is_write(const ucontext_t *u)
-{
-	return u->uc_mcontext.gregs[REG_ERR] & 2;
-}
-
-static bool fault_is_fetch(const ucontext_t *u)
-{
-	return u->uc_mcontext.gregs[REG_ERR] & 16;
-}
-#else
-/*
- * Return true if the access is a store. This code does not read the access type of other CPUs, and
- * takes every access for a load.
- */
-static bool fault_is_write(const ucontext_t *u)
-{
-	(void)u;
-	return false;
-}
-
-static bool fault_is_fetch(const ucontext_t *u)
-{
-	(void)u;
-	return false;
-}
-#endif
-
 /*
  * Resolve a fault. Return true if the thread may repeat the access. After -ECONNRESET the page
  * is private memory of zeroes.
  */
-static bool fault_resolve(void *addr, bool write)
+static bool fault_resolve(void *addr, enum vm_access access)
 {
 	for (unsigned int i = 0; i < VM_MAX; i++) {
 		struct sci_vm *vm = atomic_load(&memories[i]);
-		struct vm_job job = { .kind = VM_JOB_FAULT, .addr = addr, .write = write };
+		struct vm_job job = { .kind = VM_JOB_FAULT, .addr = addr, .access = access };
 
 		if (!vm || !fault_is_ours(vm, (uintptr_t)addr))
 			continue;
@@ -127,10 +98,11 @@ static void fault_pass_on(int sig, siginfo_t *info, void *context)
 
 static void fault_handle(int sig, siginfo_t *info, void *context)
 {
+	enum vm_access access = vm_access_of(context);
 	int saved = errno;
 
-	if (info->si_code <= 0 || fault_is_fetch(context) ||
-	    !fault_resolve(info->si_addr, fault_is_write(context)))
+	if (info->si_code <= 0 || access == VM_ACCESS_FETCH ||
+	    !fault_resolve(info->si_addr, access))
 		fault_pass_on(sig, info, context);
 	errno = saved;
 }
@@ -166,6 +138,16 @@ static void fork_handler_install(void)
 
 /* ---- the worker ---- */
 
+/*
+ * Return true if the access of a fault is a store. An unknown access to a page that is not
+ * readable counts as a load. If it is a store, the thread faults again, on a readable page.
+ */
+static bool access_is_store(enum vm_access access, const struct vm_page *p)
+{
+	return access == VM_ACCESS_STORE ||
+	       (access == VM_ACCESS_UNKNOWN && p->state == VM_READABLE && !p->armed);
+}
+
 static int job_fault(struct sci_vm *vm, const struct vm_job *job)
 {
 	struct vm_range *r = vm_range_lookup(vm, job->addr);
@@ -175,7 +157,7 @@ static int job_fault(struct sci_vm *vm, const struct vm_job *job)
 		return -EFAULT;
 	i = vm_page_index(r, job->addr);
 	VM_COUNT(vm, faults, 1);
-	return vm_view(vm, r, i, job->write);
+	return vm_view(vm, r, i, access_is_store(job->access, &r->pages[i]));
 }
 
 static void job_remote(struct sci_vm *vm, const struct vm_job *job)

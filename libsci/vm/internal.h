@@ -13,6 +13,7 @@
  *	serve.c		messages, and their handling at the home and the directory
  *	frame.c		memory of frames
  *	fault.c		SIGSEGV, and the thread that resolves faults
+ *	access.c	the access of a fault, as the CPU reports it
  *	view.c		views and windows
  *	cache.c		views that are copies: fetched pages, twins, diffs
  *	notice.c	acquire and release, write notices
@@ -66,6 +67,14 @@ enum vm_state {
 	VM_NONE,			/* no view */
 	VM_READABLE,
 	VM_WRITABLE
+};
+
+/* The access that has faulted. */
+enum vm_access {
+	VM_ACCESS_UNKNOWN,		/* the CPU or the kernel does not report it */
+	VM_ACCESS_LOAD,
+	VM_ACCESS_STORE,
+	VM_ACCESS_FETCH			/* of an instruction */
 };
 
 struct vm_page {
@@ -186,7 +195,7 @@ struct vm_job {
 	struct vm_job *next;
 	enum vm_job_kind kind;
 	void *addr;
-	bool write;
+	enum vm_access access;
 	_Atomic uint32_t done;
 	int error;
 	int rank;			/* the member that waits for an answer */
@@ -345,6 +354,9 @@ void vm_frames_free(struct sci_vm *vm, void *frame, size_t len);
 bool vm_frame_key(struct sci_vm *vm, const void *frame, struct sci_key *chunk,
 		  uint64_t *offset);
 void vm_chunks_free(struct sci_vm *vm);
+
+/* access.c */
+enum vm_access vm_access_of(const void *context);
 
 /* fault.c */
 int vm_fault_start(struct sci_vm *vm);
