@@ -186,12 +186,15 @@ static size_t diff_scan(struct diff *d, const uint8_t *now, const uint8_t *twin,
 	return bytes;
 }
 
-/* Make a page that was written to readable again, and add its changes to @d. */
+/*
+ * Make a page that was written to readable again, and add its changes to @d. The twin stays until
+ * copy_settle().
+ */
 static int copy_clean(struct sci_vm *vm, struct vm_range *r, size_t i, struct diff *d)
 {
 	struct vm_page *p = &r->pages[i];
 	size_t bytes;
-	int ret = vm_view_protect(r, i, VM_READABLE);
+	int ret = vm_view_restrict(r, i, VM_READABLE);
 
 	if (ret || !p->twin)
 		return ret;
@@ -199,14 +202,24 @@ static int copy_clean(struct sci_vm *vm, struct vm_range *r, size_t i, struct di
 	d->w.addr = (uint64_t)(uintptr_t)vm_page_addr(r, i);
 	/* a store from here on faults, so the copy does not change during the scan */
 	bytes = diff_scan(d, copy_of(r, i), p->twin, vm_page_size(r));
-	free(p->twin);
-	p->twin = NULL;
 	if (bytes) {
 		VM_COUNT(vm, diffs, 1);
 		VM_COUNT(vm, diff_bytes, bytes);
 		vm_trace(vm, "diff", vm_page_addr(r, i), d->home);
 	}
 	return 0;
+}
+
+/*
+ * Free the twin of a page whose diff has ended with @error. After -ENOMEM the twin stays, so that
+ * the next diff has the changes again. After another error the home is lost.
+ */
+static void copy_settle(struct vm_page *p, int error)
+{
+	if (error == -ENOMEM || p->state == VM_WRITABLE)
+		return;
+	free(p->twin);
+	p->twin = NULL;
 }
 
 static struct diff diff_begin(struct sci_vm *vm, int home)
@@ -221,16 +234,22 @@ static struct diff diff_begin(struct sci_vm *vm, int home)
 	return d;
 }
 
-/* Send the changes of one page home, and wait until the home has applied them. */
+/*
+ * Send the changes of one page home, and wait until the home has applied them. Return: 0; -ENOMEM:
+ * this member still has the changes; another error: the changes are lost.
+ */
 int vm_copy_flush(struct sci_vm *vm, struct vm_range *r, size_t i)
 {
-	struct diff d = diff_begin(vm, atomic_load(&r->pages[i].home));
+	struct vm_page *p = &r->pages[i];
+	struct diff d = diff_begin(vm, atomic_load(&p->home));
 	int ret;
 
-	if (r->pages[i].state != VM_WRITABLE || r->pages[i].lost)
+	if (!vm_page_changed(p))
 		return 0;
 	ret = copy_clean(vm, r, i, &d);
-	return ret ? ret : diff_finish(&d);
+	ret = ret ? ret : diff_finish(&d);
+	copy_settle(p, ret);
+	return ret;
 }
 
 static bool window_is_in(const struct vm_window *w, const uint8_t *addr, size_t len)
@@ -240,22 +259,35 @@ static bool window_is_in(const struct vm_window *w, const uint8_t *addr, size_t 
 	return !len || (page < addr + len && addr < page + vm_page_size(w->range));
 }
 
+/* Return the next page at or after vm->dirty[*@k] with changes for @home, or NULL. */
+static struct vm_window *dirty_next(struct sci_vm *vm, size_t *k, int home, const uint8_t *addr,
+				    size_t len)
+{
+	while (*k < vm->dirty_n) {
+		struct vm_window *w = &vm->dirty[(*k)++];
+		struct vm_page *p = &w->range->pages[w->page];
+
+		if (atomic_load(&p->home) == home && vm_page_changed(p) &&
+		    window_is_in(w, addr, len))
+			return w;
+	}
+	return NULL;
+}
+
 static int copies_flush_home(struct sci_vm *vm, int home, const uint8_t *addr, size_t len)
 {
 	struct diff d = diff_begin(vm, home);
+	struct vm_window *w;
 	int ret = 0, error;
+	size_t k = 0;
 
-	for (size_t k = 0; k < vm->dirty_n; k++) {
-		struct vm_window *w = &vm->dirty[k];
-		struct vm_page *p = &w->range->pages[w->page];
-
-		if (atomic_load(&p->home) != home || p->state != VM_WRITABLE || p->lost ||
-		    !window_is_in(w, addr, len))
-			continue;
+	while ((w = dirty_next(vm, &k, home, addr, len))) {
 		error = copy_clean(vm, w->range, w->page, &d);
 		ret = ret ? ret : error;
 	}
 	error = diff_finish(&d);
+	for (k = 0; (w = dirty_next(vm, &k, home, addr, len)); )
+		copy_settle(&w->range->pages[w->page], error);
 	return ret ? ret : error;
 }
 
@@ -299,7 +331,9 @@ static int copy_fetch(struct sci_vm *vm, struct vm_range *r, size_t i, int home)
 
 	if (ret)
 		return ret;
-	vm_window_take(vm, r, i);
+	ret = vm_window_take(vm, r, i);
+	if (ret)
+		return ret;
 	r->pages[i].transfers++;
 	VM_COUNT(vm, fetches, 1);
 	vm_trace(vm, "fetch", vm_page_addr(r, i), home);
@@ -309,20 +343,26 @@ static int copy_fetch(struct sci_vm *vm, struct vm_range *r, size_t i, int home)
 static int copy_make_writable(struct sci_vm *vm, struct vm_range *r, size_t i)
 {
 	struct vm_page *p = &r->pages[i];
+	bool twin = !p->twin && atomic_load(&p->home) != vm->rank;
 	int ret = vm_dirty_add(vm, r, i);
 
 	if (ret)
 		return ret;
-	if (atomic_load(&p->home) != vm->rank) {
+	if (twin) {
 		p->twin = malloc(vm_page_size(r));
 		if (!p->twin)
 			return -ENOMEM;
 		memcpy(p->twin, copy_of(r, i), vm_page_size(r));
-		p->twins++;
-		VM_COUNT(vm, twins, 1);
-		vm_trace(vm, "twin", vm_page_addr(r, i), atomic_load(&p->home));
 	}
-	return vm_view_protect(r, i, VM_WRITABLE);
+	ret = vm_view_protect(r, i, VM_WRITABLE);
+	if (ret && twin)
+		copy_settle(p, 0);
+	if (ret || !twin)
+		return ret;
+	p->twins++;
+	VM_COUNT(vm, twins, 1);
+	vm_trace(vm, "twin", vm_page_addr(r, i), atomic_load(&p->home));
+	return 0;
 }
 
 static void home_bind(struct sci_vm *vm, struct vm_range *r, size_t i)
@@ -346,18 +386,27 @@ int vm_copy_view(struct sci_vm *vm, struct vm_range *r, size_t i, int home, bool
 		home_bind(vm, r, i);
 	if (!ret && p->state == VM_NONE)
 		ret = vm_view_protect(r, i, VM_READABLE);
+	if (p->state == VM_NONE)
+		vm_window_give(vm, p);
 	if (!ret && write && p->state == VM_READABLE)
 		ret = copy_make_writable(vm, r, i);
 	return ret;
 }
 
-/* Send the changes of a copy home, and drop the copy. */
+/*
+ * Send the changes of a copy home, and drop the copy. Return: 0; -ENOMEM: the copy stays; another
+ * error: the home has died, and the changes are lost.
+ */
 int vm_copy_drop(struct sci_vm *vm, struct vm_range *r, size_t i)
 {
-	int ret = vm_copy_flush(vm, r, i);
+	int ret = vm_copy_flush(vm, r, i), error;
 
+	if (vm_page_changed(&r->pages[i]))
+		return ret;
+	error = vm_view_restrict(r, i, VM_NONE);
+	if (error)
+		return ret ? ret : error;
 	vm_window_give(vm, &r->pages[i]);
-	vm_view_protect(r, i, VM_NONE);
 	madvise(copy_of(r, i), vm_page_size(r), MADV_REMOVE);
 	return ret;
 }

@@ -88,7 +88,8 @@ struct vm_page {
 	bool armed;			/* the view is shut, to test whether it is used */
 	bool lost;			/* the home has died */
 	bool dirty;			/* the page is in vm->dirty */
-	void *twin;			/* the bytes of a copy before the first store */
+	void *twin;			/* the bytes of a copy before the first store, until
+					 * the home has the changes */
 	uint32_t window;		/* slot in vm->windows, counted from 1; 0: none */
 	uint32_t transfers;		/* for the report: times mapped or copied */
 	uint32_t twins;
@@ -267,6 +268,7 @@ struct sci_vm {
 	struct vm_window *dirty;	/* pages changed since the last release */
 	size_t dirty_n;
 	size_t dirty_room;
+	int changes_lost;		/* error of a dropped copy, for the next release */
 	uint32_t seen[SCI_VM_TIME_MAX];	/* by rank: the last interval acquired */
 	int cache_fd;			/* memory of cached pages: copies, and pages at home */
 
@@ -369,14 +371,20 @@ bool vm_can_map(void *memory);
 int vm_mmap(void *addr, size_t len, int prot, int flags, int fd, uint64_t offset);
 int vm_view(struct sci_vm *vm, struct vm_range *r, size_t i, bool write);
 int vm_views_eager(struct sci_vm *vm, struct vm_range *r);
-void vm_window_take(struct sci_vm *vm, struct vm_range *r, size_t i);
+int vm_window_take(struct sci_vm *vm, struct vm_range *r, size_t i);
 void vm_window_give(struct sci_vm *vm, struct vm_page *p);
 size_t vm_view_len(const struct vm_range *r, size_t i);
 void vm_views_drop(struct sci_vm *vm, struct vm_range *r);
-void vm_view_drop(struct sci_vm *vm, struct vm_range *r, size_t i);
 int vm_page_home(struct sci_vm *vm, struct vm_range *r, size_t i);
 int vm_view_protect(struct vm_range *r, size_t i, enum vm_state state);
+int vm_view_restrict(struct vm_range *r, size_t i, enum vm_state state);
 int vm_page_source(struct sci_vm *vm, struct vm_range *r, size_t i, int home, void **src);
+
+/* Return true if a page of a cached range may have changes that its home does not have. */
+static inline bool vm_page_changed(const struct vm_page *p)
+{
+	return !p->lost && (p->state == VM_WRITABLE || p->twin);
+}
 
 /* The functions of cache.c are called with vm->lock held, unless a comment says otherwise. */
 int vm_cache_open(struct sci_vm *vm);

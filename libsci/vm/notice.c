@@ -92,13 +92,13 @@ static int notices_give(struct sci_vm *vm)
 	for (size_t k = 0; k < vm->dirty_n; k++) {
 		struct vm_window w = vm->dirty[k];
 		struct vm_page *p = &w.range->pages[w.page];
-		int error = p->state == VM_WRITABLE && !p->lost ? -EAGAIN :
+		int error = vm_page_changed(p) ? -EAGAIN :
 			    notice_give(vm, w.range, w.page, interval);
 
 		if (error) {
 			/*
-			 * the page is still being written to, or memory is short: the next
-			 * release tries again
+			 * the page has changes again, or memory is short: the next release
+			 * tries again
 			 */
 			ret = error == -ENOMEM ? error : ret;
 			vm->dirty[left++] = w;
@@ -149,6 +149,15 @@ size_t vm_serve_notices(struct sci_vm *vm, uint32_t since, struct vm_pages **out
 
 /* ---- acquire ---- */
 
+static void copy_invalidated(struct sci_vm *vm, struct vm_range *r, size_t i)
+{
+	struct vm_page *p = &r->pages[i];
+
+	p->invalidations++;
+	VM_COUNT(vm, invalidations, 1);
+	vm_trace(vm, "invalidate", vm_page_addr(r, i), atomic_load(&p->home));
+}
+
 /* Drop this member's copies of pages in [@at, @end), which another member has changed. */
 static int copies_drop(struct sci_vm *vm, const uint8_t *at, const uint8_t *end)
 {
@@ -168,9 +177,8 @@ static int copies_drop(struct sci_vm *vm, const uint8_t *at, const uint8_t *end)
 			int error = vm_copy_drop(vm, r, i);
 
 			ret = ret ? ret : error;
-			p->invalidations++;
-			VM_COUNT(vm, invalidations, 1);
-			vm_trace(vm, "invalidate", vm_page_addr(r, i), atomic_load(&p->home));
+			if (p->state == VM_NONE)
+				copy_invalidated(vm, r, i);
 		}
 		at = vm_page_addr(r, i) + vm_page_size(r);
 	}
@@ -230,8 +238,11 @@ static int notices_acquire(struct sci_vm *vm, const struct sci_vm_time *time, co
 			error = vm_call_wait(vm, &calls[i]);
 		if (!error) {
 			error = changes_take(vm, &calls[i], addr, len);
-			/* after an acquire of a part, copies outside of the part may be stale */
-			if (!len)
+			/*
+			 * after an error, or an acquire of a part, some copies may be stale: the
+			 * next acquire asks for the same changes
+			 */
+			if (!len && !error)
 				vm->seen[i] = (uint32_t)calls[i].w.len;
 		}
 		free(calls[i].buf);
@@ -290,6 +301,8 @@ static int part_release(struct sci_vm *vm, const void *addr, size_t len,
 	ret = vm_copies_flush(vm, addr, len);
 	/* add notices after the changes: a member that receives a notice fetches the page */
 	error = notices_give(vm);
+	ret = ret ? ret : vm->changes_lost;
+	vm->changes_lost = 0;
 	if (time) {
 		time->n = (uint32_t)vm->size;
 		memcpy(time->intervals, vm->seen, (size_t)vm->size * sizeof(uint32_t));

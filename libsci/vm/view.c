@@ -69,6 +69,18 @@ int vm_view_protect(struct vm_range *r, size_t i, enum vm_state state)
 	return 0;
 }
 
+/* Allow fewer accesses. A shut view stays shut, so this cannot fail for a shut view. */
+int vm_view_restrict(struct vm_range *r, size_t i, enum vm_state state)
+{
+	struct vm_page *p = &r->pages[i];
+
+	if (!p->armed)
+		return vm_view_protect(r, i, state);
+	p->state = (uint8_t)state;
+	p->armed = state != VM_NONE;
+	return 0;
+}
+
 /* ---- windows ---- */
 
 void vm_window_give(struct sci_vm *vm, struct vm_page *p)
@@ -81,23 +93,28 @@ void vm_window_give(struct sci_vm *vm, struct vm_page *p)
 	VM_COUNT(vm, windows, -1ull);
 }
 
-/* Remove the view, so that a touch faults. Changes of a copy are sent home. */
-void vm_view_drop(struct sci_vm *vm, struct vm_range *r, size_t i)
+/*
+ * Drop a shut view, so that a touch asks for the page again. Changes of a copy are sent home.
+ * Return: 0; -ENOMEM: the changes were not sent, and the view stays.
+ */
+static int view_drop(struct sci_vm *vm, struct vm_range *r, size_t i)
 {
 	struct vm_page *p = &r->pages[i];
+	int ret = 0;
 
-	vm_window_give(vm, p);
-	if (p->state == VM_NONE)
-		return;
 	if (r->mode == SCI_VM_CACHE) {
-		/* an error means that the home has died: the next access makes the page lost */
-		vm_copy_drop(vm, r, i);
-		return;
+		ret = vm_copy_drop(vm, r, i);
+		if (p->state == VM_NONE)
+			vm->changes_lost = vm->changes_lost ? vm->changes_lost : ret;
+		return p->state == VM_NONE ? 0 : ret;
 	}
+	vm_window_give(vm, p);
+	/* after an error the old view is still shut */
 	vm_mmap(vm_page_addr(r, i), vm_view_len(r, i), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
 		-1, 0);
 	p->state = VM_NONE;
 	p->armed = false;
+	return 0;
 }
 
 /* Remove all views of a range before it is freed. Changes are not sent home. */
@@ -110,31 +127,36 @@ void vm_views_drop(struct sci_vm *vm, struct vm_range *r)
 	vm_copies_detach(vm, r);
 }
 
-/* Free a window when all are in use: move the clock's hand until a view has been dropped. */
-static void window_make_room(struct sci_vm *vm)
+/*
+ * Free a window when all are in use: move the clock's hand until a view has been dropped. Return: 0;
+ * -ENOMEM: in two rounds no view could be dropped.
+ */
+static int window_make_room(struct sci_vm *vm)
 {
-	for (;;) {
+	for (size_t n = 0; n < 2 * vm->windows_max; n++) {
 		struct vm_window w = vm->windows[vm->hand];
 		struct vm_page *p = &w.range->pages[w.page];
 
 		vm->hand = (vm->hand + 1) % vm->windows_max;
-		if (p->armed) {
+		if (!p->armed) {
+			view_shut(w.range, w.page);
+		} else if (!view_drop(vm, w.range, w.page)) {
 			vm_trace(vm, "drop", vm_page_addr(w.range, w.page),
 				 atomic_load(&p->home));
-			vm_view_drop(vm, w.range, w.page);
 			VM_COUNT(vm, drops, 1);
-			return;
+			return 0;
 		}
-		view_shut(w.range, w.page);
 	}
+	return -ENOMEM;
 }
 
-void vm_window_take(struct sci_vm *vm, struct vm_range *r, size_t i)
+/* Give page @i a window. Return: 0 or -ENOMEM. */
+int vm_window_take(struct sci_vm *vm, struct vm_range *r, size_t i)
 {
 	size_t slot = vm->windows_used;
 
-	if (!vm->windows_free && slot == vm->windows_max)
-		window_make_room(vm);
+	if (!vm->windows_free && slot == vm->windows_max && window_make_room(vm))
+		return -ENOMEM;
 	if (vm->windows_free) {
 		slot = vm->windows_free - 1;
 		vm->windows_free = vm->windows[slot].page;
@@ -144,6 +166,7 @@ void vm_window_take(struct sci_vm *vm, struct vm_range *r, size_t i)
 	vm->windows[slot] = (struct vm_window){ r, i };
 	r->pages[i].window = (uint32_t)slot + 1;
 	VM_COUNT(vm, windows, 1);
+	return 0;
 }
 
 /* ---- where a page is ---- */
@@ -256,7 +279,7 @@ static int view_map(struct sci_vm *vm, struct vm_range *r, size_t i, int home)
 	int ret = vm_page_source(vm, r, i, home, &src);
 
 	if (!ret && home != vm->rank)
-		vm_window_take(vm, r, i);
+		ret = vm_window_take(vm, r, i);
 	if (!ret)
 		ret = view_place(vm_page_addr(r, i), src, vm_view_len(r, i));
 	if (ret) {

@@ -117,6 +117,45 @@ static void lose_directory(uint32_t with)
 TEST(a_directory_of_mapped_pages_dies) { lose_directory(SCI_VM_MAP); }
 TEST(a_directory_of_cached_pages_dies) { lose_directory(SCI_VM_CACHE); }
 
+/* A window is needed after the home of a changed copy has died: the next release reports the loss. */
+static void lose_changes(void *arg)
+{
+	struct sci_vm_attr attr = { .size = sizeof(attr), .mode = SCI_VM_CACHE, .windows = 16 };
+	struct sci_vm_range r = kind(SCI_VM_ROUND_ROBIN, 0);
+	struct sci_team *living;
+	volatile uint32_t *p;
+	struct member m;
+	int fd, saved;
+
+	(void)arg;
+	fd = errors_begin(&saved);
+	member_open(&m, &attr);
+	p = alloc_for_all(&m, 200 * PAGE, &r);
+	p[VICTIM * PAGE / 4 + (uint32_t)m.rank] = 8;
+	meet(&m);
+	if (m.rank == VICTIM)
+		raise(SIGKILL);
+	WAIT_UNTIL(sci_team_alive(m.team, VICTIM) == -ECONNRESET, TEST_WAIT_MS);
+	for (uint32_t i = 0; i < 200; i++)
+		if (i % 4 != VICTIM)
+			CHECK_EQ(p[i * PAGE / 4], 0);
+	CHECK(stats_of(&m).drops > 0);
+	CHECK_EQ(sci_vm_release(m.vm, NULL), -ECONNRESET);
+	CHECK_EQ(sci_vm_release(m.vm, NULL), 0);
+	/* no survivor closes before all survivors have read its pages */
+	CHECK_EQ(sci_team_shrink(m.team, &living), 0);
+	CHECK_EQ(sci_team_barrier(living), 0);
+	sci_vm_close(m.vm);
+	CHECK_EQ(sci_team_close(m.team), 0);
+	errors_end(saved);
+	close(fd);
+}
+
+TEST(changes_for_a_dead_home_are_reported_lost)
+{
+	ranks_run_arg(4, 4, lose_changes, NULL, true);
+}
+
 /* A member dies at any time between faults, releases and acquires. The other members end. */
 static void die_at_random(void *arg)
 {

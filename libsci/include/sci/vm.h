@@ -285,7 +285,8 @@ void sci_vm_time_merge(struct sci_vm_time *into, const struct sci_vm_time *other
  * Stores of all threads of this process reach the homes before the call returns. If all ranges
  * are mapped, the call does nothing. Otherwise it sends one or more messages, of up to 8 KiB, for
  * each changed page with another home, and each such home answers once.
- * Return: 0; -ECONNRESET: a home has died, and the changes of its pages are lost.
+ * Return: 0; -ECONNRESET: a home has died, and the changes of its pages are lost; -ENOMEM: out of
+ * memory, and the next release sends the changes that this call has not sent.
  */
 int sci_vm_release(struct sci_vm *vm, struct sci_vm_time *time);
 
@@ -297,7 +298,8 @@ int sci_vm_release(struct sci_vm *vm, struct sci_vm_time *time);
  * Later loads see the stores that the members made before these releases. The call sends one
  * message to each member with releases that this member has not seen (with NULL: to each other
  * member). A member answers with one message for each 509 runs of pages.
- * Return: 0; -ECONNRESET: a member has died.
+ * Return: 0; -ECONNRESET: a member has died; -ENOMEM: out of memory, and some old copies remain until
+ * the next acquire.
  */
 int sci_vm_acquire(struct sci_vm *vm, const struct sci_vm_time *time);
 
