@@ -2,7 +2,8 @@
 // Copyright (C) 2026 The libsci authors
 /*
  * Tests that a daemon and its tasks refuse connections of another user of the host, who knows
- * their names: the kernel reports the user at the other end of each connection.
+ * their names: the kernel reports the user at the other end of each connection. The last test shows
+ * what SCI_MODE permits.
  */
 
 #include <errno.h>
@@ -11,6 +12,7 @@
 
 #define OTHER	65534
 #define DONE	7
+#define FORGED	0x40abc		/* the task in whose name another user sends */
 
 struct name {
 	struct sockaddr_un un;
@@ -182,6 +184,55 @@ TEST(another_user_connects_to_no_endpoint)
 	CHECK_EQ(pvm_spawn(machine_self, NULL, PvmTaskHost, names[0], 1, &tid), 1);
 	other_connects(p, master_address(tid));
 	other_connects(p, task_address(&name, tid));
+	peer_join(p);
+	machine_end();
+}
+
+struct target {
+	struct sci_addr addr;
+	int ctx;
+};
+
+/* Send a message to a task, as peer.c does. */
+static void other_sends(struct peer *self, void *arg)
+{
+	const uint64_t imm = (uint64_t)FORGED << 32 | PvmDataRaw;
+	struct target t;
+	struct sci_peer *to;
+	struct sci_ep *ep;
+	char byte;
+	int fd;
+
+	peer_become(OTHER, OTHER);
+	PEER_GET(self, t);
+	CHECK_EQ(sci_ep_open(&ep, 0, SCI_EP_SINGLE_THREAD), 0);
+	CHECK_EQ(sci_connect(ep, &t.addr, TEST_WAIT_MS, &to), 0);
+	WAIT_UNTIL(!sci_try_tsend(to, 1, (uint64_t)(uint32_t)t.ctx << 32 | DONE, &imm, "x", 1),
+		   TEST_WAIT_MS);
+	peer_expect(self, "received");
+	sci_ep_close(ep);
+	fd = daemon_ask(arg, 0x40001);
+	CHECK(recv(fd, &byte, 1, 0) <= 0);
+	close(fd);
+}
+
+TEST(sci_mode_admits_other_users_to_endpoints_alone)
+{
+	struct name name = name_of_daemon();
+	struct target t;
+	struct peer *p;
+	int tid = 0;
+
+	setenv("SCI_MODE", "0666", 1);
+	p = peer_spawn(4, other_sends, &name);
+	machine_begin();
+	t.addr = task_address(&name, pvm_mytid());
+	t.ctx = pvm_getcontext();
+	PEER_PUT(p, t);
+	CHECK(pvm_recv(FORGED, DONE) > 0);
+	CHECK_EQ(pvm_bufinfo(pvm_getrbuf(), NULL, NULL, &tid), 0);
+	CHECK_EQ(tid, FORGED);
+	peer_send(p, "received");
 	peer_join(p);
 	machine_end();
 }
