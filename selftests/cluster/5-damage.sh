@@ -38,6 +38,7 @@ count_of() {
 # modules.
 case_messages_between_kernels_are_damaged() {
 	local i damaged
+	[[ $kind == pci ]] || skip "without a switch" || return
 	set_fault damage 300000 || return
 	come_and_go
 	damaged=$(count_of damaged)
