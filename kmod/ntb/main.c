@@ -15,7 +15,7 @@
 #define TICK_UPKEEP	HZ
 #define DMA_MAX		SZ_64M
 #define STREAMS		16
-#define STREAM_SIZE	64
+#define STREAM_SIZE	128
 
 static unsigned int window = 64;
 module_param(window, uint, 0444);

@@ -20,7 +20,7 @@
 #define ENTRIES_MAX	65536u
 #define DMA_MAX		SZ_64M
 #define STREAMS		16
-#define STREAM_SIZE	64
+#define STREAM_SIZE	128
 
 unsigned int sci_pool_poll_us = 50;
 module_param_named(poll_us, sci_pool_poll_us, uint, 0644);
