@@ -27,6 +27,7 @@
 
 #ifndef SHMEM_PLAIN
 #include <sci-shmem/shmem.h>
+#include "libsci/fabric/core/fault.h"
 #include "selftests/ranks.h"
 #undef CHECK
 #undef CHECK_EQ
@@ -183,6 +184,8 @@ static inline void pes_lossy_fn(void *memory)
 {
 	setenv("SCI_FAULT", "loss=0.1,seed=25", 1);
 	pes_fn(memory);
+	if (!sci_fault_counts.lost)
+		FAIL("PE %d has lost no packet", me);
 }
 
 TEST(three_pes_that_lose_packets)
