@@ -21,10 +21,10 @@ fall_silent() {
 	local env="SCI_TEST_FABRIC=dev" peer=0 status=0
 	((nodes < 3)) || peer=12
 	on 4 'rm -f /tmp/silent-*'
-	begin server-8 8 "$env SCI_TEST_NODE=8 $build/$tests/silent server"
+	begin server-8 8 "$env SCI_TEST_NODE=8 $build/$tests/silent server_of_lines"
 	((!peer)) || begin server-12 12 "$env SCI_TEST_NODE=12 $build/$tests/silent server"
 	begin client 4 "$env SCI_TEST_NODE=4 CLUSTER_SILENT=8 CLUSTER_PEER=$peer \
-		$build/$tests/silent client"
+		CLUSTER_DATA_PATH=$path $build/$tests/silent client"
 	within 60 on 4 '[ -e /tmp/silent-ready ]' || return
 	kill -STOP "$(<"$D/8/qemu.pid")" || return
 	injected 1
@@ -32,7 +32,11 @@ fall_silent() {
 	end client || status=1
 	((!peer)) || end server-12 || status=1
 	kill -CONT "$(<"$D/8/qemu.pid")"
-	on 8 'killall -9 silent; true'
+	if [[ $path == direct ]]; then
+		end server-8 || status=1
+	else
+		on 8 'killall -9 silent; true'
+	fi
 	return "$status"
 }
 
