@@ -512,7 +512,12 @@ TEST(the_queue_goes)
 	fill(e.mine, e.length, 1);
 	submit_many(&e, 0, MANY);
 	close(e.queue);
+	/* after the close no transfer stores any more */
 	fill(e.pair.here, e.length, 2);
+	/* each transfer holds the remote segment until it ends: wait for the last one */
+	OK(sci_unmap(e.pair.there, e.length));
+	close(e.pair.remote);
+	EV(e.pair.local, SCI_EV_DISCONNECT);
 	CHECK(filled(e.pair.here, e.length, 2));
 }
 
