@@ -386,10 +386,12 @@ TEST_LIMIT(too_many_triggers_are_queued, 600)
 
 #define MAX_DATA	"/sys/module/sci/parameters/max_data"
 
+/* End the loss when the main thread waits for the reply to its data. */
 static void *lose_no_more(void *arg)
 {
-	(void)arg;
-	usleep(300000);
+	struct line *l = arg;
+
+	WAIT_UNTIL(ksft_waits_in_ioctl(getpid(), l->remote));
 	OK(knob_set(1, KNOB_LOSS, 0));
 	return NULL;
 }
@@ -416,7 +418,7 @@ TEST(each_is_told_of_his_own_data)
 	OK(SYS(kill(child, SIGKILL)));
 	EQ(ksft_wait(child), SIGKILL);
 	OK(write_text(MAX_DATA, "0"));
-	EQ(pthread_create(&thread, NULL, lose_no_more, NULL), 0);
+	EQ(pthread_create(&thread, NULL, lose_no_more, &l), 0);
 	ret = intr_send(l.remote, "parent", 6);
 	OK(write_text(MAX_DATA, "256"));
 	EQ(ret, -ENOBUFS);
@@ -614,6 +616,7 @@ static void send_until_killed(struct peer *self, void *arg)
 	(void)arg;
 	peer_get(self, to, sizeof(to));
 	data = user_memory(DATA_MAX);
+	fill(data, DATA_MAX, 1);
 	fd = OK(intr_connect(OK(adapter_open(0)), to[0], to[1],
 			     SCI_CONNECT_DATA));
 	OK(intr_send(fd, data, DATA_MAX));
@@ -625,10 +628,11 @@ static void send_until_killed(struct peer *self, void *arg)
 TEST(a_sender_is_killed)
 {
 	struct peer *peer = peer_spawn(send_until_killed, NULL);
-	static char room[DATA_MAX];
+	char *data = user_memory(DATA_MAX);
 	__u32 to[2], number = 0;
-	int intr;
+	int intr, next;
 
+	fill(data, DATA_MAX, 1);
 	begin();
 	intr = OK(intr_create(owner, SCI_INTR_WITH_DATA, &number));
 	to[0] = node;
@@ -636,9 +640,16 @@ TEST(a_sender_is_killed)
 	peer_put(peer, to, sizeof(to));
 	peer_expect(peer, "sending");
 	peer_kill(peer);
-	/* data of the killed process arrives whole or not at all */
+	/* a probe is answered after all messages of the killed process */
+	OK(adapter_probe(sender, node));
+	/* data of the killed process arrives whole or not at all, and the first was sent */
+	take_data(intr, data, DATA_MAX);
 	while (readable(intr, 0))
-		EQ(SYS(read(intr, room, sizeof(room))), sizeof(room));
+		take_data(intr, data, DATA_MAX);
+	/* nothing of the killed process mixes with the data of the next one */
+	next = OK(intr_connect(sender, node, number, SCI_CONNECT_DATA));
+	OK(intr_send(next, data, 100));
+	take_data(intr, data, 100);
 }
 
 /* ---- an owner's node that does not reply ---- */

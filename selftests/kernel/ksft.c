@@ -376,6 +376,24 @@ static void print_threads(pid_t pid)
 		closedir(dir);
 }
 
+bool ksft_waits_in_ioctl(pid_t thread, int fd)
+{
+	unsigned long long first = 0;
+	char path[64];
+	bool sleeps;
+	int nr = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", thread);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	/* the file has no numbers while the thread runs */
+	sleeps = fscanf(f, "%d %llx", &nr, &first) == 2;
+	fclose(f);
+	return sleeps && nr == SYS_ioctl && (int)first == fd;
+}
+
 int ksft_wait(pid_t pid)
 {
 	int fd = syscall(SYS_pidfd_open, pid, 0);
