@@ -173,6 +173,15 @@ int pv_buf_fetch(struct buf *b)
 	return ret ? PvmBadMsg : 0;
 }
 
+/* Fetch the bytes of a message as pv_buf_fetch() does, outside of a wait. */
+int pv_buf_complete(struct buf *b)
+{
+	int ret = pv_buf_fetch(b);
+
+	pv_watch_renew();
+	return ret;
+}
+
 /* Fetch all long messages. A message whose sender dies before its last byte is dropped. */
 void pv_bufs_fetch(void)
 {

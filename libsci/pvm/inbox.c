@@ -85,6 +85,7 @@ void pv_inbox_add(struct buf *b)
 {
 	list_add_tail(&b->link, &pv_me.inbox);
 	b->queued = true;
+	pv_me.unseen = true;
 	if (nhandlers && !pv_me.handling)
 		handlers_run();
 }

@@ -89,6 +89,7 @@ struct task {
 	int sock;			/* to the daemon; -1: not enrolled */
 	int watch;			/* descriptor of pvm_getfds(); -1: none */
 	uint32_t watch_events;		/* events of the daemon's socket in @watch */
+	bool unseen;			/* the inbox may have messages that no receive has seen */
 	struct sci_ep *ep;
 	struct sci_addr addr;
 	int host;			/* tid of the daemon's host */
@@ -220,6 +221,7 @@ int pv_take_in(void);
  * arrives. Return: 0 or a negative errno value.
  */
 int pv_watch_begin(void);
+void pv_watch_renew(void);
 void pv_watch_end(void);
 
 /* ---- buf.c ---- */
@@ -237,6 +239,7 @@ size_t pv_buf_bytes(const struct buf *b);
 int pv_buf_gather(struct buf *b);
 /* Fetch the bytes of a long message. Return: 0 or a PVM error. */
 int pv_buf_fetch(struct buf *b);
+int pv_buf_complete(struct buf *b);
 void pv_bufs_fetch(void);
 void pv_bufs_free(void);
 

@@ -234,7 +234,7 @@ int pv_pack(int type, const void *items, int n, int stride)
 		return PvmNoBuf;
 	if (n < 0 || stride < 0 || (n && !items))
 		return PvmBadParam;
-	if (b->msg && pv_buf_fetch(b))
+	if (b->msg && pv_buf_complete(b))
 		return PvmBadMsg;
 	if (b->enc == PvmDataInPlace)
 		return pack_in_place(b, items, k->size, count, step);
@@ -268,7 +268,7 @@ int pv_unpack(int type, void *items, int n, int stride)
 		return PvmBadParam;
 	if (!n)
 		return 0;
-	if (b->msg && pv_buf_fetch(b))
+	if (b->msg && pv_buf_complete(b))
 		return PvmBadMsg;
 	len = b->enc == PvmDataDefault ? xdr_size(k, count) : count * k->size;
 	if (len > b->len - b->pos)

@@ -207,7 +207,7 @@ static int pack_message(int mid, bool whole)
 	/* the program may free @b before it sends the in-place data */
 	if (pv_me.sbuf->enc == PvmDataInPlace)
 		return PvmNotImpl;
-	if (b->msg && pv_buf_fetch(b))
+	if (b->msg && pv_buf_complete(b))
 		return PvmBadMsg;
 	if (pv_buf_gather(b))
 		return PvmNoMem;

@@ -375,6 +375,7 @@ int pv_peer_send(struct buf *b, const int *tids, int n, int tag)
 	users--;
 	if (reqs != &one)
 		free(reqs);
+	pv_watch_renew();
 	return ret;
 }
 

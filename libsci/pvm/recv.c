@@ -21,6 +21,8 @@ static bool seek_done(void *arg)
 	struct seek *s = arg;
 
 	s->found = pv_inbox_find(s->tid, s->tag, &s->error);
+	/* a search that finds nothing has seen all messages */
+	pv_me.unseen = s->found && pv_me.inbox.next != pv_me.inbox.prev;
 	return s->found || s->error;
 }
 

@@ -279,15 +279,15 @@ static int wait_until(bool (*done)(void *arg), void *arg, int64_t deadline)
 
 /*
  * Arm pv_me.watch, the one descriptor for the endpoint and the daemon's socket. An armed endpoint's
- * descriptor becomes readable. If the endpoint cannot be armed because a message has arrived,
- * @watch must be readable at once: it then also watches whether the daemon's socket is writable,
- * which is always true.
+ * descriptor becomes readable. If the inbox has new messages, or the endpoint cannot be armed because
+ * a message has arrived, @watch must be readable at once: it then also watches whether the daemon's
+ * socket is writable, which is always true.
  */
 static void watch_arm(void)
 {
 	struct epoll_event e = { .events = EPOLLIN };
 
-	if (message_take_any() || sci_ep_arm(pv_me.ep))
+	if (pv_me.unseen || message_take_any() || sci_ep_arm(pv_me.ep))
 		e.events |= EPOLLOUT;
 	if (e.events != pv_me.watch_events &&
 	    !epoll_ctl(pv_me.watch, EPOLL_CTL_MOD, pv_me.sock, &e))
@@ -320,11 +320,17 @@ void pv_watch_end(void)
 	pv_me.watch = -1;
 }
 
+/* Arm pv_me.watch again, if the program has it, after a call of the endpoint. */
+void pv_watch_renew(void)
+{
+	if (pv_me.watch >= 0 && pv_me.sock >= 0)
+		watch_arm();
+}
+
 int pv_wait_for(bool (*done)(void *arg), void *arg, int64_t deadline)
 {
 	int ret = wait_until(done, arg, deadline);
 
-	if (pv_me.watch >= 0 && pv_me.sock >= 0)
-		watch_arm();
+	pv_watch_renew();
 	return ret;
 }

@@ -221,6 +221,27 @@ TEST(a_message_makes_the_first_descriptor_readable)
 	machine_end();
 }
 
+/* A receive of one message takes in the earlier messages, which the program must learn of, too. */
+TEST(the_first_descriptor_is_readable_until_all_messages_are_seen)
+{
+	struct pollfd p = { .events = POLLIN };
+	int tid, *fds;
+
+	machine_begin();
+	machine_spawn("echo", 1, &tid);
+	CHECK(pvm_getfds(&fds) >= 1);
+	p.fd = fds[0];
+	message_int(tid, 5, 1);
+	message_int(tid, 6, 2);
+	CHECK(pvm_recv(tid, 6) > 0);
+	CHECK_EQ(poll(&p, 1, 0), 1);
+	CHECK(pvm_nrecv(tid, 5) > 0);
+	while (pvm_nrecv(-1, -1))
+		;
+	CHECK_EQ(poll(&p, 1, 0), 0);
+	machine_end();
+}
+
 /* Messages to tasks that have not enrolled wait, however many tasks there are. */
 TEST(messages_wait_for_many_tasks_to_enrol)
 {
