@@ -2,6 +2,7 @@
 // Copyright (C) 2026 The libsci authors
 /* Tests regions that processes create together: all types, their addresses, their end. */
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -275,6 +276,14 @@ TEST_SIZES(pair, pair)
 
 #define TAKEN_BYTES	(64u << 20)
 
+/* Map the addresses from @start on, unless something is mapped there already. */
+static void take(uintptr_t start)
+{
+	CHECK(mmap((void *)start, TAKEN_BYTES, PROT_NONE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+		   0) == (void *)start || errno == EEXIST);
+}
+
 /* Several processes use addresses that other processes would propose. */
 static void crowded(void)
 {
@@ -285,9 +294,7 @@ static void crowded(void)
 	smi_start();
 	for (unsigned int i = 0; i < ARRAY_LEN(taken); i++)
 		if (rank == (int)i + 1)
-			CHECK(mmap((void *)taken[i], TAKEN_BYTES, PROT_NONE,
-				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-				   0) == (void *)taken[i]);
+			take(taken[i]);
 	for (int i = 0; i < 4; i++) {
 		p = smi_region(SMI_SHM_BLOCKED, BYTES, 0, &id);
 		for (unsigned int k = 0; k < ARRAY_LEN(taken); k++)
