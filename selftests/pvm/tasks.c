@@ -202,16 +202,24 @@ TEST(messages_of_all_lengths_come_back)
 	free(back);
 }
 
-/* Programs like xep wait for the first descriptor, together with their own descriptors. */
-TEST(a_message_makes_the_first_descriptor_readable)
+/* Begin a machine with an echo. Return its tid, and the first descriptor in @p. */
+static int echo_watched(struct pollfd *p)
 {
-	struct pollfd p = { .events = POLLIN };
 	int tid, *fds;
 
 	machine_begin();
 	machine_spawn("echo", 1, &tid);
 	CHECK(pvm_getfds(&fds) >= 1);
-	p.fd = fds[0];
+	*p = (struct pollfd){ .fd = fds[0], .events = POLLIN };
+	return tid;
+}
+
+/* Programs like xep wait for the first descriptor, together with their own descriptors. */
+TEST(a_message_makes_the_first_descriptor_readable)
+{
+	struct pollfd p;
+	int tid = echo_watched(&p);
+
 	for (int i = 0; i < 1000; i++) {
 		message_int(tid, 5, i);
 		do
@@ -224,13 +232,9 @@ TEST(a_message_makes_the_first_descriptor_readable)
 /* A receive of one message takes in the earlier messages, which the program must learn of, too. */
 TEST(the_first_descriptor_is_readable_until_all_messages_are_seen)
 {
-	struct pollfd p = { .events = POLLIN };
-	int tid, *fds;
+	struct pollfd p;
+	int tid = echo_watched(&p);
 
-	machine_begin();
-	machine_spawn("echo", 1, &tid);
-	CHECK(pvm_getfds(&fds) >= 1);
-	p.fd = fds[0];
 	message_int(tid, 5, 1);
 	message_int(tid, 6, 2);
 	CHECK(pvm_recv(tid, 6) > 0);
