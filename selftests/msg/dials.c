@@ -18,6 +18,13 @@
 
 static const struct sci_addr node8 = { 8, TEST_ID }, nobody = { 4, 99 };
 
+/* Make the endpoint and its fabric use @ops. */
+static void use_ops(struct sci_ep *ep, const struct sci_fabric_ops *ops)
+{
+	ep->ops = ops;
+	ep->fabric->ops = ops;
+}
+
 static struct sci_req *dial(struct sci_ep *ep, const struct sci_addr *addr,
 			    int timeout)
 {
@@ -441,24 +448,24 @@ static struct {
 	_Atomic unsigned int refused;
 } down;
 
-static int down_rseg_connect(struct sci_fabric *f, const struct sci_rseg_param *p,
-			     struct sci_rseg **out)
+/* Count an attempt with result @ret. */
+static int down_count(int ret)
 {
-	int ret = down.real->rseg.connect(f, p, out);
-
 	if (ret == -ENETDOWN && atomic_fetch_add(&down.refused, 1) + 1 == DOWN_ATTEMPTS)
 		atomic_store(&down.link->down, 0);
 	return ret;
 }
 
+static int down_rseg_connect(struct sci_fabric *f, const struct sci_rseg_param *p,
+			     struct sci_rseg **out)
+{
+	return down_count(down.real->rseg.connect(f, p, out));
+}
+
 static int down_rintr_connect(struct sci_fabric *f, const struct sci_rintr_param *p,
 			      struct sci_rintr **out)
 {
-	int ret = down.real->rintr.connect(f, p, out);
-
-	if (ret == -ENETDOWN && atomic_fetch_add(&down.refused, 1) + 1 == DOWN_ATTEMPTS)
-		atomic_store(&down.link->down, 0);
-	return ret;
+	return down_count(down.real->rintr.connect(f, p, out));
 }
 
 static struct sci_ep *down_open(void)
@@ -474,8 +481,7 @@ static struct sci_ep *down_open(void)
 	down.ops = *ep->ops;
 	down.ops.rseg.connect = down_rseg_connect;
 	down.ops.rintr.connect = down_rintr_connect;
-	ep->ops = &down.ops;
-	ep->fabric->ops = ep->ops;
+	use_ops(ep, &down.ops);
 	return ep;
 }
 
@@ -483,8 +489,7 @@ static void down_close(struct pair *l)
 {
 	CHECK(atomic_load(&down.refused) >= DOWN_ATTEMPTS);
 	pair_meet(l);
-	l->ep->ops = down.real;
-	l->ep->fabric->ops = down.real;
+	use_ops(l->ep, down.real);
 	CHECK_EQ(sci_ep_close(l->ep), 0);
 }
 
@@ -629,15 +634,13 @@ static void mute_begin(struct sci_ep *ep, bool hellos, unsigned int n)
 		mute.ops.ring = NULL;	/* so that a doorbell is an interrupt */
 	mute.hellos = hellos;
 	mute.left = n;
-	ep->ops = &mute.ops;
-	ep->fabric->ops = ep->ops;
+	use_ops(ep, &mute.ops);
 }
 
 static void mute_end(struct sci_ep *ep)
 {
 	CHECK_EQ(mute.refused, mute.left);
-	ep->ops = mute.real;
-	ep->fabric->ops = ep->ops;
+	use_ops(ep, mute.real);
 }
 
 static void calls_the_mute(struct peer *self, void *arg)
@@ -797,7 +800,7 @@ TEST(a_connect_that_times_out_ends_no_connection)
 	slow.real = ep[0]->ops;
 	slow.ops = *ep[0]->ops;
 	slow.ops.rseg.connect = connect_slowly;
-	ep[0]->fabric->ops = ep[0]->ops = &slow.ops;
+	use_ops(ep[0], &slow.ops);
 	req = dial(ep[1], &addr[0], -1);
 	WAIT_UNTIL((both_progress(ep), atomic_load(&slow.calls)), TEST_WAIT_MS);
 	for (int timeout = 50; ret == -EAGAIN; timeout *= 2) {
@@ -818,7 +821,7 @@ TEST(a_connect_that_times_out_ends_no_connection)
 	WAIT_UNTIL((both_progress(ep), sci_test(req, &st)) != -EAGAIN, TEST_WAIT_MS);
 	CHECK_EQ(st.error, 0);
 	CHECK_EQ(test_wait(more, NULL), 0);
-	ep[0]->fabric->ops = ep[0]->ops = slow.real;
+	use_ops(ep[0], slow.real);
 	for (int i = 0; i < 2; i++)
 		CHECK_EQ(sci_ep_close(ep[i]), 0);
 }

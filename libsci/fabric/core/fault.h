@@ -54,7 +54,6 @@ struct sci_fault_counts {
 	_Atomic uint64_t cut;		/* packets lost because the link was down */
 	_Atomic uint64_t late;		/* packets held back, by reorder=P */
 	_Atomic uint64_t copies;	/* packets that arrive twice, by dup=P */
-	_Atomic uint64_t outages;	/* times that the link went down */
 };
 
 extern struct sci_fault_counts sci_fault_counts __attribute__((visibility("hidden")));
