@@ -263,7 +263,7 @@ static void wrong_after_connect(char kind, unsigned int id)
 	static unsigned char big[70000];
 	char answer[256];
 
-	for (unsigned int type = 0; type < 12; type++) {
+	for (unsigned int type = 0; type < SHM_MERGE + 2; type++) {
 		int fd = must_dial(kind, 4, id);
 
 		say_type(fd, SHM_CONNECT);

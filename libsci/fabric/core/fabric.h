@@ -559,6 +559,13 @@ struct sci_fabric_place {
  * @ring:	Trigger the bell of an imported segment, see struct sci_lseg_param. Without a
  *		bell nothing happens. Returns as rintr.trigger does. NULL: the fabric has no
  *		bells of segments.
+ * @pair:	Declare that the only importer of @s, a SCI_LSEG_ONCE segment with a bell, is the
+ *		exporter of @r. After the peer has made the same call, the two may share
+ *		descriptors. From then on they end together: when one is destroyed,
+ *		disconnected or lost, the other is disconnected or lost, too, and a request to
+ *		disconnect may arrive only when the peer waits for its bell. The call never
+ *		waits. -EINVAL: there is no such importer now, or it may be another process;
+ *		nothing has changed. NULL: the fabric has nothing to share.
  * @wake_barrier: Do the slow half of an asymmetric fence. A receiver announces
  *		in a sender's memory that it is going to sleep, calls this, and
  *		checks for messages again. A sender stores a message and then loads
@@ -588,6 +595,7 @@ struct sci_fabric_ops {
 
 	void (*unmap)(struct sci_fabric *f, void *addr, size_t len);
 	int (*ring)(struct sci_rseg *r);
+	int (*pair)(struct sci_lseg *s, struct sci_rseg *r);
 	int (*wake_barrier)(struct sci_fabric *f);
 };
 
@@ -620,6 +628,11 @@ static inline int sci_dma_copy(struct sci_fabric *f, struct sci_lseg *s,
 			       bool pull)
 {
 	return f->ops->copy.dma ? f->ops->copy.dma(s, r, piece, pull) : -EOPNOTSUPP;
+}
+
+static inline int sci_pair(struct sci_fabric *f, struct sci_lseg *s, struct sci_rseg *r)
+{
+	return f->ops->pair ? f->ops->pair(s, r) : -EOPNOTSUPP;
 }
 
 static inline int sci_peer_read(struct sci_fabric *f, struct sci_rseg *r, void *dst,

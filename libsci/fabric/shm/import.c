@@ -14,8 +14,6 @@
 #include "libsci/base/barrier.h"
 #include "libsci/fabric/core/fault.h"
 
-static void shm_rseg_input(void *obj);
-
 static void shm_rseg_notify(struct sci_rseg *r, enum sci_event_type type, int status)
 {
 	const struct sci_event ev = {
@@ -28,13 +26,15 @@ static void shm_rseg_notify(struct sci_rseg *r, enum sci_event_type type, int st
 
 void shm_rseg_link_event(struct sci_rseg *r, bool down)
 {
-	if (r->conn >= 0 && r->node != r->shm->node)
+	if (shm_rseg_sock(r) >= 0 && r->node != r->shm->node)
 		shm_rseg_notify(
 			r, down ? SCI_EVENT_NOT_OPERATIONAL : SCI_EVENT_OPERATIONAL, 0);
 }
 
-static void import_hang_up(struct sci_rseg *r)
+void shm_rseg_hang_up(struct sci_rseg *r)
 {
+	if (r->pair && r->pair_stays)
+		shm_bell_remove(r->pair->bell, r->conn);
 	sci_fd_close(&r->shm->svc, r->conn);
 	r->conn = -1;
 }
@@ -75,13 +75,41 @@ static bool shm_rseg_rejoin(struct sci_rseg *r)
 	return true;
 }
 
-static void shm_rseg_lost(struct sci_rseg *r, enum sci_event_type type)
+void shm_rseg_ended(struct sci_rseg *r, enum sci_event_type type)
 {
-	import_hang_up(r);
-	if (r->node == SCI_NODE_GROUP && shm_rseg_rejoin(r))
-		return;
 	atomic_store(&r->status.gone, 1);
 	shm_rseg_notify(r, type, -ENOTCONN);
+}
+
+static void import_end(struct sci_rseg *r, enum sci_event_type type)
+{
+	/* the peer sends SHM_MERGE before it ends this connection */
+	if (r->pair && r->pair_stays && !r->merged)
+		shm_bell_drain(r->pair);
+	shm_rseg_hang_up(r);
+	shm_rseg_ended(r, type);
+	shm_pair_import_end(r, type == SCI_EVENT_DISCONNECT);
+}
+
+static void shm_rseg_lost(struct sci_rseg *r, enum sci_event_type type)
+{
+	if (r->node == SCI_NODE_GROUP) {
+		shm_rseg_hang_up(r);
+		if (shm_rseg_rejoin(r))
+			return;
+	}
+	import_end(r, type);
+}
+
+/* Handle SHM_NOTIFY or SHM_CUT. Return false if the caller has to end the import. */
+bool shm_rseg_owner_message(struct sci_rseg *r, enum shm_type type)
+{
+	if (type == SHM_CUT) {
+		shm_map_revoke(r->shm, r);
+		return false;
+	}
+	shm_rseg_notify(r, SCI_EVENT_DISCONNECT, 0);
+	return true;
 }
 
 /* Handle the answer to shm_rseg_rejoin(). An answer with another size is from a new group. */
@@ -102,37 +130,41 @@ static void import_rejoined(struct sci_rseg *r)
 		r->rejoining = 0;
 }
 
-static void shm_rseg_input(void *obj)
+/* Read a message. Return true if it triggers the bell of the pair. */
+bool shm_rseg_read(struct sci_rseg *r)
 {
-	struct sci_rseg *r = obj;
 	struct shm_msg msg;
 	int ret;
 
 	if (r->rejoining) {
 		import_rejoined(r);
-		return;
+		return false;
 	}
 	ret = shm_recv(r->shm, r->conn, &msg, NULL, NULL);
 	if (ret == -EAGAIN)
-		return;
+		return false;
 	if (ret) {
-		shm_rseg_lost(r, SCI_EVENT_LOST);
-		return;
+		if (ret != -EPIPE || !shm_pair_done(r))
+			shm_rseg_lost(r, SCI_EVENT_LOST);
+		return false;
 	}
-	switch (msg.type) {
-	case SHM_NOTIFY:
-		shm_rseg_notify(r, SCI_EVENT_DISCONNECT, 0);
-		break;
-	case SHM_CUT:
-		shm_map_revoke(r->shm, r);
-		import_hang_up(r);
-		atomic_store(&r->status.gone, 1);
-		shm_rseg_notify(r, SCI_EVENT_DISCONNECT, -ENOTCONN);
-		break;
-	default:
+	if (msg.type == SHM_TRIGGER && r->pair && r->pair_stays)
+		return true;
+	if (msg.type == SHM_PAIR && !r->pair_asked)
+		shm_pair_asked(r);
+	else if (msg.type != SHM_CUT && msg.type != SHM_NOTIFY)
 		shm_rseg_lost(r, SCI_EVENT_DISCONNECT);
-		break;
-	}
+	else if (!shm_rseg_owner_message(r, msg.type))
+		import_end(r, SCI_EVENT_DISCONNECT);
+	return false;
+}
+
+void shm_rseg_input(void *obj)
+{
+	struct sci_rseg *r = obj;
+
+	if (shm_rseg_read(r))
+		shm_bell_keep(r->pair->bell);
 }
 
 static int base_map(struct sci_rseg *r, int memfd)
@@ -239,10 +271,10 @@ void shm_rseg_disconnect(struct sci_rseg *r)
 	struct shm *shm = r->shm;
 
 	pthread_mutex_lock(&shm->svc.lock);
-	if (r->conn >= 0) {
-		shm_send(r->conn, &bye, NULL, 0);
-		import_hang_up(r);
-	}
+	if (shm_rseg_sock(r) >= 0)
+		shm_send(shm_rseg_sock(r), &bye, NULL, 0);
+	shm_rseg_hang_up(r);
+	shm_pair_import_end(r, true);
 	sci_fd_close(&shm->svc, r->memfd);
 	list_del(&r->link);
 	shm_copy_put(r->copy);
@@ -260,8 +292,8 @@ int shm_rseg_ring(struct sci_rseg *r)
 		return -ENETDOWN;
 	/* the service thread closes the connection when the owner has ended */
 	pthread_mutex_lock(&r->shm->svc.lock);
-	if (r->conn >= 0)
-		ret = shm_trigger_send(r->shm, r->conn);
+	if (shm_rseg_sock(r) >= 0)
+		ret = shm_trigger_send(r->shm, shm_rseg_sock(r));
 	pthread_mutex_unlock(&r->shm->svc.lock);
 	return ret;
 }

@@ -584,7 +584,7 @@ static void importers_notify(struct shm_port *port, enum sci_unexport how)
 
 		if (conn->role != SHM_IMPORTER)
 			continue;
-		shm_send(conn->fd, &msg, NULL, 0);
+		shm_send(shm_conn_sock(conn), &msg, NULL, 0);
 		if (how == SCI_UNEXPORT_FORCE) {
 			port->gone(port, conn, true);
 			shm_conn_close(conn);

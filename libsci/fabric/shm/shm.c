@@ -385,5 +385,6 @@ const struct sci_fabric_ops sci_shm_fabric = {
 	},
 	.unmap = shm_unmap,
 	.ring = shm_rseg_ring,
+	.pair = shm_pair,
 	.wake_barrier = shm_wake_barrier,
 };

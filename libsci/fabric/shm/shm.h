@@ -20,7 +20,8 @@
  *
  * A segment for one importer (SCI_LSEG_ONCE) gives up its name and the descriptor of its memory
  * when the importer connects: the maps and the connection are all that it still needs. The
- * importer may ring the segment's bell through the connection.
+ * importer may ring the segment's bell through the connection. Two processes that import such
+ * segments of each other can share one connection, see pair.c.
  *
  * Connecting is one message each way; the answer carries the descriptor. Both sides first check
  * the other process's user, see shm_access() and shm_trusts(). The connection stays open: its
@@ -73,9 +74,11 @@ enum shm_type {
 	SHM_BYE,		/* both: the connection ends in good order */
 	SHM_DATA,		/* payload of a data interrupt follows */
 	SHM_TRIGGER,		/* importer: triggers a plain interrupt */
+	SHM_PAIR,		/* owner: its import's connection may serve both imports */
+	SHM_MERGE,		/* importer: the other connection replaces this one */
 };
 
-#define SHM_MAGIC	0x53434932u	/* "SCI2": also the protocol's version */
+#define SHM_MAGIC	0x53434933u	/* "SCI3": also the protocol's version */
 
 /* A message between two processes of the fabric. */
 struct shm_msg {
@@ -186,9 +189,10 @@ enum shm_role { SHM_NEW, SHM_IMPORTER, SHM_ATTACHED };
 struct shm_conn {
 	struct list link;
 	struct shm_port *port;
-	int fd;
+	int fd;				/* -1: merged, see pair.c */
 	enum shm_role role;
 	struct sci_lintr *bell;		/* the importer's messages trigger it */
+	struct sci_rseg *pair;		/* this process's import from the importer, or NULL */
 	unsigned int node;
 	pid_t pid;			/* process of the importer */
 };
@@ -230,7 +234,12 @@ struct sci_rseg {
 	bool readonly;
 	size_t page;
 	int memfd;			/* huge pages only; else -1 */
-	int conn;			/* -1: disconnected */
+	int conn;			/* -1: disconnected, or merged */
+	struct shm_conn *pair;		/* the exporter's connection to this process, or NULL */
+	bool pair_stays;		/* the pair keeps this import's connection */
+	bool pair_asked;		/* SHM_PAIR has arrived */
+	bool pair_moved;		/* SHM_MERGE has been sent */
+	bool merged;			/* the pair has one connection */
 	pid_t pid;			/* process of the exporter; 0: unknown, or a group */
 	unsigned int rejoining;		/* attempts to find another member */
 	struct sci_rseg_status status;
@@ -320,6 +329,11 @@ struct sci_rseg_status *shm_rseg_status(struct sci_rseg *r);
 int shm_rseg_map(struct sci_rseg *r, uint64_t off, size_t len,
 		 unsigned int flags, void **addr);
 int shm_rseg_ring(struct sci_rseg *r);
+void shm_rseg_input(void *obj);
+bool shm_rseg_read(struct sci_rseg *r);
+void shm_rseg_hang_up(struct sci_rseg *r);
+void shm_rseg_ended(struct sci_rseg *r, enum sci_event_type type);
+bool shm_rseg_owner_message(struct sci_rseg *r, enum shm_type type);
 void shm_unmap(struct sci_fabric *f, void *addr, size_t len);
 void shm_rseg_link_event(struct sci_rseg *r, bool down);
 int shm_dma_copy(struct sci_lseg *s, struct sci_rseg *r,
@@ -328,6 +342,9 @@ void shm_store_barrier(struct sci_fabric *f, struct sci_rseg *r);
 
 int shm_bell_listen(struct sci_lintr *i, struct shm_conn *conn);
 void shm_bell_leave(struct shm_conn *conn);
+int shm_bell_add(struct sci_lintr *i, int fd);
+void shm_bell_remove(struct sci_lintr *i, int fd);
+void shm_bell_keep(struct sci_lintr *i);
 void shm_bell_drain(struct shm_conn *conn);
 int shm_trigger_send(struct shm *shm, int sock);
 int shm_lintr_create(struct sci_fabric *f, struct sci_lintr_param *p,
@@ -341,6 +358,25 @@ int shm_rintr_connect(struct sci_fabric *f, const struct sci_rintr_param *p,
 		      struct sci_rintr **out);
 int shm_rintr_trigger(struct sci_rintr *i, const void *data, size_t len);
 void shm_rintr_disconnect(struct sci_rintr *i);
+
+/* pair.c */
+int shm_pair(struct sci_lseg *s, struct sci_rseg *r);
+void shm_pair_asked(struct sci_rseg *r);
+bool shm_pair_merged(struct shm_conn *conn);
+bool shm_pair_done(struct sci_rseg *r);
+void shm_pair_conn_end(struct shm_conn *conn, bool orderly);
+void shm_pair_import_end(struct sci_rseg *r, bool orderly);
+
+/* Return the socket of a connection, which may be that of the pair's import. */
+static inline int shm_conn_sock(const struct shm_conn *conn)
+{
+	return conn->fd >= 0 || !conn->pair ? conn->fd : conn->pair->conn;
+}
+
+static inline int shm_rseg_sock(const struct sci_rseg *r)
+{
+	return r->pair && r->pair_moved ? r->pair->fd : r->conn;
+}
 
 /* check.c */
 int shm_check_init(struct shm *shm);

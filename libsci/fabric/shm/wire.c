@@ -347,15 +347,21 @@ bool shm_trusts(struct shm *shm, int sock)
 	return cred.uid == geteuid() || shm_access(shm, sock);
 }
 
-void shm_conn_close(struct shm_conn *conn)
+static void conn_end(struct shm_conn *conn, bool orderly)
 {
 	if (conn->role == SHM_IMPORTER)
 		conn->port->importers--;
+	shm_pair_conn_end(conn, orderly);
 	if (conn->bell)
 		shm_bell_leave(conn);
 	list_del(&conn->link);
 	sci_fd_close(&conn->port->shm->svc, conn->fd);
 	free(conn);
+}
+
+void shm_conn_close(struct shm_conn *conn)
+{
+	conn_end(conn, true);
 }
 
 /* Handle the end of a peer: notify the owner of the name, and close the connection. */
@@ -365,7 +371,7 @@ void shm_conn_gone(struct shm_conn *conn, bool orderly)
 
 	if (conn->role == SHM_IMPORTER && port->gone)
 		port->gone(port, conn, orderly);
-	shm_conn_close(conn);
+	conn_end(conn, orderly);
 }
 
 static void conn_input(void *obj)
@@ -556,7 +562,8 @@ void shm_port_drain(struct shm_port *port, pid_t pid)
 		struct shm_conn *conn = container_of(pos, struct shm_conn,
 						     link);
 
-		if (conn->role != SHM_IMPORTER || port->input || (pid && conn->pid != pid))
+		if (conn->role != SHM_IMPORTER || conn->fd < 0 || port->input ||
+		    (pid && conn->pid != pid))
 			continue;
 		if (conn->bell)
 			shm_bell_drain(conn);
@@ -575,7 +582,7 @@ void shm_port_close(struct shm_port *port)
 		struct shm_conn *conn = container_of(pos, struct shm_conn,
 						     link);
 
-		shm_send(conn->fd, &bye, NULL, 0);
+		shm_send(shm_conn_sock(conn), &bye, NULL, 0);
 		shm_conn_close(conn);
 	}
 	if (port->fd >= 0)

@@ -164,6 +164,13 @@ int peer_ask_inbox(struct sci_peer *p)
 		       -EPROTO;
 }
 
+/* When each side has imported the other's inbox, let the inboxes share descriptors. */
+static void peer_pair(struct sci_peer *p)
+{
+	if (p->state == PEER_UP && p->imported)
+		sci_pair(p->fabric, p->inbox, p->outbox);
+}
+
 int peer_take_inbox(struct sci_peer *p, struct msg_call *c)
 {
 	const struct sci_fabric_ops *ops = p->fabric->ops;
@@ -192,6 +199,7 @@ int peer_take_inbox(struct sci_peer *p, struct msg_call *c)
 	peer_heat(p);
 	if (!list_empty(&p->sendq) || !list_empty(&p->sending))
 		peer_busy(p);
+	peer_pair(p);
 	p->ep->up->came(p);
 	return 0;
 }
@@ -302,6 +310,7 @@ void peer_event_check(struct sci_peer *p)
 		if (p->incoming)
 			list_add_tail(&p->accept_link, &p->ep->accept_queue);
 		p->incoming = false;
+		peer_pair(p);
 		p->ep->up->came(p);
 		msg_changed(p->ep);
 	}
