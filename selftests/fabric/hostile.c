@@ -26,6 +26,7 @@
 
 #include "libsci/fabric/shm/shm.h"
 #include "selftests/harness.h"
+#include "selftests/random.h"
 
 #define SIZE		8192u
 #define ID		10u
@@ -1195,4 +1196,125 @@ TEST(memory_with_holes)
 	CHECK(test_filled(mem, SIZE, 2));
 	peer_send(p, "leave");
 	peer_join(p);
+}
+
+/* ---- pairs ---- */
+
+#define PAIRS	(TEST_TSAN || TEST_ASAN ? 300u : 2000u)
+
+/* A peer that imports our segment, exports its own, and sends what fits no step of pair.c. */
+static void pair_liar(struct peer *self, void *arg)
+{
+	int listener = squat(SHM_SEGMENT, 8, ID);
+	unsigned char request[256];
+
+	(void)arg;
+	peer_send(self, "ready");
+	for (unsigned int k = 0; k < PAIRS; k++) {
+		uint32_t half;
+		int fd[2];
+
+		random_seed(k);
+		peer_expect(self, "begin");
+		fd[0] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		CHECK(read(fd[0], request, sizeof(request)) > 0);
+		with_memory(fd[0], SIZE, SIZE, ALL_SEALS, 0);
+		/* the segment may have ended already */
+		fd[1] = dial(SHM_SEGMENT, k & 1 ? 4 : 12, ID);
+		say_type(fd[1], SHM_CONNECT);
+		if (k & 2)
+			peer_expect(self, "paired");
+		for (uint32_t n = random_below(8); n; n--) {
+			half = random_below(2);
+			switch (random_below(8)) {
+			case 0:
+				shutdown(fd[half], random_below(2) ? SHUT_WR : SHUT_RDWR);
+				break;
+			case 1:
+				say_type(fd[half], random_below(SHM_MERGE + 2));
+				break;
+			default:
+				say_type(fd[half], random_below(2) ? SHM_PAIR : SHM_MERGE);
+				break;
+			}
+		}
+		half = random_below(2);
+		close(fd[half]);
+		peer_send(self, "lied");
+		peer_expect(self, "end");
+		close(fd[!half]);
+	}
+}
+
+static void ignore_event(void *owner, const struct sci_event *ev)
+{
+	(void)owner;
+	(void)ev;
+}
+
+static void pair_with_liar(struct sci_fabric *f, struct peer *p, bool paired)
+{
+	const struct sci_rseg_param theirs = {
+		.node = 8, .id = ID, .timeout = TEST_WAIT_MS, .event = ignore_event,
+	};
+	struct sci_lintr_param ring = { .number = ID, .flags = SCI_INTR_FIXED };
+	struct sci_lseg_param ours = {
+		.id = ID, .size = SIZE, .flags = SCI_LSEG_ONCE, .event = ignore_event,
+	};
+	struct sci_lintr *bell;
+	struct sci_lseg *s;
+	struct sci_rseg *r;
+	bool early = random_below(2);
+	size_t len = 0;
+
+	CHECK_EQ(f->ops->lintr.create(f, &ring, &bell), 0);
+	ours.bell = bell;
+	CHECK_EQ(f->ops->lseg.create(f, &ours, &s), 0);
+	CHECK_EQ(f->ops->lseg.export(s, 0), 0);
+	peer_send(p, "begin");
+	CHECK_EQ(f->ops->rseg.connect(f, &theirs, &r), 0);
+	if (paired) {
+		WAIT_UNTIL(!sci_pair(f, s, r), TEST_WAIT_MS);
+		peer_send(p, "paired");
+	} else {
+		sci_pair(f, s, r);
+	}
+	for (uint32_t n = random_below(4); n; n--) {
+		f->ops->ring(r);
+		f->ops->lintr.wait(bell, NULL, &len, 0);
+	}
+	if (!early)
+		peer_expect(p, "lied");
+	f->ops->lintr.wait(bell, NULL, &len, 0);
+	f->ops->ring(r);
+	f->ops->rseg.disconnect(r);
+	f->ops->lseg.destroy(s);
+	f->ops->lintr.destroy(bell);
+	if (early)
+		peer_expect(p, "lied");
+	peer_send(p, "end");
+}
+
+TEST(peers_that_lie_about_a_pair)
+{
+	const struct sci_fabric_place at[] = { { .node = 12 }, { .node = 4 } };
+	struct sci_fabric *f[ARRAY_LEN(at)];
+	unsigned int fds = 0;
+	struct peer *p;
+
+	test_needs_shm();
+	p = peer_spawn(8, pair_liar, NULL);
+	peer_expect(p, "ready");
+	for (unsigned int i = 0; i < ARRAY_LEN(at); i++)
+		CHECK_EQ(sci_fabric_open_at(&f[i], &at[i]), 0);
+	for (unsigned int k = 0; k < PAIRS; k++) {
+		random_seed(k);
+		pair_with_liar(f[k & 1], p, k & 2);
+		if (k == 1)
+			fds = count_fds();
+	}
+	WAIT_UNTIL(count_fds() <= fds, TEST_WAIT_MS);
+	peer_join(p);
+	for (unsigned int i = 0; i < ARRAY_LEN(at); i++)
+		sci_fabric_close(f[i]);
 }
