@@ -30,22 +30,49 @@ pvm_prepare() {
 
 pvm_gone() { on "$1" '! grep -l pvmd3 /proc/[0-9]*/comm'; }
 
+# SEPARATOR: prints the addresses of the other nodes
+pvm_others() {
+	local i names=
+	for i in $(ids | tail -n +2); do
+		names+="$1"10.1.$((i / 256)).$((i % 256))
+	done
+	echo "${names#"$1"}"
+}
+
+# PATTERN [NAME=VALUE...]: begins tests of selftests/pvm/churn, whose hosts are the machines
+pvm_churn() {
+	local env="SCI_TEST_FABRIC=dev SCI_TEST_TIMEOUT=$((600 * slow)) ${*:2}"
+
+	env+=" SCI_TEST_PVM_HOSTS=$(pvm_others ,)"
+	SCI_EXEC_LIMIT=$((900 * slow)) begin churn 4 \
+		"$pvm_env; export $env; $build/selftests/pvm/churn '$1'"
+}
+
+# NODES: waits for the tests that pvm_churn() has begun, and for the end of all daemons there
+pvm_churn_end() {
+	local i
+	end churn || return
+	sed -n 's/^# \(.*\(HostDelete\|descriptors\).*\)/= \1/p' "$tmp/case/churn"
+	for i in $1; do
+		within 10 pvm_gone "$i" || return
+	done
+}
+
 # Hosts can be added. Programs print the same output as under Debian's PVM on as many hosts
 # in a network namespace. `halt` leaves no process.
 case_pvm_programs_of_debian() {
-	local i add='' files
+	local i picture='' files elsewhere="$PWD/scripts/cluster-rsh 10.1.0.8 $pvm_env;"
 	[[ -x $pvm_console && -x /usr/bin/hello.pvm ]] || skip "no packages pvm, pvm-examples" || return
 	unshare -rn true 2>/dev/null || skip "no network namespaces for users" || return
 	mkdir -p "$tmp/pvm/debian" "$tmp/pvm/ours"
-	scripts/check-pvm --record "$tmp/pvm/debian" "$nodes" "$build" || return
+	scripts/check-pvm "${pvm_all[@]}" --record "$tmp/pvm/debian" "$nodes" "$build" || return
+	[[ ! -e $tmp/pvm/debian/xep ]] || picture=$(<"$tmp/pvm/debian/xep")
 	pvm_prepare || return
-	for i in $(ids); do
-		((i == 4)) || add+=" 10.1.$((i / 256)).$((i % 256))"
-	done
-	pvm "add$add\nconf\nquit\n" >"$tmp/case/conf"
+	pvm "add $(pvm_others ' ')\nconf\nquit\n" >"$tmp/case/conf"
 	[[ $(grep -c LINUX64 "$tmp/case/conf") == "$nodes" ]] || return
 	SCI_EXEC_LIMIT=$((1800 * slow)) on 4 "$pvm_env PROGRAM_LIMIT=$((120 * slow))
-		scripts/pvm-programs /tmp/pvm" || return
+		export PROGRAM_PICTURE=$(printf %q "$picture") PROGRAM_ELSEWHERE=$(printf %q "$elsewhere")
+		scripts/pvm-programs ${pvm_all[*]} /tmp/pvm" || return
 	on 4 'cd /tmp/pvm && tar c . && rm -r /tmp/pvm' | tar x -C "$tmp/pvm/ours" || return
 	pvm 'ps -a\nhalt\n' >"$tmp/case/halt"
 	for i in $(ids); do
@@ -54,4 +81,25 @@ case_pvm_programs_of_debian() {
 	files=("$tmp/pvm/ours"/*)
 	echo "= ${#files[@]} programs on $nodes machines"
 	scripts/check-pvm --compare "$tmp/pvm/debian" "$tmp/pvm/ours"
+}
+
+# QEMU is killed by SIGKILL while 100 tasks talk. The daemons notice it because the link of the
+# dead machine goes down.
+case_pvm_the_machine_of_a_host_dies() {
+	local dead
+	((nodes > 2)) || skip "needs three machines" || return
+	dead=$(ids | sed -n 3p)
+	pvm_prepare || return
+	pvm_churn 'hosts_come_and_go_*' SCI_TEST_PVM_KILL=/tmp/pvm-kill
+	within 300 on 4 'test -e /tmp/pvm-kill' || return
+	cluster kill "$dead" || return
+	pvm_churn_end "$(ids | grep -vx "$dead")" || return
+	cluster start "$dead"
+}
+
+# 1,000 tasks begin on all machines, and exit or are killed.
+case_pvm_tasks_come_and_go() {
+	pvm_prepare || return
+	pvm_churn 'tasks_that_end_*'
+	pvm_churn_end "$(ids)"
 }
