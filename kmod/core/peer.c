@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
+#include "core.h"
 #include "peer.h"
 #include "trace.h"
 
@@ -21,7 +22,7 @@ static_assert(sizeof(struct sci_packet) == SCI_PACKET_SIZE);
 #define LOCAL_BATCH	32
 /* A node with this many waiting messages is behind. A node that answers never has that many. */
 #define BEHIND_MIN	131072
-/* From this many waiting messages on, users may not post triggers to a node: 32 full windows. */
+/* While so many messages wait for a node, users post no triggers to it: 32 full windows. */
 #define MANY_MIN	1024
 
 static unsigned int retry_ms __ro_after_init = 20;
@@ -156,6 +157,13 @@ static void peer_report_gone(struct sci_peer *p)
 	sci_session_revive(&p->session, ktime_get_ns());
 }
 
+/* Wake the threads in sci_peer_wait_room(). */
+static void peer_report_room(struct sci_peer *p)
+{
+	if (wq_has_sleeper(&p->adapter->wait) && !sci_peer_has_many(p))
+		wake_up_all(&p->adapter->wait);
+}
+
 /* Deliver messages, report an end of the session, and acknowledge. Drop @p->lock meanwhile. */
 static void peer_settle(struct sci_peer *p)
 {
@@ -164,6 +172,7 @@ static void peer_settle(struct sci_peer *p)
 	peer_deliver(p);
 	peer_report_gone(p);
 	sci_session_settle(&p->session);
+	peer_report_room(p);
 	peer_arm(p);
 }
 
@@ -544,6 +553,20 @@ static unsigned int peer_waiting(struct sci_peer *p)
 bool sci_peer_has_many(struct sci_peer *p)
 {
 	return peer_waiting(p) >= MANY_MIN;
+}
+
+int sci_peer_wait_room(struct sci_peer *p)
+{
+	struct sci_adapter *a = p->adapter;
+	long left;
+
+	left = wait_event_killable_timeout(a->wait,
+					   !sci_peer_has_many(p) ||
+						   sci_adapter_is_dead(a),
+					   sci_peer_patience());
+	if (left <= 0)
+		return left ? -EINTR : -ENOBUFS;
+	return sci_adapter_is_dead(a) ? -ENODEV : 0;
 }
 
 void sci_peer_link(struct sci_peer *p, struct list_head *link)

@@ -137,6 +137,14 @@ bool sci_peer_is_behind(struct sci_peer *p);
 bool sci_peer_has_many(struct sci_peer *p);
 
 /**
+ * sci_peer_wait_room() - wait while sci_peer_has_many() is true
+ *
+ * Context: no lock is held. Return: 0; -ENOBUFS: the time of sci_peer_patience() is over; -EINTR: a
+ * fatal signal; -ENODEV: the adapter has been removed.
+ */
+int sci_peer_wait_room(struct sci_peer *p);
+
+/**
  * sci_peer_link() - add a connection to a node
  * @link: is added to @p->links
  *

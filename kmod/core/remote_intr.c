@@ -83,31 +83,52 @@ int sci_intr_connect(struct sci_object *obj, void *cmd,
 	return ret;
 }
 
-static int remote_trigger_inside(struct sci_remote_intr *r)
+/* Post a trigger. Return -ENOBUFS if too many messages wait for the node. */
+static int remote_post(struct sci_client *c, struct sci_message *m)
 {
-	struct sci_client *c = &r->client;
 	struct sci_adapter *a = c->obj.adapter;
-	struct sci_message *m = NULL;
+	int ret;
+
+	mutex_lock(&a->lock);
+	ret = sci_client_usable(c);
+	if (!ret && sci_peer_has_many(c->conn.peer))
+		ret = -ENOBUFS;
+	if (!ret)
+		sci_post_simple(c->conn.peer, m, SCI_MSG_TRIGGER,
+				c->conn.remote);
+	mutex_unlock(&a->lock);
+	return ret;
+}
+
+/* Trigger by a message. A thread that triggers faster than the node answers waits for room. */
+static int remote_trigger_message(struct sci_client *c)
+{
+	struct sci_message *m = sci_message_alloc();
+	int ret;
+
+	if (!m)
+		return -ENOMEM;
+	while ((ret = remote_post(c, m)) == -ENOBUFS) {
+		ret = sci_peer_wait_room(c->conn.peer);
+		if (ret)
+			break;
+	}
+	if (ret)
+		sci_message_free(m);
+	return ret;
+}
+
+static int remote_trigger_adapter(struct sci_client *c)
+{
+	struct sci_adapter *a = c->obj.adapter;
 	u32 remote;
 	int ret;
 
-	if (!a->desc.ops->trigger) {
-		m = sci_message_alloc();
-		if (!m)
-			return -ENOMEM;
-	}
 	mutex_lock(&a->lock);
 	ret = sci_client_usable(c);
-	if (!ret && m && sci_peer_has_many(c->conn.peer))
-		ret = -ENOBUFS;
 	remote = c->conn.remote;
-	if (!ret && m) {
-		sci_post_simple(c->conn.peer, m, SCI_MSG_TRIGGER, remote);
-		m = NULL;
-	}
 	mutex_unlock(&a->lock);
-	sci_message_free(m);
-	if (ret || !a->desc.ops->trigger)
+	if (ret)
 		return ret;
 	if (c->node != a->desc.node)
 		return a->desc.ops->trigger(a, c->node, remote);
@@ -119,15 +140,16 @@ static int remote_trigger_inside(struct sci_remote_intr *r)
 	return 0;
 }
 
-static int remote_trigger(struct sci_remote_intr *r)
+static int remote_trigger(struct sci_client *c)
 {
-	struct sci_adapter *a = r->client.obj.adapter;
+	struct sci_adapter *a = c->obj.adapter;
 	int idx, ret;
 
 	ret = sci_adapter_enter(a, &idx);
 	if (ret)
 		return ret;
-	ret = remote_trigger_inside(r);
+	ret = a->desc.ops->trigger ? remote_trigger_adapter(c) :
+				     remote_trigger_message(c);
 	sci_adapter_exit(a, idx);
 	return ret;
 }
@@ -148,7 +170,7 @@ int sci_intr_trigger(struct sci_object *obj, void *cmd,
 		return -ENOTCONN;
 	ret = r->data ? sci_intr_data_send(&r->client, u64_to_user_ptr(c->data),
 					   c->length) :
-			remote_trigger(r);
+			remote_trigger(&r->client);
 	if (ret)
 		return ret;
 	sci_count(obj->adapter, SCI_COUNT_TRIGGERS_SENT, 1);

@@ -866,9 +866,10 @@ struct sci_ioc_intr_connect {
  * The trigger arrives after all earlier stores of this thread that were flushed.
  *
  * Errors: EINVAL: data for an interrupt without data; ENOTCONN: the interrupt is not
- * connected; EMSGSIZE: too long; ENOBUFS: the owner or its node has too much queued, and
- * the trigger was not delivered; ETIMEDOUT: the owner's node does not report whether the
- * data has arrived; EHOSTUNREACH: the owner's node does not answer; ENETDOWN.
+ * connected; EMSGSIZE: too long; ENOBUFS: the owner has too much unread data, or its node
+ * has taken no earlier trigger for the module's dead_ms, and the trigger was not delivered;
+ * ETIMEDOUT: the owner's node does not report whether the data has arrived; EHOSTUNREACH:
+ * the owner's node does not answer; ENETDOWN.
  */
 struct sci_ioc_intr_trigger {
 	__u32 size;
