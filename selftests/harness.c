@@ -1533,7 +1533,7 @@ static enum verdict run_test(const struct test *t)
 static bool wanted(const struct test *t, char **patterns, int n)
 {
 	for (int i = 0; i < n; i++)
-		if (!fnmatch(patterns[i], t->name, 0))
+		if (!fnmatch(patterns[i], t->name, FNM_EXTMATCH))
 			return true;
 	return n == 0;
 }
