@@ -362,12 +362,16 @@ int net_wire_connect(struct net_socket *s, const struct net_addr *to, sci_watch_
 int net_wire_connected(struct net_socket *s)
 {
 	socklen_t len = sizeof(int);
-	int error = 0;
+	int error = 0, domain = 0;
 
 	if (s->pipe)
 		return s->pipe->ret;
-	if (getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &error, &len))
+	if (getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &error, &len) ||
+	    getsockopt(s->fd, SOL_SOCKET, SO_DOMAIN, &domain, &len))
 		return -errno;
+	/* no process listens: TCP has another error for this than vsock */
+	if (domain == AF_VSOCK && error == ECONNRESET)
+		error = ECONNREFUSED;
 	return -error;
 }
 
