@@ -246,23 +246,24 @@ static void net_key_make(void)
 	snprintf(net_key, sizeof(net_key), "/proc/%d/fd/%d", getpid(), fd);
 }
 
-/* Tests that run at the same time use different ports with high probability. */
-static unsigned int net_port(unsigned int node)
+/*
+ * Tests that run at the same time use different addresses with high probability. Each node has 64
+ * sockets, but 16 over TCP on IPv6.
+ */
+static void net_address(const char *kind, unsigned int node, char *text, size_t size)
 {
 	unsigned int hash = 0;
 
 	for (const char *c = cluster; *c; c++)
 		hash = hash * 31 + (unsigned char)*c;
-	return 10000 + hash % 700 * 64 + node * 4;
-}
-
-static void net_address(const char *kind, unsigned int node, char *text, size_t size)
-{
 	if (!strcmp(kind, "unix"))
 		snprintf(text, size, "unix:@sci%s-%u+64", cluster, node);
+	else if (!strcmp(kind, "tcp"))
+		snprintf(text, size, "tcp:127.%u.%u.%u:17764+64", hash >> 8 & 255, hash & 255, node);
+	else if (!strcmp(kind, "vsock"))
+		snprintf(text, size, "vsock:1:%u+64", 10000 + hash % 40 * 1024 + node * 16);
 	else
-		snprintf(text, size, "tcp:%s:%u",
-			 strcmp(kind, "tcp6") ? "127.0.0.1" : "[::1]", net_port(node));
+		snprintf(text, size, "tcp:[::1]:%u", 10000 + hash % 700 * 64 + node * 4);
 }
 
 void test_use_net(const char *kind, unsigned int node)

@@ -39,7 +39,7 @@
  * SCI_TEST_FABRIC: the value of SCI_FABRIC, instead of a cluster per test. "dev" needs adapters for
  *	nodes 4, 8 and so on. Without SCI_TEST_NODE, a test must leave no new objects in sysfs.
  * SCI_TEST_PEERS: each node is a machine, see remote.h.
- * SCI_TEST_NET=unix, tcp or tcp6: each node has its own cluster; the net fabric connects them.
+ * SCI_TEST_NET=unix, tcp, tcp6 or vsock: each node has its own cluster; the net fabric connects them.
  * SCI_TEST_MARK: a part of the names of clusters (scripts/check-leftovers).
  * SCI_CALLS: the upper limit for test_calls(), for slow machines.
  *

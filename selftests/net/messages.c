@@ -5,6 +5,10 @@
  * an endpoint with peers inside and outside of its cluster.  All tests of
  * selftests/msg run over the net, too, with SCI_TEST_NET: see scripts/check.
  */
+#include <sys/socket.h>
+#include <linux/vm_sockets.h>
+#include <unistd.h>
+
 #include "libsci/msg/endpoint.h"
 #include "selftests/net/exchange.h"
 
@@ -50,6 +54,27 @@ TEST(over_tcp)
 TEST(over_tcp6)
 {
 	run_pair("tcp6");
+}
+
+/* The kernel needs the module vsock_loopback. */
+static bool has_vsock(void)
+{
+	struct sockaddr_vm sa = {
+		.svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_LOCAL, .svm_port = VMADDR_PORT_ANY,
+	};
+	int fd = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool has = fd >= 0 && !bind(fd, (struct sockaddr *)&sa, sizeof(sa));
+
+	if (fd >= 0)
+		close(fd);
+	return has;
+}
+
+TEST(over_vsock)
+{
+	if (!has_vsock())
+		SKIP("no vsock between processes of this machine");
+	run_pair("vsock");
 }
 
 /* ---- one endpoint with peers on both ---- */
