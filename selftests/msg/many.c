@@ -113,6 +113,75 @@ TEST(all_to_all)
 		peer_join(p[k]);
 }
 
+/* ---- many processes on one node ---- */
+
+#define CITY_ID		1000u
+#define CITY_BYTES	65536u
+#define CITY_MAX	250u
+
+struct city {
+	unsigned int n;
+	_Atomic unsigned int born, open, done;
+};
+
+/* Each process opens connections to all others at the same time, and exchanges a message with each. */
+static void city_live(struct city *c, unsigned int me)
+{
+	struct sci_status *st = calloc(2 * c->n, sizeof(*st));
+	struct sci_req **reqs = calloc(2 * c->n, sizeof(struct sci_req *));
+	struct sci_ep *ep = test_ep_open(CITY_ID + me, 0);
+	unsigned char *in = malloc(CITY_BYTES), *out = calloc(1, CITY_BYTES);
+	struct sci_peer *peer;
+
+	atomic_fetch_add(&c->open, 1);
+	WAIT_UNTIL(atomic_load(&c->open) == c->n, TEST_WAIT_MS);
+	for (unsigned int k = 0; k < c->n; k++) {
+		const struct sci_addr addr = { 4, CITY_ID + k };
+
+		if (k == me)
+			continue;
+		CHECK_EQ(sci_peer_open(ep, &addr, -1, &peer), 0);
+		CHECK_EQ(sci_irecv(ep, peer, in, CITY_BYTES, &reqs[2 * k]), 0);
+		CHECK_EQ(sci_isend(peer, out, CITY_BYTES, &reqs[2 * k + 1]), 0);
+	}
+	CHECK_EQ(sci_waitall(reqs, 2 * c->n, -1, st), 0);
+	for (unsigned int k = 0; k < c->n; k++)
+		CHECK_EQ(st[2 * k].len, k == me ? 0 : CITY_BYTES);
+	atomic_fetch_add(&c->done, 1);
+	while (atomic_load(&c->done) < c->n)
+		sci_accept(ep, 10, &peer);
+	CHECK_EQ(sci_ep_close(ep), 0);
+	free(in);
+	free(out);
+	free(reqs);
+	free(st);
+}
+
+static void inhabitant(struct peer *self, void *arg)
+{
+	struct city *c = arg;
+
+	(void)self;
+	city_live(c, atomic_fetch_add(&c->born, 1));
+}
+
+/* SCI_TEST_PROCESSES: the number of processes, at most CITY_MAX. */
+TEST(all_to_all_of_many_processes)
+{
+	const char *wanted = getenv("SCI_TEST_PROCESSES");
+	struct city *c = test_shared(sizeof(*c));
+	struct peer *p[CITY_MAX];
+
+	c->n = wanted ? (unsigned int)atoi(wanted) : TRAFFIC_SLOW > 1 ? 12 : 32;
+	CHECK(c->n > 0 && c->n <= CITY_MAX);
+	c->born = 1;
+	for (unsigned int k = 1; k < c->n; k++)
+		p[k] = peer_spawn(4, inhabitant, c);
+	city_live(c, 0);
+	for (unsigned int k = 1; k < c->n; k++)
+		peer_join(p[k]);
+}
+
 /* ---- hundreds of peers of one endpoint ---- */
 
 #define CROWDS		4u		/* processes with many endpoints each */

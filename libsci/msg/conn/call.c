@@ -5,8 +5,12 @@
  *
  * To import a segment, to connect to a doorbell or to send a HELLO, this process needs
  * an answer of another process. That process may be stopped or busy, and then the fabric
- * blocks for up to a second. Progress must never block. So threads make these calls
+ * blocks until a timeout. Progress must never block. So threads make these calls
  * (callers.c) and wake the endpoint after the answer, and progress takes the result.
+ *
+ * Most calls are made again after a timeout of a second. An inbox can be imported only once: for
+ * its owner, an importer that gives up while the answer is on its way has died. So the import of an
+ * inbox has a long timeout. If the owner dies, the call ends at once.
  *
  * A call belongs to a peer, which is not freed before the call has ended. A refusal
  * (a HELLO that rejects a connection) belongs to the endpoint.
@@ -17,7 +21,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define CALL_TIMEOUT_MS	1000u
+#define CALL_TIMEOUT_MS		1000u
+#define INBOX_TIMEOUT_MS	60000u
 
 /* ---- on a thread of callers.c ---- */
 
@@ -30,7 +35,8 @@ static int call_connect_segment(struct msg_call *c)
 {
 	struct sci_rseg_param param = {
 		.adapter = call_adapter(c), .node = c->to.node, .id = c->id,
-		.port = MSG_NUMBERS + c->to.id, .timeout = CALL_TIMEOUT_MS,
+		.port = MSG_NUMBERS + c->to.id,
+		.timeout = c->kind == CALL_INBOX ? INBOX_TIMEOUT_MS : CALL_TIMEOUT_MS,
 		.event = c->event, .owner = c->peer,
 	};
 
