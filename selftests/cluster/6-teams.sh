@@ -13,6 +13,7 @@ team_run() {
 		hosts+=("10.1.$((i / 256)).$((i % 256))")
 	done
 	SCI_EXEC_LIMIT=$((600 * slow)) on 4 "SCI_RSH=$PWD/scripts/cluster-stream \
+		${SHMEM_SYMMETRIC_SIZE:+SHMEM_SYMMETRIC_SIZE=$SHMEM_SYMMETRIC_SIZE} \
 		timeout -k 5 $((580 * slow)) $build/sci run -n $((n * nodes)) \
 		--hosts $(IFS=,; echo "${hosts[*]}") $build/selftests/$*" >"$tmp/case/team" 2>&1 || {
 		echo "$1: exit status $?"
@@ -44,7 +45,10 @@ case_team_one_pe_on_each() {
 	team_passes 1 cluster/shmem_rma && team_passes 1 cluster/shmem_atomics
 }
 
-case_team_two_pes_on_each() { team_passes 2 cluster/shmem_collectives; }
+# two PEs of a machine access four heaps on two others, in 2,048 entries of 64 KiB
+case_team_two_pes_on_each() {
+	SHMEM_SYMMETRIC_SIZE=8M team_passes 2 cluster/shmem_collectives
+}
 
 case_team_smi() { smi_passes 50000 80 20; }
 
