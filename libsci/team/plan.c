@@ -159,8 +159,11 @@ static int plan_fill(struct sci_coll *c, struct plan *p)
 int plan_prepare(struct sci_coll *c, bool blocking)
 {
 	struct plan *p = blocking ? c->team->plan : calloc(1, sizeof(*p));
-	int ret = p ? plan_fill(c, p) : -ENOMEM;
+	int ret;
 
+	if (!p)
+		return -ENOMEM;
+	ret = plan_fill(c, p);
 	if (!ret)
 		c->plan = p;
 	else if (blocking)

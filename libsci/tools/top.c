@@ -249,7 +249,7 @@ static int snapshot_take(struct look *l)
 
 	l->n = 0;
 	l->ns = tool_now_ns();
-	while (!ret && (d = readdir(dir))) {
+	while (dir && !ret && (d = readdir(dir))) {
 		struct process p = { .pid = (pid_t)strtol(d->d_name, NULL, 10) };
 
 		if (p.pid <= 0 || !process_find(&p, all, n))

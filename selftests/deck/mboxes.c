@@ -241,7 +241,7 @@ static void find_of_a_stopped_process(deck_mbox_t **box, pid_t pid)
 
 static void stopped(void *arg)
 {
-	deck_mbox_t *box[STOPPED_NAMES];
+	deck_mbox_t *box[STOPPED_NAMES] = { NULL };
 	_Atomic pid_t *pid = arg;
 	char name[12];
 

@@ -4,6 +4,7 @@
  * The tests of cached pages, as on a CPU that does not report whether an access is a load or a
  * store. The function below replaces the one of the library.
  */
+/* NOLINTNEXTLINE(bugprone-suspicious-include): the same tests */
 #include "selftests/scivm/cached.c"
 
 #include "libsci/vm/internal.h"
