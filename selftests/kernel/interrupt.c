@@ -727,23 +727,70 @@ TEST(triggers_by_message)
 	node_anew("Y");
 }
 
-#define LOTS	100000u
+/* More triggers than may wait for a node: each is a message until it is acknowledged. */
+#define LOTS	3000u
 
-/* Each trigger is a message in the sender's memory until it is acknowledged. */
-TEST(triggers_for_a_silent_node_have_a_limit)
+/* Start a process that sends LOTS triggers to a node that gets no packets, and wait until it waits. */
+static pid_t flood(struct line *l, unsigned int place, _Atomic unsigned int *sent)
 {
-	unsigned int place, sent;
-	struct line l = line_by_message(&place);
-	int ret = 0;
+	pid_t child;
 
 	OK(knob_set(place, KNOB_LOSS, 1000000));
-	for (sent = 0; sent < LOTS && !ret; sent++)
-		ret = intr_trigger(l.remote);
-	EQ(ret, -ENOBUFS);
+	child = ksft_fork();
+	if (!child) {
+		while (*sent < LOTS && !intr_trigger(l->remote))
+			++*sent;
+		_exit(*sent < LOTS);
+	}
+	WAIT_UNTIL(*sent && ksft_waits_in_ioctl(child, l->remote));
+	return child;
+}
+
+TEST(triggers_for_a_silent_node_wait)
+{
+	_Atomic unsigned int *sent = ksft_shared(sizeof(*sent));
+	unsigned int place;
+	struct line l = line_by_message(&place);
+	pid_t child = flood(&l, place, sent);
+
+	CHECK(*sent < LOTS);
 	OK(knob_set(place, KNOB_LOSS, 0));
-	for (sent--; sent; sent--)
+	EQ(ksft_wait(child), 0);
+	for (unsigned int i = 0; i < LOTS; i++)
+		take(l.intr);
+	none(l.intr);
+	node_anew("Y");
+}
+
+TEST(a_process_that_waits_for_a_silent_node_can_be_killed)
+{
+	_Atomic unsigned int *sent = ksft_shared(sizeof(*sent));
+	unsigned int place;
+	struct line l = line_by_message(&place);
+	pid_t child = flood(&l, place, sent);
+
+	OK(SYS(kill(child, SIGKILL)));
+	EQ(ksft_wait(child), SIGKILL);
+	CHECK(*sent < LOTS);
+	OK(knob_set(place, KNOB_LOSS, 0));
+	for (unsigned int i = 0; i < *sent; i++)
 		take(l.intr);
 	OK(intr_trigger(l.remote));
 	take(l.intr);
+	none(l.intr);
+	node_anew("Y");
+}
+
+/* A node that stays silent counts as dead, or takes no trigger for as long. */
+TEST(triggers_do_not_wait_for_ever)
+{
+	_Atomic unsigned int *sent = ksft_shared(sizeof(*sent));
+	unsigned int place;
+	struct line l = line_by_message(&place);
+	pid_t child = flood(&l, place, sent);
+
+	EQ(WEXITSTATUS(ksft_wait(child)), 1);
+	CHECK(*sent < LOTS);
+	OK(knob_set(place, KNOB_LOSS, 0));
 	node_anew("Y");
 }

@@ -384,7 +384,7 @@ bool ksft_waits_in_ioctl(pid_t thread, int fd)
 	int nr = -1;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", thread);
+	snprintf(path, sizeof(path), "/proc/%d/syscall", thread);
 	f = fopen(path, "re");
 	if (!f)
 		return false;

@@ -270,7 +270,7 @@ void peer_become(uid_t uid, gid_t gid);
  */
 pid_t ksft_fork(void);
 
-/* Return whether a thread of this process sleeps in an ioctl of @fd. */
+/* Return whether a thread, of any process, sleeps in an ioctl of @fd. */
 bool ksft_waits_in_ioctl(pid_t thread, int fd);
 
 /* Wait for a child and return its status in the form of waitpid(). */
