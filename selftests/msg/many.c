@@ -170,7 +170,7 @@ TEST(all_to_all_of_many_processes)
 {
 	const char *wanted = getenv("SCI_TEST_PROCESSES");
 	struct city *c = test_shared(sizeof(*c));
-	struct peer *p[CITY_MAX];
+	struct peer *p[CITY_MAX] = { NULL };
 
 	c->n = wanted ? (unsigned int)atoi(wanted) : TRAFFIC_SLOW > 1 ? 12 : 32;
 	CHECK(c->n > 0 && c->n <= CITY_MAX);
