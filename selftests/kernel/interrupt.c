@@ -728,7 +728,7 @@ TEST(triggers_by_message)
 }
 
 /* More triggers than may wait for a node: each is a message until it is acknowledged. */
-#define LOTS	3000u
+#define LOTS	1500u
 
 /* Start a process that sends LOTS triggers to a node that gets no packets, and wait until it waits. */
 static pid_t flood(struct line *l, unsigned int place, _Atomic unsigned int *sent)
