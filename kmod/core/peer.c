@@ -49,6 +49,11 @@ module_param(dead_ms, uint, 0444);
 MODULE_PARM_DESC(dead_ms,
 		 "ms of silence after which a connected node counts as dead (5000)");
 
+static unsigned int absent_ms __ro_after_init = 250;
+module_param(absent_ms, uint, 0444);
+MODULE_PARM_DESC(absent_ms,
+		 "ms after which a silent node counts as dead if packets to it come back (250)");
+
 unsigned long sci_peer_patience(void)
 {
 	return msecs_to_jiffies(max3(dead_ms, heartbeat_ms, 1u));
@@ -393,6 +398,7 @@ static void peer_session_init(struct sci_peer *p)
 		.heartbeat = ns_from_ms(heartbeat_ms),
 		.connect = ns_from_ms(connect_ms),
 		.dead = ns_from_ms(max(dead_ms, heartbeat_ms)),
+		.absent = ns_from_ms(absent_ms),
 	};
 
 	/* begin with a random tag: the tags of a forgotten peer must not be used again */
@@ -637,6 +643,11 @@ void sci_peer_receive(struct sci_adapter *a, u32 node, const void *packet)
 		sci_count(a, SCI_COUNT_CTRL_BAD, 1);
 }
 
+static void session_returned(struct sci_session *s)
+{
+	sci_session_returned(s, ktime_get_ns());
+}
+
 static void peer_report_session(struct sci_adapter *a, u32 node,
 				void (*tell)(struct sci_session *s))
 {
@@ -656,7 +667,7 @@ static void peer_report_session(struct sci_adapter *a, u32 node,
 
 void sci_peer_returned(struct sci_adapter *a, u32 node)
 {
-	peer_report_session(a, node, sci_session_returned);
+	peer_report_session(a, node, session_returned);
 }
 
 void sci_peer_lost(struct sci_adapter *a, u32 node)

@@ -526,9 +526,13 @@ void sci_session_watch(struct sci_session *s, bool watched, u64 now)
 	session_end_need(s);
 }
 
-void sci_session_returned(struct sci_session *s)
+void sci_session_returned(struct sci_session *s, u64 now)
 {
-	if (s->state == SCI_SESSION_HELLO)
+	if (!session_awaits_answer(s))
+		return;
+	if (s->state == SCI_SESSION_UP && s->returned <= session_silent_since(s))
+		s->returned = now;
+	else if (s->state == SCI_SESSION_HELLO || now - s->returned >= s->times.absent)
 		s->unreachable = true;
 }
 

@@ -135,6 +135,7 @@ enum sci_session_state {
  * @heartbeat: silence of a watched node before a PING
  * @connect: silence after which a node that has not yet answered counts as dead
  * @dead: silence after which a node that has answered counts as dead
+ * @absent: time for which packets must come back until a silent node counts as dead
  */
 struct sci_session_times {
 	u64 retry;
@@ -142,6 +143,7 @@ struct sci_session_times {
 	u64 heartbeat;
 	u64 connect;
 	u64 dead;
+	u64 absent;
 };
 
 struct sci_session;
@@ -171,7 +173,7 @@ struct sci_session_ops {
  * @probing: a PING was sent, and no packet has arrived since then
  * @ack_due: a packet has arrived that needs an acknowledgment
  * @paused: the link is down
- * @unreachable: send() has reported that there is no such node
+ * @unreachable: there is no such node: the next tick ends the session
  * @own: this node's tag in this session
  * @next: this node's tag in the next session
  * @peer: the other side's tag; may be read at any time
@@ -186,6 +188,8 @@ struct sci_session_ops {
  * @nr_messages: number of messages in @sent and @waiting; may be read at any time
  * @heard: time of the last packet of this session, 0: none; may be read at any time
  * @since: time from which silence counts
+ * @returned: time of the first packet that came back in the present silence; any earlier
+ *	time: there is none
  * @retry_at: time to send unanswered messages again
  * @retry_after: present interval between retries, which doubles with each retry
  * @ring: messages not taken yet, by sequence number
@@ -215,6 +219,7 @@ struct sci_session {
 	unsigned int nr_messages;
 	u64 heard;
 	u64 since;
+	u64 returned;
 	u64 retry_at;
 	u64 retry_after;
 	u8 ring[SCI_SESSION_WINDOW][SCI_MESSAGE_SIZE];
@@ -271,10 +276,10 @@ void sci_session_watch(struct sci_session *s, bool watched, u64 now);
 
 /*
  * Handle a packet that came back: there is no such node.  A node that has not answered yet is
- * given up.  A node that has answered may come back soon; otherwise a timeout ends its
- * session.
+ * given up.  A node that has answered may come back soon: it is given up if packets still come
+ * back after times.absent, and none of its own has arrived meanwhile.
  */
-void sci_session_returned(struct sci_session *s);
+void sci_session_returned(struct sci_session *s, u64 now);
 
 /* Note that the other node has begun a new life: the next sci_session_tick() ends the session. */
 void sci_session_lost(struct sci_session *s);

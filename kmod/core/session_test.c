@@ -74,6 +74,7 @@ struct net {
 	u64 drop_mask;		/* bit i: packet i of the first 64 packets is lost */
 	bool cut;
 	bool nobody;		/* send() reports that there is no such node */
+	bool absent;		/* packets come back: neither node is there for the other */
 	bool taping;
 	u32 sent;
 	u32 resent;
@@ -90,6 +91,7 @@ static const struct sci_session_times usual = {
 	.heartbeat = 500 * NSEC_PER_MSEC,
 	.connect = 1000 * NSEC_PER_MSEC,
 	.dead = 5000ULL * NSEC_PER_MSEC,
+	.absent = 250 * NSEC_PER_MSEC,
 };
 
 /* Times for networks that lose so much that a node may seem dead. */
@@ -99,6 +101,7 @@ static const struct sci_session_times patient = {
 	.heartbeat = 500 * NSEC_PER_MSEC,
 	.connect = 600 * NSEC_PER_SEC,
 	.dead = 600 * NSEC_PER_SEC,
+	.absent = 600 * NSEC_PER_SEC,
 };
 
 /* ---- the network ---- */
@@ -347,7 +350,10 @@ static bool net_step(struct net *net, u64 until)
 	if (f && f->at <= due) {
 		struct flight landed = net_packet_arrive(net, f);
 
-		node_receive(&net->nodes[landed.to], &landed.packet);
+		if (net->absent)
+			sci_session_returned(&net->nodes[!landed.to].s, net->now);
+		else
+			node_receive(&net->nodes[landed.to], &landed.packet);
 	} else {
 		net->now = max(net->now, due);
 		node_tick(n);
@@ -632,24 +638,56 @@ static void test_returned(struct kunit *test)
 	node_post(a);
 	net->flights = 0;
 	KUNIT_EXPECT_NE(test, sci_session_deadline(&a->s), 0ull);
-	sci_session_returned(&a->s);
+	sci_session_returned(&a->s, net->now);
 	KUNIT_EXPECT_EQ(test, sci_session_deadline(&a->s), 0ull);
 	net_run(net, 0);
 	KUNIT_EXPECT_EQ(test, a->done, 1u);
 	KUNIT_EXPECT_EQ(test, a->told, 1u);
 }
 
-/* Check that a returned packet of a session that is up counts only as a lost packet. */
+/* Check that a node that is away for less than times.absent loses nothing, each time. */
+static void test_returned_for_a_moment(struct kunit *test)
+{
+	struct net *net = net_up(test);
+	struct node *a = &net->nodes[0];
+	int i;
+
+	for (i = 0; i < 10; i++) {
+		net->absent = true;
+		node_post_many(a, 10);
+		net_run(net, usual.absent - NSEC_PER_MSEC);
+		net->absent = false;
+		KUNIT_EXPECT_TRUE(test, net_quiet(net, NSEC_PER_SEC));
+	}
+	KUNIT_EXPECT_EQ(test, a->told, 0u);
+	net_expect_all_taken(net);
+}
+
+/* Check that a node that is away counts as dead long before one that is only silent. */
 static void test_returned_while_up(struct kunit *test)
 {
 	struct net *net = net_up(test);
 	struct node *a = &net->nodes[0];
+	u64 heard = a->s.heard;
 
-	node_post(a);
-	net->flights = 0;
-	sci_session_returned(&a->s);
+	net->absent = true;
+	net_run(net, heard + usual.heartbeat + usual.absent - net->now);
+	KUNIT_EXPECT_EQ(test, a->told, 0u);
+	net_run(net, usual.absent);
+	KUNIT_EXPECT_EQ(test, a->told, 1u);
+}
+
+/* Check that a packet without an answer proves nothing when it comes back. */
+static void test_returned_ack(struct kunit *test)
+{
+	struct net *net = net_up(test);
+	struct node *a = &net->nodes[0];
+
+	sci_session_returned(&a->s, net->now);
+	net_run(net, usual.heartbeat - 1);
+	sci_session_returned(&a->s, net->now);
+	KUNIT_EXPECT_NE(test, sci_session_deadline(&a->s), 0ull);
 	net_run(net, NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, a->done, a->posted);
 	KUNIT_EXPECT_EQ(test, a->told, 0u);
 }
 
@@ -1358,7 +1396,9 @@ static struct kunit_case session_cases[] = {
 	KUNIT_CASE(test_no_such_node),
 	KUNIT_CASE(test_no_such_node_any_more),
 	KUNIT_CASE(test_returned),
+	KUNIT_CASE(test_returned_for_a_moment),
 	KUNIT_CASE(test_returned_while_up),
+	KUNIT_CASE(test_returned_ack),
 	KUNIT_CASE(test_lost),
 	KUNIT_CASE(test_silence),
 	KUNIT_CASE(test_quiet),
