@@ -6,6 +6,15 @@
 
 #include <errno.h>
 
+/* Count a part of a receive of several messages, see many.c. The last part returns the buffer. */
+static void recv_part_ended(struct sci_req *part)
+{
+	struct sci_req *whole = part->whole;
+
+	if (!--whole->parts && whole->state == MSG_DONE)
+		part->status.flags |= SCI_STATUS_RETURNED;
+}
+
 void completion_queue(struct sci_req *req)
 {
 	struct sci_ep *ep = req->ep;

@@ -92,12 +92,3 @@ void recv_many_start(struct sci_req *whole)
 	whole->state = MSG_POSTED;
 	sci_match_post(m, &whole->match);
 }
-
-/* Count a part that has completed. The last part returns the buffer. */
-void recv_part_ended(struct sci_req *part)
-{
-	struct sci_req *whole = part->whole;
-
-	if (!--whole->parts && whole->state == MSG_DONE)
-		part->status.flags |= SCI_STATUS_RETURNED;
-}

@@ -228,7 +228,6 @@ void msg_unexpected_free(struct sci_msg *msg);
 struct sci_req *recv_for(struct sci_peer *p, uint32_t context, uint64_t tag, size_t len);
 void recv_withdraw(struct sci_req *req, int error);
 void recv_many_start(struct sci_req *whole);
-void recv_part_ended(struct sci_req *part);
 
 /* handler.c */
 void handler_run(struct sci_peer *p, uint32_t context, uint64_t tag,
