@@ -381,6 +381,9 @@ static void check_ends_once(void (*fn)(struct attacker *a, struct lie *lie))
 	PROGRESS_UNTIL(ep, from->state == PEER_DOWN, TEST_WAIT_MS);
 	no_memory_for = 0;
 	CHECK_EQ(from->error, -ENOMEM);
+	/* -ENOMEM would mean that the program may repeat these calls */
+	CHECK_EQ(sci_isendv(from, &iov, 1, 0, &more[0]), -ENOBUFS);
+	CHECK_EQ(sci_itrecv(ep, from, 1, 0, 0, buf[0], 1, &more[0]), -ENOBUFS);
 	CHECK_EQ(from->detached, 0);
 	for (unsigned int i = 0; i < ARRAY_LEN(more); i++)
 		CHECK_EQ(sci_irecv(ep, NULL, buf[0], 1, &more[i]), 0);

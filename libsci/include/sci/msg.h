@@ -675,7 +675,8 @@ int sci_try_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
  *
  * The other arguments are those of sci_send(), sci_tsend(), sci_recv() and sci_trecv(). The
  * request completes when the blocking call would return, with the same result.
- * Return: 0; -ENOMEM: out of memory; or the error of a connection that has ended.
+ * Return: 0; -ENOMEM: out of memory, call again; -ENOBUFS: the connection has ended
+ * for lack of memory; or another error of a connection that has ended.
  */
 int sci_isend(struct sci_peer *peer, const void *buf, size_t len,
 	      struct sci_req **req);
@@ -728,7 +729,8 @@ struct sci_send {
  * completed without an error; and if @req is NULL, the message never waits behind other messages.
  * Return: 0; -EAGAIN: make progress first, because @req is NULL and SCI_DETACHED_MAX such messages
  * wait to be sent to this peer, or because with SCI_SEND_AT_ONCE the message would have to
- * wait; -ENOMEM: out of memory; or the error of a connection that has ended.
+ * wait; -ENOMEM: out of memory, call again; -ENOBUFS: the connection has ended
+ * for lack of memory; or another error of a connection that has ended.
  */
 int sci_isendm(struct sci_peer *peer, const struct sci_send *send,
 	       struct sci_req **req);

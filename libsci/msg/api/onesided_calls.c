@@ -62,7 +62,7 @@ static int transfer_start(struct sci_peer *p, const struct transfer *t, struct s
 	int ret;
 
 	if (p->state == PEER_DOWN)
-		return p->error;
+		return peer_error(p);
 	if (!out && p->detached >= SCI_DETACHED_MAX)
 		return -EAGAIN;
 	req = req_new(p->ep, t->kind);
@@ -286,7 +286,7 @@ static int map_test(void *arg)
 	int ret;
 
 	if (p->state != PEER_UP)
-		return p->state == PEER_DOWN ? p->error : -EAGAIN;
+		return p->state == PEER_DOWN ? peer_error(p) : -EAGAIN;
 	im = peer_import(p, m->key->segment, &ret);
 	if (!im && import_later(p, ret))
 		return -EAGAIN;

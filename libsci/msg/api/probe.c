@@ -20,7 +20,7 @@ static int message_seek(void *arg)
 	struct sci_peer *p = s->want.source;
 
 	if (!m)
-		return p && p->state == PEER_DOWN ? p->error : -EAGAIN;
+		return p && p->state == PEER_DOWN ? peer_error(p) : -EAGAIN;
 	s->found = container_of(m, struct sci_msg, match);
 	return 0;
 }

@@ -315,6 +315,15 @@ static inline int error_for_request(int error)
 	}
 }
 
+/*
+ * Return the error of a call to @p, which is DOWN. After -ENOMEM the program may repeat a call. So a
+ * connection that has ended for lack of memory has another error.
+ */
+static inline int peer_error(const struct sci_peer *p)
+{
+	return p->error == -ENOMEM ? -ENOBUFS : p->error;
+}
+
 /* host.c */
 uint64_t msg_now_ms(void);
 uint64_t msg_nonce(void);

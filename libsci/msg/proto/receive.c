@@ -496,7 +496,7 @@ int recv_start(struct sci_req *req)
 		return 0;
 	}
 	if (req->peer && req->peer->state == PEER_DOWN)
-		return req->peer->error;
+		return peer_error(req->peer);
 	req->state = MSG_POSTED;
 	sci_match_post(m, &req->match);
 	return 0;

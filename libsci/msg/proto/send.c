@@ -428,7 +428,7 @@ int send_start(struct sci_req *req)
 	int ret = 0;
 
 	if (p->state == PEER_DOWN)
-		return p->error;
+		return peer_error(p);
 	req->state = MSG_QUEUED;
 	list_init(&req->link);
 	if (list_empty(&p->sendq) && p->state == PEER_UP && !queued_request_send(req))
