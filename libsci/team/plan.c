@@ -265,7 +265,7 @@ static int round_start(struct sci_coll *c)
 		for (; plan_in_round(p, p->next); p->next++) {
 			ret = step_start(c, &p->steps[p->next]);
 			if (ret)
-				return ret == -ENOMEM ? -EAGAIN : ret;
+				return ret == -ENOMEM ? -EAGAIN : member_result(ret);
 		}
 		p->next = p->at;
 	}

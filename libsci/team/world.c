@@ -177,6 +177,22 @@ static uint64_t break_tag(const struct sci_team *t, int error)
 	return t->uid << 24 | (uint32_t)-error;
 }
 
+/*
+ * Send a message to @rank. If the connection has ended for lack of memory, the process may be alive:
+ * send the message on a new connection.
+ */
+static int break_send(struct team_world *w, int rank, const struct sci_send *send)
+{
+	struct sci_peer *peer;
+	int ret = world_peer(w, rank, &peer);
+
+	ret = ret ? ret : sci_isendm(peer, send, NULL);
+	if (ret != -ENOBUFS)
+		return ret;
+	ret = sci_peer_open(w->ep, &w->ranks[rank].addr, OPEN_MS, &peer);
+	return ret ? ret : sci_isendm(peer, send, NULL);
+}
+
 /* Send @error from member t->told on. After a send without memory, the next call continues. */
 static void break_announce(struct sci_team *t, int error)
 {
@@ -186,12 +202,10 @@ static void break_announce(struct sci_team *t, int error)
 
 	for (; t->told < t->size; t->told++) {
 		int rank = t->members[t->told].world, ret;
-		struct sci_peer *peer;
 
 		if (rank == w->rank || world_dead(w, rank))
 			continue;
-		ret = world_peer(w, rank, &peer);
-		ret = ret ? ret : sci_isendm(peer, &send, NULL);
+		ret = break_send(w, rank, &send);
 		if (ret == -EAGAIN || ret == -ENOMEM)
 			return;
 	}

@@ -302,6 +302,44 @@ static void repeats(void)
 	CHECK_EQ(sci_team_close(all), 0);
 }
 
+/* ---- a connection that fails for lack of memory ---- */
+
+/* Open the connection to rank 1, with less memory than that needs. */
+static void connection_lose(void)
+{
+	struct sci_peer *peer;
+	int ret = -ENOMEM;
+
+	for (int n = 0; ret == -ENOMEM; n++) {
+		CHECK(n < 1000);
+		atomic_store(&allocations, n);
+		ret = sci_team_peer(all, 1, &peer);
+		atomic_store(&allocations, -1);
+	}
+	CHECK_EQ(ret, 0);
+	WAIT_UNTIL((sci_team_progress(all), sci_peer_state(peer) == -ENOMEM), TEST_WAIT_MS);
+}
+
+/* Ranks 1 and 3 are the only ones without a connection before the scan. */
+static void connection_fails(void)
+{
+	static uint8_t bytes[8 * RANKS_MAX];
+
+	setenv("SCI_TEAM_MEMORY", "node", 1);
+	open_all();
+	in = out = bytes;
+	part = 8;
+	CHECK_EQ(barrier(), 0);
+	if (rank == 3)
+		connection_lose();
+	CHECK_EQ(barrier(), 0);
+	/* rank 1 may send its message on a new connection */
+	if (scan())
+		CHECK_EQ(scan(), -ENOBUFS);
+	CHECK_EQ(barrier(), -ENOBUFS);
+	CHECK_EQ(sci_team_close(all), 0);
+}
+
 /* ---- shrinking ---- */
 
 /*
@@ -521,3 +559,4 @@ TEST(far_calls_fail_in_all_members_of_6_on_3) { memory_of_one(6, 3, calls_far); 
 TEST(far_shrinking_goes_on_without_a_member_of_5_on_2) { memory_of_one(5, 2, shrinks_far); }
 TEST(collective_calls_are_repeated_by_3_on_3) { repeated_by(3, 3); }
 TEST(collective_calls_are_repeated_by_4_on_2) { repeated_by(4, 2); }
+TEST(a_connection_without_memory_breaks_the_team) { memory_of_one(4, 2, connection_fails); }
