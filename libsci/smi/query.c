@@ -12,58 +12,50 @@
 
 /* ---- ranks ---- */
 
-static int query_store_int(int *where, int value)
-{
-	if (smi_check_up())
-		return SMI_ERR_NOINIT;
-	if (!where)
-		return SMI_ERR_PARAM;
-	*where = value;
-	return SMI_SUCCESS;
-}
-
 static int node_count_procs(int node)
 {
-	return smi.first ? smi.first[node + 1] - smi.first[node] : 0;
+	return smi.first[node + 1] - smi.first[node];
 }
 
 /* Define a query @name that stores the number @value. */
 #define QUERY_INT(name, value)						\
 	SMI_API smi_error_t name(int *result)				\
 	{								\
-		return query_store_int(result, value);			\
+		SMI_REFUSE(!result);					\
+		*result = value;					\
+		return SMI_SUCCESS;					\
 	}
 
 QUERY_INT(SMI_Proc_rank, smi.rank)
 QUERY_INT(SMI_Proc_size, smi.size)
 QUERY_INT(SMI_Node_rank, smi.node)
 QUERY_INT(SMI_Node_size, smi.nodes)
-QUERY_INT(SMI_Local_proc_rank, smi.first ? smi.rank - smi.first[smi.node] : 0)
+QUERY_INT(SMI_Local_proc_rank, smi.rank - smi.first[smi.node])
 QUERY_INT(SMI_Local_proc_size, node_count_procs(smi.node))
 QUERY_INT(SMI_Page_size, (int)smi.page)
 
 SMI_API smi_error_t SMI_Max_local_proc_size(int *size)
 {
-	int i, most = 0;
-
-	SMI_ENTER();
-	for (i = 0; i < smi.nodes; i++)
-		if (node_count_procs(i) > most)
-			most = node_count_procs(i);
-	return query_store_int(size, most);
+	SMI_REFUSE(!size);
+	*size = 0;
+	for (int i = 0; i < smi.nodes; i++)
+		if (node_count_procs(i) > *size)
+			*size = node_count_procs(i);
+	return SMI_SUCCESS;
 }
 
 SMI_API smi_error_t SMI_Proc_to_node(int proc, int *node)
 {
-	SMI_ENTER();
-	return smi_rank_ok(proc) ? query_store_int(node, smi.node_of[proc]) : SMI_ERR_PARAM;
+	SMI_REFUSE(!smi_rank_ok(proc) || !node);
+	*node = smi.node_of[proc];
+	return SMI_SUCCESS;
 }
 
 SMI_API smi_error_t SMI_First_proc_on_node(int node, int *proc)
 {
-	SMI_ENTER();
-	return node >= 0 && node < smi.nodes ? query_store_int(proc, smi.first[node]) :
-					       SMI_ERR_PARAM;
+	SMI_REFUSE(node < 0 || node >= smi.nodes || !proc);
+	*proc = smi.first[node];
+	return SMI_SUCCESS;
 }
 
 SMI_API smi_error_t SMI_Get_node_name(char *name, size_t *len)
@@ -81,9 +73,10 @@ SMI_API smi_error_t SMI_Get_node_name(char *name, size_t *len)
 
 /* ---- adapters ---- */
 
-static unsigned int adapter_number(int arg)
+static int query_store_int(int *where, int value)
 {
-	return arg == SMI_ADPT_DEFAULT ? smi.adapter : (unsigned int)arg;
+	*where = value;
+	return SMI_SUCCESS;
 }
 
 /* Get a property of an adapter; @absent: the value if the fabric does not report it. */
@@ -105,6 +98,11 @@ bool smi_adapter_valid(unsigned int adapter)
 	int ignored;
 
 	return !adapter_query(adapter, SCI_Q_ADAPTER_NODEID, 0, &ignored);
+}
+
+static unsigned int adapter_number(int arg)
+{
+	return arg == SMI_ADPT_DEFAULT ? smi.adapter : (unsigned int)arg;
 }
 
 static int connection_query(void)
@@ -139,27 +137,40 @@ static int dma_is_available(void)
 	return smi.nodes > 1 && !err;
 }
 
+/* The queries for a property of an adapter, and those whose answer is always the same. */
+static const struct answer {
+	smi_query_t query;
+	unsigned int item;		/* property of the adapter, or 0 */
+	int value;			/* if the fabric does not report the property */
+} answers[] = {
+	{ SMI_Q_SCI_STREAMBUFSIZE, SCI_Q_ADAPTER_STREAM_BUFFER_SIZE, 64 },
+	{ SMI_Q_SCI_NBRSTREAMBUFS, SCI_Q_ADAPTER_NUMBER_OF_STREAMS, 1 },
+	{ SMI_Q_SCI_ADAPTERTYPE, SCI_Q_ADAPTER_CARD_TYPE, 0 },
+	{ SMI_Q_SCI_ID, SCI_Q_ADAPTER_NODEID, 0 },
+	{ SMI_Q_SCI_DMA_SIZE_ALIGN, SCI_Q_ADAPTER_DMA_SIZE_ALIGNMENT, 1 },
+	{ SMI_Q_SCI_DMA_OFFSET_ALIGN, SCI_Q_ADAPTER_DMA_OFFSET_ALIGNMENT, 1 },
+	{ SMI_Q_SCI_DMA_MINSIZE, SCI_Q_ADAPTER_SUGGESTED_MIN_DMA_SIZE, 1 },
+	{ SMI_Q_SCI_DMA_MAXSIZE, SCI_Q_ADAPTER_DMA_MTU, 0x7fffffff },
+	{ SMI_Q_SCI_PACKETSIZE, 0, 64 },
+	{ SMI_Q_SCI_NBR_PHYS_DIMS, 0, 1 },
+	{ SMI_Q_SCI_SCIIDS_VALID, 0, 1 },
+	{ SMI_Q_SCI_SYSTEM_TYPE, 0, SMI_SCI_UNKNOWN },
+	{ SMI_Q_SMI_NBR_APP_DIMS, 0, 1 },
+	{ SMI_Q_SYS_TICK_DURATION, 0, 1000 },
+};
+
 static int query_sci(smi_query_t query, int arg, void *result)
 {
-	unsigned int a = adapter_number(arg);
 	int *n = result;
 
 	switch (query) {
-	case SMI_Q_SCI_STREAMBUFSIZE:
-		return adapter_query(a, SCI_Q_ADAPTER_STREAM_BUFFER_SIZE, 64, n);
-	case SMI_Q_SCI_NBRSTREAMBUFS:
-		return adapter_query(a, SCI_Q_ADAPTER_NUMBER_OF_STREAMS, 1, n);
-	case SMI_Q_SCI_ADAPTERTYPE:
-		return adapter_query(a, SCI_Q_ADAPTER_CARD_TYPE, 0, n);
-	case SMI_Q_SCI_ID:
-		return adapter_query(a, SCI_Q_ADAPTER_NODEID, 0, n);
 	case SMI_Q_SCI_NBRADAPTERS:
 		return smi_rank_ok(arg) ? adapter_query(smi.adapter, SCI_Q_ADAPTER_NUMBER,
 							1, n) : SMI_ERR_PARAM;
 	case SMI_Q_SCI_DEFADAPTER:
 		return query_store_int(n, (int)smi.adapter);
 	case SMI_Q_SCI_VALIDADAPTER:
-		return query_store_int(n, smi_adapter_valid(a));
+		return query_store_int(n, smi_adapter_valid(adapter_number(arg)));
 	case SMI_Q_SCI_PROC_ID:
 		return smi_rank_ok(arg) ? query_store_int(n, (int)smi.sci_node[smi.node_of[arg]]) :
 					  SMI_ERR_PARAM;
@@ -169,27 +180,11 @@ static int query_sci(smi_query_t query, int arg, void *result)
 		return query_store_int(n, atomic_load(&smi.errors));
 	case SMI_Q_SCI_API_VERSION:
 		return version_copy(arg, result);
-	case SMI_Q_SCI_PACKETSIZE:
-		return query_store_int(n, 64);
-	case SMI_Q_SCI_DMA_SIZE_ALIGN:
-		return adapter_query(a, SCI_Q_ADAPTER_DMA_SIZE_ALIGNMENT, 1, n);
-	case SMI_Q_SCI_DMA_OFFSET_ALIGN:
-		return adapter_query(a, SCI_Q_ADAPTER_DMA_OFFSET_ALIGNMENT, 1, n);
-	case SMI_Q_SCI_DMA_MINSIZE:
-		return adapter_query(a, SCI_Q_ADAPTER_SUGGESTED_MIN_DMA_SIZE, 1, n);
-	case SMI_Q_SCI_DMA_MAXSIZE:
-		return adapter_query(a, SCI_Q_ADAPTER_DMA_MTU, 0x7fffffff, n);
-	case SMI_Q_SCI_NBR_PHYS_DIMS:
-		return query_store_int(n, 1);
 	case SMI_Q_SCI_PHYS_DIM_EXTENT:
 		return arg ? SMI_ERR_PARAM : query_store_int(n, smi.nodes);
 	case SMI_Q_SCI_SCI_TOPOLOGY_TYPE:
 		return query_store_int(n, smi.nodes == 1 ? SMI_SCI_TOPOLOGY_SMP :
 				       SMI_SCI_TOPOLOGY_UNKNOWN);
-	case SMI_Q_SCI_SCIIDS_VALID:
-		return query_store_int(n, 1);
-	case SMI_Q_SCI_SYSTEM_TYPE:
-		return query_store_int(n, SMI_SCI_UNKNOWN);
 	default:
 		return SMI_ERR_PARAM;
 	}
@@ -245,8 +240,6 @@ static int query_smi(smi_query_t query, int arg, void *result)
 		return query_store_int(result, !smi_args.no_signals);
 	case SMI_Q_SMI_DMA_AVAILABLE:
 		return query_store_int(result, dma_is_available());
-	case SMI_Q_SMI_NBR_APP_DIMS:
-		return query_store_int(result, 1);
 	case SMI_Q_SMI_APP_DIM_EXTENT:
 		return arg ? SMI_ERR_PARAM : query_store_int(result, smi.nodes);
 	case SMI_Q_SMI_APP_DIM_OFFSET:
@@ -294,8 +287,6 @@ static int query_sys(smi_query_t query, int arg, void *result)
 				       SMI_WC_DISABLED);
 	case SMI_Q_SYS_PID:
 		return smi_rank_ok(arg) ? query_store_int(result, smi.procs[arg].pid) : SMI_ERR_PARAM;
-	case SMI_Q_SYS_TICK_DURATION:
-		return query_store_int(result, 1000);
 	case SMI_Q_SYS_CPU_CACHELINELEN:
 		return query_store_int(result, (int)sci_cache_line());
 	default:
@@ -312,6 +303,10 @@ SMI_API smi_error_t SMI_Query(smi_query_t query, int arg, void *result)
 		return SMI_SUCCESS;
 	}
 	SMI_ENTER();
+	for (const struct answer *a = answers; a < answers + sizeof(answers) / sizeof(*a); a++)
+		if (a->query == query)
+			return a->item ? adapter_query(adapter_number(arg), a->item, a->value,
+						       result) : query_store_int(result, a->value);
 	if (query < SMI_Q_SMI_INITIALIZED)
 		return query_sci(query, arg, result);
 	return query < SMI_Q_SYS_NBRCPUS ? query_smi(query, arg, result) :
