@@ -103,7 +103,7 @@ static int channel_connect(const unsigned int *numbers)
 		if (i == smi.rank)
 			continue;
 		SCIConnectDataInterrupt(smi.sd, &channel.out[i],
-					smi.sci_node[smi.node_of[i]], smi.adapter,
+					smi.sci_node[smi_node_of(i)], smi.adapter,
 					numbers[i], 0, 0, &err);
 		if (err)
 			return 1000 + SMI_ERR_OTHER;

@@ -160,7 +160,7 @@ static int transfer_check_node(int node, int flags)
 		for (k = 0; r && k < r->nsegs; k++) {
 			struct smi_segment *s = &r->segs[k];
 
-			if (s->seq && (node < 0 || smi.node_of[s->owner] == node) &&
+			if (s->seq && (node < 0 || smi_node_of(s->owner) == node) &&
 			    smi_segment_check(s, flags | SMI_CHECK_NOBARRIER))
 				err = SMI_ERR_TRANSFER;
 		}
@@ -178,7 +178,7 @@ SMI_API smi_error_t SMI_Check_transfer(int flags)
 SMI_API smi_error_t SMI_Check_transfer_proc(int proc, int flags)
 {
 	SMI_ENTER();
-	return smi_rank_ok(proc) ? transfer_check_node(smi.node_of[proc], flags) : SMI_ERR_PARAM;
+	return smi_rank_ok(proc) ? transfer_check_node(smi_node_of(proc), flags) : SMI_ERR_PARAM;
 }
 
 SMI_API smi_error_t SMI_Check_transfer_addr(void *adr, int flags)
@@ -188,7 +188,7 @@ SMI_API smi_error_t SMI_Check_transfer_addr(void *adr, int flags)
 	SMI_ENTER();
 	s = segment_remote_at(adr);
 	if (s)
-		return transfer_check_node(smi.node_of[s->owner], flags);
+		return transfer_check_node(smi_node_of(s->owner), flags);
 	return smi_region_at(adr, 1, true) ? SMI_SUCCESS : SMI_ERR_PARAM;
 }
 

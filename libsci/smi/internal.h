@@ -60,7 +60,6 @@ struct smi {
 	_Atomic int dead;		/* 1 + rank of a process that died, or 0 */
 	int rank, size;
 	int node, nodes;
-	int *node_of;			/* node of each process */
 	int *first;			/* lowest process of each node; [nodes]: size */
 	unsigned int *sci_node;		/* SCI node id of each node */
 	size_t page;
@@ -92,9 +91,9 @@ static inline bool smi_rank_ok(int rank)
 	return rank >= 0 && rank < smi.size;
 }
 
-static inline bool smi_same_node(int proc)
+static inline int smi_node_of(int proc)
 {
-	return smi.node_of[proc] == smi.node;
+	return sci_team_node(smi.team, proc);
 }
 
 #define SMI_ENTER()							\

@@ -134,7 +134,7 @@ static int share_find_largest(int id)
 		reach = smi.size - 1;
 	for (i = 1; i <= reach; i++) {
 		proc = (smi.rank + i) % smi.size;
-		if (l->help == SMI_HELP_ONLY_SMP && !smi_same_node(proc))
+		if (l->help == SMI_HELP_ONLY_SMP && smi_node_of(proc) != smi.node)
 			continue;
 		if (share_op(id, SCI_ATOMIC_GET, 0, 0, &share, proc))
 			continue;

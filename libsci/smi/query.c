@@ -47,7 +47,7 @@ SMI_API smi_error_t SMI_Max_local_proc_size(int *size)
 SMI_API smi_error_t SMI_Proc_to_node(int proc, int *node)
 {
 	SMI_REFUSE(!smi_rank_ok(proc) || !node);
-	*node = smi.node_of[proc];
+	*node = smi_node_of(proc);
 	return SMI_SUCCESS;
 }
 
@@ -172,7 +172,7 @@ static int query_sci(smi_query_t query, int arg, void *result)
 	case SMI_Q_SCI_VALIDADAPTER:
 		return query_store_int(n, smi_adapter_valid(adapter_number(arg)));
 	case SMI_Q_SCI_PROC_ID:
-		return smi_rank_ok(arg) ? query_store_int(n, (int)smi.sci_node[smi.node_of[arg]]) :
+		return smi_rank_ok(arg) ? query_store_int(n, (int)smi.sci_node[smi_node_of(arg)]) :
 					  SMI_ERR_PARAM;
 	case SMI_Q_SCI_CONNECTION_STATE:
 		return query_store_int(n, connection_query());

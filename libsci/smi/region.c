@@ -443,7 +443,7 @@ SMI_API smi_error_t SMI_Region_layout(int id, smi_rlayout_t **layout)
 	for (size_t i = 0; i < n; i++) {
 		l->seg_size[i] = r->segs[i].size;
 		l->seg_adr[i] = r->segs[i].addr;
-		l->seg_machine[i] = smi.node_of[r->segs[i].owner];
+		l->seg_machine[i] = smi_node_of(r->segs[i].owner);
 	}
 	*layout = l;
 	return SMI_SUCCESS;
@@ -454,7 +454,7 @@ SMI_API smi_error_t SMI_Get_region_locator(int id, smi_sgmt_locator_t *locator)
 	struct smi_region *r = smi_region_get(id);
 
 	SMI_REFUSE(!r || !locator);
-	locator->sci_id = (int)smi.sci_node[smi.node_of[r->segs[0].owner]];
+	locator->sci_id = (int)smi.sci_node[smi_node_of(r->segs[0].owner)];
 	locator->segment_id = (int)r->segs[0].sci_id;
 	return SMI_SUCCESS;
 }

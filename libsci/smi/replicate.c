@@ -222,7 +222,7 @@ static int copy_store_local(struct smi_region *r)
 	for (i = 0; !err && i < r->nsegs; i++) {
 		struct smi_segment *s = &r->segs[i];
 
-		if (smi.node_of[s->owner] == smi.node && smi.first[smi.node] == smi.rank)
+		if (smi_node_of(s->owner) == smi.node && smi.first[smi.node] == smi.rank)
 			err = copy_store(r, s->offset, s->offset + s->size);
 	}
 	return err;

@@ -105,11 +105,11 @@ int smi_segment_open(struct smi_segment *s)
 
 	if (s->lseg || s->rseg || s->plain)
 		return SMI_SUCCESS;
-	if (smi_same_node(s->owner))
+	if (smi_node_of(s->owner) == smi.node)
 		SCIAttachLocalSegment(smi.sd, &s->lseg, s->sci_id, NULL, NULL, NULL, 0,
 				      &err);
 	else
-		SCIConnectSegment(smi.sd, &s->rseg, smi.sci_node[smi.node_of[s->owner]],
+		SCIConnectSegment(smi.sd, &s->rseg, smi.sci_node[smi_node_of(s->owner)],
 				  s->sci_id, s->adapter, NULL, NULL, 0, 0, &err);
 	return smi_error_of(err);
 }

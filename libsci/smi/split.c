@@ -92,7 +92,7 @@ static int split_owner(struct split *s, int64_t size, struct smi_region *r)
 		int64_t from = ((int64_t)g->offset + size - 1) / size;
 		int64_t to = ((int64_t)(g->offset + g->size) + size - 1) / size - 1;
 
-		if (smi.node_of[g->owner] != smi.node || from > to)
+		if (smi_node_of(g->owner) != smi.node || from > to)
 			continue;
 		if (high < low)
 			low = from;

@@ -35,53 +35,41 @@ int smi_agree(struct sci_team *team, int err)
 	return ret ? smi_error_of_team(ret) : err;
 }
 
+static unsigned int team_node_id(const struct sci_team *team, int rank)
+{
+	struct sci_addr at = { 0, 0 };
+
+	sci_team_addr(team, rank, &at);
+	return at.node;
+}
+
 /* Sort ranks by node id, then by the launcher's order. */
 static int team_sort(struct sci_team *all)
 {
-	struct sci_addr at, last = { 0, 0 };
 	bool sorted = true;
-	int i, ret, me = sci_team_rank(all);
-	unsigned int mine = 0;
 
-	for (i = 0; i < sci_team_size(all); i++) {
-		ret = sci_team_addr(all, i, &at);
-		if (ret)
-			return ret;
-		if (i == me)
-			mine = at.node;
-		sorted = sorted && at.node >= last.node;
-		last = at;
-	}
+	for (int i = 1; i < sci_team_size(all); i++)
+		sorted &= team_node_id(all, i) >= team_node_id(all, i - 1);
 	smi.team = all;
-	return sorted ? 0 : sci_team_split(all, 0, (int)mine, &smi.team);
+	return sorted ? 0 : sci_team_split(all, 0, (int)team_node_id(all, sci_team_rank(all)),
+					   &smi.team);
 }
 
 static int team_nodes(void)
 {
-	struct sci_addr at;
-	int i, ret, n = 0;
-
-	smi.node_of = calloc((size_t)smi.size, sizeof(*smi.node_of));
-	smi.first = calloc((size_t)smi.size + 1, sizeof(*smi.first));
-	smi.sci_node = calloc((size_t)smi.size, sizeof(*smi.sci_node));
+	smi.nodes = sci_team_nodes(smi.team);
+	smi.node = sci_team_node(smi.team, smi.rank);
+	smi.first = calloc((size_t)smi.nodes + 1, sizeof(*smi.first));
+	smi.sci_node = calloc((size_t)smi.nodes, sizeof(*smi.sci_node));
 	smi.procs = calloc((size_t)smi.size + 1, sizeof(*smi.procs));
 	smi.board = calloc((size_t)smi.size, SMI_BOARD);
-	if (!smi.node_of || !smi.first || !smi.sci_node || !smi.procs || !smi.board)
-		return -ENOMEM;
-	for (i = 0; i < smi.size; i++) {
-		ret = sci_team_addr(smi.team, i, &at);
-		if (ret)
-			return ret;
-		if (!n || smi.sci_node[n - 1] != at.node) {
-			smi.first[n] = i;
-			smi.sci_node[n++] = at.node;
-		}
-		smi.node_of[i] = n - 1;
+	if (!smi.first || !smi.sci_node || !smi.procs || !smi.board)
+		return SMI_ERR_NOMEM;
+	for (int i = 0; i < smi.nodes; i++) {
+		smi.sci_node[i] = team_node_id(smi.team, smi.first[i]);
+		smi.first[i + 1] = smi.first[i] + sci_team_node_size(smi.team, i);
 	}
-	smi.nodes = n;
-	smi.first[n] = smi.size;
-	smi.node = smi.node_of[smi.rank];
-	return 0;
+	return SMI_SUCCESS;
 }
 
 /* Exchange pids, and set smi.page to the largest page size: page sizes are powers of two. */
@@ -109,7 +97,7 @@ int smi_team_start(void)
 		return smi_error_of_team(ret);
 	smi.rank = sci_team_rank(smi.team);
 	smi.size = sci_team_size(smi.team);
-	ret = smi_agree(smi.team, smi_error_of_team(team_nodes()));
+	ret = smi_agree(smi.team, team_nodes());
 	return ret ? ret : team_pages();
 }
 
@@ -119,13 +107,8 @@ void smi_team_end(void)
 		sci_team_close(smi.team);
 	sci_team_close(smi.all);
 	smi.team = smi.all = NULL;
-	free(smi.node_of);
 	free(smi.first);
 	free(smi.sci_node);
 	free(smi.procs);
 	free(smi.board);
-	smi.board = NULL;
-	smi.node_of = smi.first = NULL;
-	smi.procs = NULL;
-	smi.sci_node = NULL;
 }
