@@ -135,7 +135,6 @@ void smi_channel_close(void)
 		if (channel.out[i])
 			SCIDisconnectDataInterrupt(channel.out[i], 0, &err);
 	free(channel.out);
-	channel = (struct channel) { .in = NULL };
 }
 
 /* ---- the callback thread ---- */
@@ -211,5 +210,4 @@ void smi_jobs_stop(void)
 	pthread_mutex_unlock(&smi.lock);
 	if (worker.started && !pthread_equal(worker.id, pthread_self()))
 		pthread_join(worker.id, NULL);
-	worker.started = false;
 }

@@ -76,12 +76,9 @@ static void library_end(void)
 	smi_channel_close();
 	smi_imports_end();
 	smi_regions_end();
-	smi.seq = NULL;
 	smi_loops_end();
-	smi_sync_end();
 	if (smi.sd)
 		SCIClose(smi.sd, 0, &err);
-	smi.sd = NULL;
 	smi_team_end();
 	pthread_cond_destroy(&smi.change);
 }
@@ -95,12 +92,9 @@ SMI_API smi_error_t SMI_Init(int *argc, char ***argv)
 		return SMI_SUCCESS;
 	if (atomic_exchange(&ended, true))
 		return SMI_ERR_OTHER;
-	err = smi_args_strip(argc, argv);
-	if (err)
+	if (smi_args_strip(argc, argv))
 		exit(1);
 	sci_cond_init(&smi.change);
-	atomic_store(&smi.ending, false);
-	atomic_store(&smi.dead, 0);
 	err = library_start();
 	if (!err) {
 		_smi_my_proc_rank = smi.rank;

@@ -319,7 +319,6 @@ struct smi_shared {
 extern struct smi_shared *smi_shared;
 
 int smi_sync_start(void);
-void smi_sync_end(void);
 /* Make a lock. Collective. Return: its number, the same in all processes; -1: no lock is free. */
 int smi_lock_new(int proc);
 void smi_lock_free(int lock);

@@ -53,13 +53,9 @@ void smi_loops_pause(void)
 
 void smi_loops_end(void)
 {
-	for (int i = 0; i < SMI_LOOPS_MAX; i++) {
+	for (int i = 0; i < SMI_LOOPS_MAX; i++)
 		free(loops[i].borders);
-		loops[i] = (struct loop) { .used = false };
-	}
 	free(speeds);
-	speeds = NULL;
-	timing = NULL;
 }
 
 /* ---- shares ---- */

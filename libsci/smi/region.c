@@ -340,8 +340,7 @@ void smi_regions_end(void)
 		smi_region_drop(r);
 	}
 	free(smi.regions);
-	smi.regions = NULL;
-	smi.nregions = 0;
+	smi.nregions = 0;		/* smi_region_get() finds none */
 }
 
 /* ---- queries ---- */

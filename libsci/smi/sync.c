@@ -73,16 +73,6 @@ int smi_sync_start(void)
 	return smi_agree(smi.team, SMI_SUCCESS);
 }
 
-void smi_sync_end(void)
-{
-	for (int i = 0; i < SMI_LOCKS_MAX; i++)
-		smi_lock_free(i);
-	memset(sync_state.barriers, 0, sizeof(sync_state.barriers));
-	memset(sync_state.values, 0, sizeof(sync_state.values));
-	sync_state.counters = 0;
-	smi_shared = NULL;		/* the team frees this memory */
-}
-
 _Atomic uint32_t *smi_cell(unsigned int row, int proc)
 {
 	return &smi_shared->cells[row * (unsigned int)smi.size + (unsigned int)proc];

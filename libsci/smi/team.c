@@ -106,7 +106,6 @@ void smi_team_end(void)
 	if (smi.team && smi.team != smi.all)
 		sci_team_close(smi.team);
 	sci_team_close(smi.all);
-	smi.team = smi.all = NULL;
 	free(smi.first);
 	free(smi.sci_node);
 	free(smi.procs);
