@@ -111,23 +111,14 @@ static int copy_from_segment(struct smi_segment *from, void *dst, const void *sr
 	return copy_in_pieces(&c, size, piece_load);
 }
 
-static int transfer_check_flags(int flags)
-{
-	int type = flags & TYPE_BITS;
-
-	return flags & ~SMI_MEMCPY_FLAGS_ALL || type & (type - 1) ? SMI_ERR_PARAM :
-								    SMI_SUCCESS;
-}
-
 SMI_API smi_error_t SMI_Memcpy(void *dst, void *src, size_t size, int flags)
 {
-	int type = flags & TYPE_BITS, err;
+	int type = flags & TYPE_BITS;
 	struct smi_segment *to, *from;
 
-	SMI_ENTER();
-	err = transfer_check_flags(flags);
-	if (err || !size)
-		return err;
+	SMI_REFUSE(flags & ~SMI_MEMCPY_FLAGS_ALL || type & (type - 1));
+	if (!size)
+		return SMI_SUCCESS;
 	if (!dst || !src)
 		return SMI_ERR_BADADR;
 	to = !type || type & REMOTE_TO ? segment_remote_at(dst) : NULL;

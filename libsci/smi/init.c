@@ -46,14 +46,6 @@ static int pidfile_write(void)
 	return fclose(f) ? SMI_ERR_OTHER : SMI_SUCCESS;
 }
 
-/* Redirect stdout and stderr of this process to the files in SMI_STDOUT and SMI_STDERR. */
-static int output_redirect(void)
-{
-	int err = smi_redirect(STDOUT_FILENO, getenv("SMI_STDOUT"));
-
-	return err ? err : smi_redirect(STDERR_FILENO, getenv("SMI_STDERR"));
-}
-
 /* Start the library: first the team, then control messages, then shared memory. */
 static int library_start(void)
 {
@@ -64,7 +56,7 @@ static int library_start(void)
 	err = err ? err : smi_agree(smi.team, smi_channel_open());
 	err = err ? err : smi_nodemem_start();
 	err = err ? err : smi_agree(smi.team, pidfile_write());
-	err = err ? err : smi_agree(smi.team, output_redirect());
+	err = err ? err : smi_agree(smi.team, smi_output_redirect());
 	return err ? err : smi_agree(smi.team, smi_watchdog_start());
 }
 
@@ -143,7 +135,8 @@ void _smi_range_store_barrier(volatile void *adr, unsigned int len, int proc);
 void _smi_range_load_barrier(volatile void *adr, unsigned int len, int proc);
 int _smi_ll_bcast(int *buf, int ints, int root, int me);
 void _smi_mmx_memcpy(void *dst, void *src, int len);
-void _smi_wc_memcpy(void *dst, void *src, int len);
+SMI_API void _smi_wc_memcpy(void *dst, void *src, int len)
+	__attribute__((alias("_smi_mmx_memcpy")));
 smi_error_t SMI_Init_direct(void *args);
 
 SMI_API void _smi_range_store_barrier(volatile void *adr, unsigned int len, int proc)
@@ -168,20 +161,10 @@ SMI_API int _smi_ll_bcast(int *buf, int ints, int root, int me)
 						(size_t)ints * sizeof(*buf)));
 }
 
-static void argument_copy(void *dst, void *src, int len)
+SMI_API void _smi_mmx_memcpy(void *dst, void *src, int len)
 {
 	if (len > 0)
 		SMI_Memcpy(dst, src, (size_t)len, SMI_MEMCPY_FAST);
-}
-
-SMI_API void _smi_mmx_memcpy(void *dst, void *src, int len)
-{
-	argument_copy(dst, src, len);
-}
-
-SMI_API void _smi_wc_memcpy(void *dst, void *src, int len)
-{
-	argument_copy(dst, src, len);
 }
 
 /* Initialize SMI. Ignore @args of the original launcher: the team's launcher passes its own. */

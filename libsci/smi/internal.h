@@ -352,8 +352,8 @@ int smi_split_range(int id, bool total, int *low, int *high);
 /* ---- time.c, watchdog.c ---- */
 
 uint64_t smi_now_ns(void);
-/* Redirect @fd to the file @name_RANK.  Do nothing if @name is NULL. */
-int smi_redirect(int fd, const char *name);
+/* Redirect stdout and stderr of this process to the files in SMI_STDOUT and SMI_STDERR. */
+int smi_output_redirect(void);
 int smi_watchdog_start(void);
 void smi_watchdog_stop(void);
 /* End this process after SMI_Abort() or the death of another process. */

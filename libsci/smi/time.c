@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -66,16 +67,14 @@ SMI_API smi_error_t SMI_Get_timespan(int *s, int *us)
 
 /* ---- standard files ---- */
 
-#define FOR_OUTPUT	(O_WRONLY | O_CREAT | O_TRUNC | O_APPEND)
-
 static int stream_redirect(int fd, int flags, const char *path)
 {
-	int file = open(path, flags | O_CLOEXEC, 0666), err = SMI_SUCCESS;
+	int file = open(path, flags | O_CLOEXEC, 0666), err;
 
-	if (file < 0 || dup2(file, fd) < 0)
-		err = 2000 + errno;
-	if (file >= 0)
-		close(file);
+	if (file < 0)
+		return 2000 + errno;
+	err = dup2(file, fd) < 0 ? 2000 + errno : SMI_SUCCESS;
+	close(file);
 	return err;
 }
 
@@ -86,12 +85,15 @@ static int stream_redirect_rank(int fd, const char *name, char separator)
 
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return SMI_ERR_PARAM;
-	return stream_redirect(fd, FOR_OUTPUT, path);
+	return stream_redirect(fd, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, path);
 }
 
-int smi_redirect(int fd, const char *name)
+int smi_output_redirect(void)
 {
-	return name && *name ? stream_redirect_rank(fd, name, '_') : SMI_SUCCESS;
+	const char *out = getenv("SMI_STDOUT"), *err = getenv("SMI_STDERR");
+	int ret = out && *out ? stream_redirect_rank(STDOUT_FILENO, out, '_') : SMI_SUCCESS;
+
+	return !ret && err && *err ? stream_redirect_rank(STDERR_FILENO, err, '_') : ret;
 }
 
 SMI_API smi_error_t SMI_Redirect_IO(int err, void *errname, int out, void *outname,
@@ -122,8 +124,4 @@ SMI_API smi_error_t SMI_Debug(int on)
 	return smi_check_up();
 }
 
-SMI_API smi_error_t SMI_Debug_time(int on)
-{
-	(void)on;
-	return smi_check_up();
-}
+SMI_API smi_error_t SMI_Debug_time(int on) __attribute__((alias("SMI_Debug")));
