@@ -22,22 +22,24 @@ static struct channel {
 
 static void channel_handle(const struct smi_msg *m)
 {
-	switch (m->type) {
-	case SMI_MSG_SIGNAL:
-		smi_signal_take(m);
-		break;
-	case SMI_MSG_DATA:
-	case SMI_MSG_TAKEN:
-		smi_message_handle(m);
-		break;
-	case SMI_MSG_IMPORT:
-	case SMI_MSG_IMPORTED:
-	case SMI_MSG_RELEASE:
-	case SMI_MSG_GONE:
-		smi_import_handle(m);
-		break;
-	case SMI_MSG_ABORT:
-		smi_watchdog_abort(m->a);
+	static void (*const handlers[])(const struct smi_msg *m) = {
+		[SMI_MSG_SIGNAL] = smi_signal_receive,
+		[SMI_MSG_DATA] = smi_message_handle_data,
+		[SMI_MSG_TAKEN] = smi_message_handle_taken,
+		[SMI_MSG_IMPORTED] = smi_import_handle_answer,
+		[SMI_MSG_GONE] = smi_import_handle_gone,
+		[SMI_MSG_IMPORT] = smi_export_handle_import,
+		[SMI_MSG_RELEASE] = smi_export_handle_release,
+		[SMI_MSG_ABORT] = smi_abort_handle,
+	};
+	bool locked = m->type <= SMI_MSG_LOCKED;
+
+	if (locked)
+		pthread_mutex_lock(&smi.lock);
+	handlers[m->type](m);
+	if (locked) {
+		pthread_cond_broadcast(&smi.change);
+		pthread_mutex_unlock(&smi.lock);
 	}
 }
 
@@ -52,7 +54,8 @@ static sci_callback_action_t channel_receive(void *arg, sci_local_data_interrupt
 	if (status || length < offsetof(struct smi_msg, data) || length > sizeof(m))
 		return SCI_CALLBACK_CONTINUE;
 	memcpy(&m, data, length);
-	if (smi_rank_ok(m.from) && m.len == length - offsetof(struct smi_msg, data))
+	if (smi_rank_ok(m.from) && m.len == length - offsetof(struct smi_msg, data) &&
+	    m.type < SMI_MSG_TYPES)
 		channel_handle(&m);
 	return SCI_CALLBACK_CONTINUE;
 }

@@ -211,7 +211,7 @@ static struct smi_region *export_find(int segment)
 	return NULL;
 }
 
-static void export_handle_import(const struct smi_msg *m)
+void smi_export_handle_import(const struct smi_msg *m)
 {
 	struct smi_msg answer = { .type = SMI_MSG_IMPORTED, .b = m->b,
 				  .a = SMI_ERR_NOSEGMENT };
@@ -259,7 +259,7 @@ static struct smi_region *importer_remove(const struct smi_msg *m, struct smi_re
 	return NULL;
 }
 
-static void export_handle_release(const struct smi_msg *m)
+void smi_export_handle_release(const struct smi_msg *m)
 {
 	struct smi_msg answer = { .type = SMI_MSG_IMPORTED, .b = m->b };
 	struct smi_region *r, *done = NULL;
@@ -278,9 +278,8 @@ static void export_handle_release(const struct smi_msg *m)
 
 /* ---- the importer's side ---- */
 
-static void import_handle_answer(const struct smi_msg *m)
+void smi_import_handle_answer(const struct smi_msg *m)
 {
-	pthread_mutex_lock(&smi.lock);
 	for (struct request *q = imports.requests; q; q = q->next) {
 		if (q->number != m->b || q->owner != m->from)
 			continue;
@@ -289,52 +288,28 @@ static void import_handle_answer(const struct smi_msg *m)
 		q->size = m->c;
 		q->skip = m->d;
 	}
-	pthread_cond_broadcast(&smi.change);
-	pthread_mutex_unlock(&smi.lock);
 }
 
-static bool request_mark_gone(const struct smi_region *r)
+/* Return whether a request for an import is under way. Its thread then handles @gone. */
+static bool import_is_requested(const struct smi_region *r)
 {
-	bool found = false;
-
-	for (struct request *q = imports.requests; q; q = q->next) {
-		if (q->importing != r)
-			continue;
-		q->gone = found = true;
-	}
-	return found;
+	for (struct request *q = imports.requests; q; q = q->next)
+		if (q->importing == r)
+			return true;
+	return false;
 }
 
 /* Handle SMI_MSG_GONE: the owner has freed a segment. Queue the callbacks of its imports. */
-static void import_handle_gone(const struct smi_msg *m)
+void smi_import_handle_gone(const struct smi_msg *m)
 {
-	pthread_mutex_lock(&smi.lock);
 	for (struct request *q = imports.requests; q; q = q->next)
 		q->gone |= q->owner == m->from && q->segment == m->a;
 	for (int i = 0; i < smi.nregions; i++) {
 		struct smi_region *r = smi.regions[i];
 
 		if (r && smi_is_import(r) && r->owner == m->from &&
-		    r->segs[0].sci_id == (unsigned int)m->a && !request_mark_gone(r))
+		    r->segs[0].sci_id == (unsigned int)m->a && !import_is_requested(r))
 			region_queue_callback(r, SMI_CB_REASON_DISCONNECT);
-	}
-	pthread_mutex_unlock(&smi.lock);
-}
-
-void smi_import_handle(const struct smi_msg *m)
-{
-	switch (m->type) {
-	case SMI_MSG_IMPORT:
-		export_handle_import(m);
-		break;
-	case SMI_MSG_IMPORTED:
-		import_handle_answer(m);
-		break;
-	case SMI_MSG_RELEASE:
-		export_handle_release(m);
-		break;
-	case SMI_MSG_GONE:
-		import_handle_gone(m);
 	}
 }
 

@@ -143,15 +143,17 @@ enum smi_msg_type {
 	SMI_MSG_SIGNAL,			/* a: SMI_SIGNAL_ANY or 0 */
 	SMI_MSG_DATA,			/* SMI_Send() */
 	SMI_MSG_TAKEN,			/* a message of SMI_Send() was received */
-	SMI_MSG_IMPORT,			/* a: segment; b: the importer's request */
 	SMI_MSG_IMPORTED,		/* a: error; b: request; c, d: size, skip */
-	SMI_MSG_RELEASE,		/* a: segment; b: the importer's request */
 	SMI_MSG_GONE,			/* a: segment */
-	SMI_MSG_ABORT			/* a: exit code */
+	SMI_MSG_LOCKED = SMI_MSG_GONE,	/* up to here: handled under smi.lock, signal smi.change */
+	SMI_MSG_IMPORT,			/* a: segment; b: the importer's request */
+	SMI_MSG_RELEASE,		/* a: segment; b: the importer's request */
+	SMI_MSG_ABORT,			/* a: exit code */
+	SMI_MSG_TYPES
 };
 
 struct smi_msg {
-	int32_t type;
+	uint32_t type;
 	int32_t from;
 	int32_t a, b;
 	uint64_t c, d;
@@ -263,7 +265,10 @@ int smi_free_local(struct smi_region *r);
 int smi_free_import(struct smi_region *r);
 void smi_regions_end(void);
 void smi_imports_end(void);
-void smi_import_handle(const struct smi_msg *m);
+void smi_import_handle_answer(const struct smi_msg *m);
+void smi_import_handle_gone(const struct smi_msg *m);
+void smi_export_handle_import(const struct smi_msg *m);
+void smi_export_handle_release(const struct smi_msg *m);
 
 /* Return true if the region has exactly one segment, and so an owner. */
 static inline bool smi_one_segment(const struct smi_region *r)
@@ -338,8 +343,9 @@ int smi_copy_checked(struct smi_segment *to, void *dst, const void *src, size_t 
 /* ---- signal.c, message.c ---- */
 
 void smi_signals_end(void);
-void smi_signal_take(const struct smi_msg *m);
-void smi_message_handle(const struct smi_msg *m);
+void smi_signal_receive(const struct smi_msg *m);
+void smi_message_handle_data(const struct smi_msg *m);
+void smi_message_handle_taken(const struct smi_msg *m);
 
 /* ---- loop.c, split.c ---- */
 
@@ -356,8 +362,7 @@ uint64_t smi_now_ns(void);
 int smi_output_redirect(void);
 int smi_watchdog_start(void);
 void smi_watchdog_stop(void);
-/* End this process after SMI_Abort() or the death of another process. */
-void smi_watchdog_abort(int code);
+void smi_abort_handle(const struct smi_msg *m);
 
 /* ---- query.c ---- */
 

@@ -6,21 +6,20 @@
 
 #include <string.h>
 
-void smi_message_handle(const struct smi_msg *m)
+void smi_message_handle_data(const struct smi_msg *m)
 {
-	struct smi_proc *b;
+	struct smi_proc *b = &smi.procs[m->from];
 
-	pthread_mutex_lock(&smi.lock);
-	b = &smi.procs[m->from];
-	if (m->type == SMI_MSG_TAKEN) {
-		b->taken = b->sent;
-	} else if (!b->full) {
-		b->full = true;
-		b->len = m->len;
-		memcpy(b->data, m->data, m->len);
-	}
-	pthread_cond_broadcast(&smi.change);
-	pthread_mutex_unlock(&smi.lock);
+	if (b->full)
+		return;
+	b->full = true;
+	b->len = m->len;
+	memcpy(b->data, m->data, m->len);
+}
+
+void smi_message_handle_taken(const struct smi_msg *m)
+{
+	smi.procs[m->from].taken = smi.procs[m->from].sent;
 }
 
 static int message_check_args(const void *buf, int count, int peer)

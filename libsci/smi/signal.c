@@ -20,15 +20,12 @@ void smi_signals_end(void)
 	pthread_mutex_unlock(&smi.lock);
 }
 
-void smi_signal_take(const struct smi_msg *m)
+void smi_signal_receive(const struct smi_msg *m)
 {
-	pthread_mutex_lock(&smi.lock);
 	if (m->a == SMI_SIGNAL_ANY)
 		smi.procs[m->from].for_any++;
 	else
 		smi.procs[m->from].direct++;
-	pthread_cond_broadcast(&smi.change);
-	pthread_mutex_unlock(&smi.lock);
 }
 
 /* Check that SMI is up and signals are in use. @good: whether the arguments are valid. */
@@ -60,10 +57,7 @@ SMI_API smi_error_t SMI_Signal_send(int rank)
 
 static bool signal_count_take(unsigned int *count)
 {
-	if (!*count)
-		return false;
-	--*count;
-	return true;
+	return *count && (*count)--;
 }
 
 /*

@@ -50,10 +50,11 @@ static void watchdog_run_callback(void)
 		fn();
 }
 
-void smi_watchdog_abort(int code)
+/* End this process after SMI_Abort() in another process. */
+void smi_abort_handle(const struct smi_msg *m)
 {
 	watchdog_run_callback();
-	_exit(code);
+	_exit(m->a);
 }
 
 SMI_API void SMI_Abort(int code)
@@ -76,7 +77,7 @@ static void watchdog_report_death(int rank, const char *how)
 		return;
 	fprintf(stderr, "smi: process %d: process %d %s; the program ends\n", smi.rank,
 		rank, how);
-	smi_watchdog_abort(1);
+	smi_abort_handle(&(struct smi_msg){ .a = 1 });
 }
 
 static void watchdog_check_process(int rank, uint64_t now, int seconds)
