@@ -23,6 +23,12 @@ struct list {
 	for ((pos) = (head)->next; (n) = (pos)->next, (pos) != (head);	\
 	     (pos) = (n))
 
+/* The same for elements @e, which are linked by their member @member */
+#define list_for_each_entry_safe(e, n, head, member)				\
+	for ((e) = container_of((head)->next, __typeof__(*(e)), member);	\
+	     (n) = container_of((e)->member.next, __typeof__(*(e)), member),	\
+	     &(e)->member != (head); (e) = (n))
+
 static inline void list_init(struct list *head)
 {
 	head->next = head;

@@ -143,7 +143,7 @@ void smi_channel_close(void)
 /* ---- the callback thread ---- */
 
 struct later {
-	struct later *next;
+	struct list link;
 	void (*fn)(int, int);
 	int a, b;
 };
@@ -152,8 +152,8 @@ static struct worker {
 	pthread_t id;
 	bool started;
 	bool stop;
-	struct later *jobs;
-} worker;
+	struct list jobs;
+} worker = { .jobs = { &worker.jobs, &worker.jobs } };
 
 static void *worker_run(void *arg)
 {
@@ -161,13 +161,12 @@ static void *worker_run(void *arg)
 
 	(void)arg;
 	pthread_mutex_lock(&smi.lock);
-	while (worker.jobs || !worker.stop) {
-		job = worker.jobs;
-		if (!job) {
+	while (!list_empty(&worker.jobs) || !worker.stop) {
+		if (list_empty(&worker.jobs)) {
 			pthread_cond_wait(&smi.change, &smi.lock);
 			continue;
 		}
-		worker.jobs = job->next;
+		job = container_of(list_pop(&worker.jobs), struct later, link);
 		pthread_mutex_unlock(&smi.lock);
 		job->fn(job->a, job->b);
 		free(job);
@@ -177,31 +176,19 @@ static void *worker_run(void *arg)
 	return NULL;
 }
 
-int smi_job_queue(void (*fn)(int, int), int a, int b)
+void smi_job_queue(void (*fn)(int, int), int a, int b)
 {
-	struct later *job = calloc(1, sizeof(*job)), **at;
-	int err;
+	struct later *job = worker.stop ? NULL : malloc(sizeof(*job));
 
-	if (!job)
-		return SMI_ERR_NOMEM;
-	if (worker.stop) {
+	if (!worker.started)
+		worker.started = job && !pthread_create(&worker.id, NULL, worker_run, NULL);
+	if (!job || !worker.started) {
 		free(job);
-		return SMI_ERR_NOINIT;
+		return;
 	}
-	*job = (struct later) { NULL, fn, a, b };
-	if (!worker.started) {
-		err = pthread_create(&worker.id, NULL, worker_run, NULL);
-		if (err) {
-			free(job);
-			return 2000 + err;
-		}
-		worker.started = true;
-	}
-	for (at = &worker.jobs; *at; at = &(*at)->next)
-		;
-	*at = job;
+	*job = (struct later) { .fn = fn, .a = a, .b = b };
+	list_add_tail(&job->link, &worker.jobs);
 	pthread_cond_broadcast(&smi.change);
-	return SMI_SUCCESS;
 }
 
 /* Run all pending jobs, then refuse new ones. */

@@ -15,15 +15,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static int plan_alloc(struct smi_region *r, int n)
-{
-	r->segs = calloc((size_t)n, sizeof(r->segs[0]));
-	r->nsegs = n;
-	for (int i = 0; r->segs && i < n; i++)
-		r->segs[i].adapter = r->adapter;
-	return r->segs ? SMI_SUCCESS : SMI_ERR_NOMEM;
-}
-
 /* Plan one segment. This process maps its @r->size bytes from @r->offset on. */
 static int plan_one(struct smi_region *r, const smi_region_info_t *info, int owner)
 {
@@ -31,7 +22,7 @@ static int plan_one(struct smi_region *r, const smi_region_info_t *info, int own
 
 	if (!smi_rank_ok(owner) || !info->size)
 		return SMI_ERR_PARAM;
-	err = plan_alloc(r, 1);
+	err = smi_region_alloc_segments(r, 1);
 	if (err)
 		return err;
 	r->owner = r->segs[0].owner = owner;
@@ -68,7 +59,7 @@ static int plan_pair(struct smi_region *r, const smi_region_info_t *info)
 static int plan_blocked(struct smi_region *r, const smi_region_info_t *info)
 {
 	size_t pages = smi_round(info->size) / smi.page, from = 0, to;
-	int i, err = info->size ? plan_alloc(r, smi.nodes) : SMI_ERR_PARAM;
+	int i, err = info->size ? smi_region_alloc_segments(r, smi.nodes) : SMI_ERR_PARAM;
 
 	if (err)
 		return err;
@@ -97,7 +88,7 @@ static int plan_customized(struct smi_region *r, const smi_region_info_t *info)
 	if (info->nbr_sgmts < 1 || info->nbr_sgmts > SMI_PROCS_MAX || !info->sgmt_owner ||
 	    !info->sgmt_size)
 		return SMI_ERR_PARAM;
-	err = plan_alloc(r, info->nbr_sgmts);
+	err = smi_region_alloc_segments(r, info->nbr_sgmts);
 	for (i = 0; !err && i < r->nsegs; i++) {
 		if (!smi_rank_ok(info->sgmt_owner[i]) || !info->sgmt_size[i])
 			return SMI_ERR_PARAM;
@@ -113,7 +104,7 @@ static int plan_customized(struct smi_region *r, const smi_region_info_t *info)
 static int plan_fragmented(struct smi_region *r, const smi_region_info_t *info)
 {
 	size_t part = smi_round(info->size / (size_t)smi.size);
-	int i, err = info->size ? plan_alloc(r, smi.size) : SMI_ERR_PARAM;
+	int i, err = info->size ? smi_region_alloc_segments(r, smi.size) : SMI_ERR_PARAM;
 
 	if (err)
 		return err;
@@ -266,7 +257,7 @@ int smi_create_common(struct smi_region *r, smi_region_info_t *info, void **addr
 	if (!err)
 		err = smi_agree(r->team, smi_region_publish(r));
 	if (err) {
-		for (i = 0; r->segs && i < r->nsegs; i++)
+		for (i = 0; i < r->nsegs; i++)
 			smi_segment_close(&r->segs[i]);
 		pair_close_team(r);
 		return err;

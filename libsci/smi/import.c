@@ -19,7 +19,7 @@
  * arrives; the request of an import, until the region is in the table.
  */
 struct request {
-	struct request *next;
+	struct list link;
 	int number, owner, segment;
 	bool answered;
 	struct smi_region *importing;	/* the region that this request imports */
@@ -29,10 +29,13 @@ struct request {
 };
 
 static struct imports {
-	struct request *requests;
+	struct list requests;
 	int number;
-	struct smi_region *freed;	/* freed LOCAL regions that have importers */
-} imports;
+	struct list freed;		/* freed LOCAL regions that have importers */
+} imports = {
+	.requests = { &imports.requests, &imports.requests },
+	.freed = { &imports.freed, &imports.freed },
+};
 
 /* ---- LOCAL ---- */
 
@@ -86,13 +89,10 @@ int smi_create_local(struct smi_region *r, smi_region_info_t *info, void **addre
 	if (r->flags & SMI_SHM_PRIVATE && smi.nodes == 1)
 		return SMI_ERR_NODEVICE;
 	r->importers = calloc((size_t)smi.size, sizeof(*r->importers));
-	r->segs = calloc(1, sizeof(*s));
-	if (!r->importers || !r->segs)
+	if (!r->importers || smi_region_alloc_segments(r, 1))
 		return SMI_ERR_NOMEM;
 	s = r->segs;
-	r->nsegs = 1;
 	r->owner = s->owner = smi.rank;
-	s->adapter = r->adapter;
 	s->plain = given ? *address : NULL;
 	r->size = given ? info->size : smi_round(info->size);
 	err = r->flags & SMI_SHM_PRIVATE ? local_private(s, r->size) :
@@ -121,17 +121,9 @@ static int importers_count(const struct smi_region *r)
 	return n;
 }
 
-static void importers_notify(struct smi_region *r, const int *counts)
-{
-	struct smi_msg m = { .type = SMI_MSG_GONE, .a = (int)r->segs[0].sci_id };
-
-	for (int i = 0; i < smi.size; i++)
-		if (counts[i])
-			smi_channel_send(i, &m);
-}
-
 int smi_free_local(struct smi_region *r)
 {
+	struct smi_msg gone = { .type = SMI_MSG_GONE, .a = (int)r->segs[0].sci_id };
 	int *counts = calloc((size_t)smi.size, sizeof(*counts));
 	bool busy;
 
@@ -142,21 +134,17 @@ int smi_free_local(struct smi_region *r)
 	busy = importers_count(r) > 0;
 	smi.regions[r->id] = NULL;
 	r->id = -1;
-	if (busy) {
-		r->next_freed = imports.freed;
-		imports.freed = r;
-	}
+	if (busy)
+		list_add_tail(&r->freed, &imports.freed);
 	pthread_mutex_unlock(&smi.lock);
-	if (busy) {
-		/* the last importer's SMI_MSG_RELEASE frees r, so send from a copy */
-		struct smi_segment s = r->segs[0];
-		struct smi_region told = { .segs = &s };
-
-		importers_notify(&told, counts);
-	} else {
+	if (!busy) {
 		local_close(r);
 		smi_region_drop(r);
 	}
+	/* the last importer's SMI_MSG_RELEASE frees r, so send from a copy */
+	for (int i = 0; i < smi.size; i++)
+		if (counts[i])
+			smi_channel_send(i, &gone);
 	free(counts);
 	return busy ? SMI_ERR_BUSY : SMI_SUCCESS;
 }
@@ -225,9 +213,8 @@ void smi_export_handle_import(const struct smi_msg *m)
 		answer.a = SMI_SUCCESS;
 		answer.c = r->segs[0].size;
 		answer.d = r->segs[0].skip;
-	}
-	if (r)
 		region_queue_callback(r, SMI_CB_REASON_CONNECT);
+	}
 	pthread_mutex_unlock(&smi.lock);
 	if (m->b >= 0)
 		smi_channel_send(m->from, &answer);
@@ -239,20 +226,19 @@ void smi_export_handle_import(const struct smi_msg *m)
  */
 static struct smi_region *importer_remove(const struct smi_msg *m, struct smi_region **done)
 {
-	struct smi_region *r = export_find(m->a), **at;
+	struct smi_region *r = export_find(m->a), *n;
 
 	if (r && r->importers && r->importers[m->from]) {
 		r->importers[m->from]--;
 		return r;
 	}
-	for (at = &imports.freed; *at; at = &(*at)->next_freed) {
-		if ((*at)->segs[0].sci_id != (unsigned int)m->a ||
-		    !(*at)->importers[m->from])
+	list_for_each_entry_safe(r, n, &imports.freed, freed) {
+		if (r->segs[0].sci_id != (unsigned int)m->a || !r->importers[m->from])
 			continue;
-		(*at)->importers[m->from]--;
-		if (!importers_count(*at)) {
-			*done = *at;
-			*at = (*at)->next_freed;
+		r->importers[m->from]--;
+		if (!importers_count(r)) {
+			list_del(&r->freed);
+			*done = r;
 		}
 		break;
 	}
@@ -280,7 +266,9 @@ void smi_export_handle_release(const struct smi_msg *m)
 
 void smi_import_handle_answer(const struct smi_msg *m)
 {
-	for (struct request *q = imports.requests; q; q = q->next) {
+	struct request *q, *n;
+
+	list_for_each_entry_safe(q, n, &imports.requests, link) {
 		if (q->number != m->b || q->owner != m->from)
 			continue;
 		q->answered = true;
@@ -293,7 +281,9 @@ void smi_import_handle_answer(const struct smi_msg *m)
 /* Return whether a request for an import is under way. Its thread then handles @gone. */
 static bool import_is_requested(const struct smi_region *r)
 {
-	for (struct request *q = imports.requests; q; q = q->next)
+	struct request *q, *n;
+
+	list_for_each_entry_safe(q, n, &imports.requests, link)
 		if (q->importing == r)
 			return true;
 	return false;
@@ -302,7 +292,9 @@ static bool import_is_requested(const struct smi_region *r)
 /* Handle SMI_MSG_GONE: the owner has freed a segment. Queue the callbacks of its imports. */
 void smi_import_handle_gone(const struct smi_msg *m)
 {
-	for (struct request *q = imports.requests; q; q = q->next)
+	struct request *q, *n;
+
+	list_for_each_entry_safe(q, n, &imports.requests, link)
 		q->gone |= q->owner == m->from && q->segment == m->a;
 	for (int i = 0; i < smi.nregions; i++) {
 		struct smi_region *r = smi.regions[i];
@@ -324,8 +316,7 @@ static int request_send(struct request *q, enum smi_msg_type type, struct smi_re
 				.importing = r };
 	pthread_mutex_lock(&smi.lock);
 	m.b = q->number = imports.number++ & 0x7fffffff;
-	q->next = imports.requests;
-	imports.requests = q;
+	list_add_tail(&q->link, &imports.requests);
 	pthread_mutex_unlock(&smi.lock);
 	err = smi_channel_send(s->owner, &m);
 	pthread_mutex_lock(&smi.lock);
@@ -333,16 +324,6 @@ static int request_send(struct request *q, enum smi_msg_type type, struct smi_re
 		err = smi_wait_change();
 	pthread_mutex_unlock(&smi.lock);
 	return err ? err : q->err;
-}
-
-/* Remove a request from the list. Context: smi.lock is held. */
-static void request_end(struct request *q)
-{
-	struct request **at;
-
-	for (at = &imports.requests; *at != q; at = &(*at)->next)
-		;
-	*at = q->next;
 }
 
 /* Disconnect from a segment and release it at its owner, which may then remove it. */
@@ -353,7 +334,7 @@ static void import_release(struct smi_region *r)
 	smi_segment_close(&r->segs[0]);
 	request_send(&q, SMI_MSG_RELEASE, r);
 	pthread_mutex_lock(&smi.lock);
-	request_end(&q);
+	list_del(&q.link);
 	pthread_mutex_unlock(&smi.lock);
 }
 
@@ -406,13 +387,10 @@ int smi_create_import(struct smi_region *r, smi_region_info_t *info, int *id, vo
 
 	if (!smi_rank_ok(info->owner) || info->owner == smi.rank || info->sgmt_id <= 0)
 		return SMI_ERR_PARAM;
-	r->segs = calloc(1, sizeof(r->segs[0]));
-	if (!r->segs)
+	if (smi_region_alloc_segments(r, 1))
 		return SMI_ERR_NOMEM;
-	r->nsegs = 1;
 	r->owner = r->segs[0].owner = info->owner;
 	r->segs[0].sci_id = (unsigned int)info->sgmt_id;
-	r->segs[0].adapter = r->adapter;
 	err = import_create(r, info, &q);
 	if (!err) {
 		*address = r->base;
@@ -420,7 +398,7 @@ int smi_create_import(struct smi_region *r, smi_region_info_t *info, int *id, vo
 		*id = r->id;
 	}
 	pthread_mutex_lock(&smi.lock);
-	request_end(&q);
+	list_del(&q.link);
 	if (!err && q.gone)
 		region_queue_callback(r, SMI_CB_REASON_DISCONNECT);
 	pthread_mutex_unlock(&smi.lock);
@@ -437,10 +415,9 @@ int smi_free_import(struct smi_region *r)
 /* Release the freed LOCAL regions that still have importers. */
 void smi_imports_end(void)
 {
-	struct smi_region *r;
+	struct smi_region *r, *n;
 
-	while ((r = imports.freed)) {
-		imports.freed = r->next_freed;
+	list_for_each_entry_safe(r, n, &imports.freed, freed) {
 		local_close(r);
 		smi_region_drop(r);
 	}

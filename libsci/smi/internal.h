@@ -30,6 +30,7 @@
 #include "smi.h"
 #include "sci/team.h"
 #include "sisci_api.h"
+#include "libsci/base/list.h"
 
 #define SMI_API		__attribute__((visibility("default")))
 
@@ -168,7 +169,7 @@ int smi_channel_send(int rank, struct smi_msg *m);
 /* Wait for smi.change. Context: smi.lock is held. Return: 0; SMI_ERR_OTHER: a process has died. */
 int smi_wait_change(void);
 /* Run @fn(@a, @b) in the callback thread, after earlier jobs. Context: smi.lock is held. */
-int smi_job_queue(void (*fn)(int, int), int a, int b);
+void smi_job_queue(void (*fn)(int, int), int a, int b);
 void smi_jobs_stop(void);
 
 /* ---- segment.c ---- */
@@ -232,7 +233,7 @@ struct smi_region {
 	smi_region_callback_t cb;
 	/* for LOCAL: */
 	int *importers;			/* number of imports by process */
-	struct smi_region *next_freed;	/* next freed region that still has importers */
+	struct list freed;		/* in a list of freed regions that still have importers */
 	/* for the allocator: */
 	struct smi_pool *pool;		/* in the region's memory */
 	int pool_lock;			/* number of a lock; -1: @pool_mutex */
@@ -243,6 +244,8 @@ struct smi_region {
 };
 
 struct smi_region *smi_region_new(int type);
+/* Allocate @n segments, which use the region's adapter. */
+int smi_region_alloc_segments(struct smi_region *r, int n);
 int smi_region_publish(struct smi_region *r);
 void smi_region_drop(struct smi_region *r);
 struct smi_region *smi_region_get(int id);

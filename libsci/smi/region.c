@@ -24,6 +24,17 @@ struct smi_region *smi_region_new(int type)
 	return r;
 }
 
+int smi_region_alloc_segments(struct smi_region *r, int n)
+{
+	r->segs = calloc((size_t)n, sizeof(r->segs[0]));
+	if (!r->segs)
+		return SMI_ERR_NOMEM;
+	r->nsegs = n;
+	for (int i = 0; i < n; i++)
+		r->segs[i].adapter = r->adapter;
+	return SMI_SUCCESS;
+}
+
 /* Put a region into the table, under the lowest free id. */
 int smi_region_publish(struct smi_region *r)
 {
