@@ -30,23 +30,14 @@ static _Atomic uintptr_t next[] = { 0x60000000, 0x90000000 };
 
 #define RANGES		((int)(sizeof(next) / sizeof(next[0])))
 
-static bool address_is_free(char *base, size_t size)
+/*
+ * Return a free address for @size bytes: @base, or NULL if it is not free. If @base is NULL, or the
+ * kernel has no MAP_FIXED_NOREPLACE, the kernel chooses the address.
+ */
+static char *address_find(char *base, size_t size)
 {
-	void *p = mmap(base, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
-		       MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-
-	if (p == MAP_FAILED)
-		return false;
-	munmap(p, size);
-	/* a kernel without MAP_FIXED_NOREPLACE chooses another address */
-	return p == base;
-}
-
-/* Return an address that the kernel chooses for @size bytes. */
-static char *address_from_kernel(size_t size)
-{
-	void *p = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
-		       MAP_NORESERVE, -1, 0);
+	void *p = mmap(base, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+		       (base ? MAP_FIXED_NOREPLACE : 0), -1, 0);
 
 	if (p == MAP_FAILED)
 		return NULL;
@@ -61,11 +52,11 @@ char *smi_address_propose(int attempt, size_t size)
 	char *base;
 
 	if (attempt >= RANGES * TRIES)
-		return address_from_kernel(size);
+		return address_find(NULL, size);
 	range = &next[attempt / TRIES];
 	for (int i = 0; i < 64; i++) {
 		base = (char *)atomic_fetch_add(range, step);
-		if (address_is_free(base, size))
+		if (address_find(base, size) == base)
 			return base;
 	}
 	return NULL;

@@ -11,7 +11,7 @@
 static int pool_enter(struct smi_region *r)
 {
 	if (r->pool_lock < 0) {
-		pthread_mutex_lock(&r->pool_mutex);
+		pthread_mutex_lock(&smi.lock);
 		return SMI_SUCCESS;
 	}
 	return smi_lock_take(r->pool_lock, -1);
@@ -20,7 +20,7 @@ static int pool_enter(struct smi_region *r)
 static void pool_leave(struct smi_region *r)
 {
 	if (r->pool_lock < 0)
-		pthread_mutex_unlock(&r->pool_mutex);
+		pthread_mutex_unlock(&smi.lock);
 	else
 		smi_lock_give(r->pool_lock);
 }
@@ -29,12 +29,8 @@ static void pool_leave(struct smi_region *r)
 static int pool_create(struct smi_region *r)
 {
 	struct smi_pool *p = (void *)r->base;
-	int err = SMI_SUCCESS;
+	int err = r->pool ? SMI_ERR_PARAM : p ? SMI_SUCCESS : SMI_ERR_NOSEGMENT;
 
-	if (r->pool)
-		err = SMI_ERR_PARAM;
-	else if (!p)
-		err = SMI_ERR_NOSEGMENT;
 	err = smi_agree(r->team, err);
 	if (err)
 		return err;
@@ -68,13 +64,12 @@ SMI_API smi_error_t SMI_Init_shregMMU(int region_id)
 
 static int region_alloc(struct smi_region *r, size_t size, void **adr)
 {
-	void *block = NULL;
+	void *block;
 	int err = pool_enter(r);
 
 	if (err)
 		return err;
-	if (smi_pool_ok(r->pool, r->size))
-		block = smi_pool_alloc(r->pool, size);
+	block = smi_pool_ok(r->pool, r->size) ? smi_pool_alloc(r->pool, size) : NULL;
 	pool_leave(r);
 	if (!block)
 		return SMI_ERR_NOMEM;
@@ -165,19 +160,11 @@ int smi_nodemem_start(void)
 
 	for (i = 0; !err && i < smi.nodes; i++) {
 		smi_region_info_t info = { .size = NODEMEM_SIZE, .owner = smi.first[i] };
-		struct smi_region *r = smi_region_new(SMI_SHM_UNDIVIDED);
-		void *address;
+		struct smi_region *r;
 
-		err = smi_agree(smi.team, r ? SMI_SUCCESS : SMI_ERR_NOMEM);
-		if (r && !err) {
-			r->flags = SMI_SHM_NONFIXED;
-			r->internal = true;
-			r->adapter = smi.adapter;
-			err = smi_create_common(r, &info, &address, SMI_SUCCESS);
-		}
-		if (!r || err)
-			smi_region_drop(r);
-		else if (!(err = pool_create(r)) && !coherent && r->segs[0].seq)
+		err = smi_create_internal(SMI_SHM_UNDIVIDED, &info, &r);
+		err = err ? err : pool_create(r);
+		if (!err && !coherent && r->segs[0].seq)
 			smi.seq = r->segs[0].seq;
 	}
 	return err;

@@ -269,6 +269,24 @@ int smi_create_common(struct smi_region *r, smi_region_info_t *info, void **addr
 	return SMI_SUCCESS;
 }
 
+int smi_create_internal(int type, smi_region_info_t *info, struct smi_region **out)
+{
+	struct smi_region *r = smi_region_new(type);
+	void *address;
+	int err = smi_agree(smi.team, r ? SMI_SUCCESS : SMI_ERR_NOMEM);
+
+	if (r && !err) {
+		r->flags = SMI_SHM_NONFIXED;
+		r->internal = true;
+		err = smi_create_common(r, info, &address, SMI_SUCCESS);
+	}
+	if (err)
+		smi_region_drop(r);
+	else
+		*out = r;
+	return err;
+}
+
 /* Free a region. All other processes close a segment before its owner removes the segment. */
 int smi_free_common(struct smi_region *r)
 {

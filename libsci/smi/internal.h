@@ -236,8 +236,7 @@ struct smi_region {
 	struct list freed;		/* in a list of freed regions that still have importers */
 	/* for the allocator: */
 	struct smi_pool *pool;		/* in the region's memory */
-	int pool_lock;			/* number of a lock; -1: @pool_mutex */
-	pthread_mutex_t pool_mutex;
+	int pool_lock;			/* number of a lock; -1: smi.lock */
 	/* for replication: */
 	int replicated;			/* the mode of replication, or 0 */
 	struct smi_region *per_node;	/* the node's copy, with SMI_REP_ONE_PER_NODE */
@@ -260,6 +259,8 @@ int smi_pair_open(const smi_region_info_t *info, struct sci_team **team);
 /* Create a region together. @err: an error of this process; the creation then fails everywhere. */
 int smi_create_common(struct smi_region *r, smi_region_info_t *info, void **address, int err);
 int smi_free_common(struct smi_region *r);
+/* Create a region of all processes for the library's own use. */
+int smi_create_internal(int type, smi_region_info_t *info, struct smi_region **out);
 int smi_create_local(struct smi_region *r, smi_region_info_t *info, void **address);
 int smi_create_import(struct smi_region *r, smi_region_info_t *info, int *id, void **address);
 /* Report to the owner of a collective region that this process has mapped the region. */

@@ -20,7 +20,7 @@ struct smi_region *smi_region_new(int type)
 	r->type = type;
 	r->owner = -1;
 	r->team = smi.team;
-	pthread_mutex_init(&r->pool_mutex, NULL);
+	r->adapter = smi.adapter;
 	return r;
 }
 
@@ -70,7 +70,6 @@ void smi_region_drop(struct smi_region *r)
 	if (r->id >= 0)
 		smi.regions[r->id] = NULL;
 	pthread_mutex_unlock(&smi.lock);
-	pthread_mutex_destroy(&r->pool_mutex);
 	free(r->importers);
 	free(r->segs);
 	free(r);
@@ -257,7 +256,6 @@ static int region_create(struct smi_region *r, smi_region_info_t *info, int *id,
 	if (r->flags & SMI_SHM_CALLBACK)
 		r->cb = info->cb_fcn;
 	r->no_adapter = r->flags & SMI_SHM_INTERN || r->type == SMI_SHM_SMP || smi.nodes == 1;
-	r->adapter = smi.adapter;
 	/* a region that needs no adapter ignores @info->adapter */
 	if (!r->no_adapter && adapter_is_named(info->adapter))
 		r->adapter = (unsigned int)info->adapter;

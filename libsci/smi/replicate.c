@@ -61,33 +61,14 @@ static int copy_get_range(const struct smi_region *r, int mode, int p1, int p2, 
 	return SMI_SUCCESS;
 }
 
-static int copy_create_on_node(struct smi_region *r)
-{
-	struct smi_region *c = smi_region_new(SMI_SHM_SMP);
-	smi_region_info_t info = { .size = r->size };
-	void *address;
-	int err = copies_sync(c ? SMI_SUCCESS : SMI_ERR_NOMEM);
-
-	if (c) {
-		c->flags = SMI_SHM_NONFIXED;
-		c->internal = true;
-		c->adapter = r->adapter;
-		err = err ? err : smi_create_common(c, &info, &address, SMI_SUCCESS);
-	}
-	if (err)
-		smi_region_drop(c);
-	else
-		r->per_node = c;
-	return err;
-}
-
 /* Allocate memory for the copy, at any address. */
 static int copy_create(struct smi_region *r, int mode, char **copy)
 {
+	smi_region_info_t info = { .size = r->size };
 	int err;
 
 	if (mode & SMI_REP_ONE_PER_NODE) {
-		err = copy_create_on_node(r);
+		err = smi_create_internal(SMI_SHM_SMP, &info, &r->per_node);
 		*copy = err ? NULL : r->per_node->base;
 		return err;
 	}
