@@ -34,7 +34,7 @@ static int pool_create(struct smi_region *r)
 	err = smi_agree(r->team, err);
 	if (err)
 		return err;
-	r->pool_lock = smi_lock_new(r->owner);
+	r->pool_lock = smi_lock_new(r->owner, false);
 	if (smi.rank == r->segs[0].owner && (r->pool_lock < 0 || !smi_pool_init(p, r->size)))
 		err = SMI_ERR_NOMEM;
 	smi_store_barrier();

@@ -329,12 +329,15 @@ extern struct smi_shared *smi_shared;
 
 int smi_sync_start(void);
 /* Make a lock. Collective. Return: its number, the same in all processes; -1: no lock is free. */
-int smi_lock_new(int proc);
+int smi_lock_new(int proc, bool mutex);
 void smi_lock_free(int lock);
 int smi_lock_take(int lock, int timeout);
 int smi_lock_give(int lock);
-/* Store @value into this process's column of a row of cells, in all processes. */
-int smi_cell_store(unsigned int row, uint32_t value);
+/*
+ * Store @value into this process's column of a row of cells of @proc. Return: 0; 1: the value has
+ * arrived after sci_team_quiet(); or an error of sci_team_put().
+ */
+int smi_cell_put(unsigned int row, uint32_t value, int proc);
 _Atomic uint32_t *smi_cell(unsigned int row, int proc);
 /* Pause, longer with each call. The caller sets *@n to 0 before the first call. */
 void smi_backoff(unsigned int *n);

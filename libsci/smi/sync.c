@@ -32,7 +32,6 @@ struct mutex {
 
 static struct sync {
 	struct mutex mutexes[SMI_LOCKS_MAX];
-	int ids[SMI_LOCKS_MAX];		/* lock of each mutex id, or -1 */
 	bool barriers[BARRIERS_MAX];
 	int counters;
 	int values[SMI_PCS_MAX + 1];	/* own value of each counter, by row */
@@ -60,14 +59,12 @@ int smi_sync_start(void)
 	size_t cells = (size_t)smi.size * (SMI_PCS_MAX + 1);
 	size_t len = sizeof(*smi_shared) + cells * sizeof(smi_shared->cells[0]);
 	void *p;
-	int i, ret = sci_team_alloc(smi.all, len, 64, &p);
+	int ret = sci_team_alloc(smi.all, len, 64, &p);
 
 	if (ret)
 		return smi_error_of_team(ret);
 	memset(p, 0, len);
 	smi_shared = p;
-	for (i = 0; i < SMI_LOCKS_MAX; i++)
-		sync_state.ids[i] = -1;
 	sync_state.barriers[0] = true;
 	/* other processes may store counters and beats only after the memset() */
 	return smi_agree(smi.team, SMI_SUCCESS);
@@ -78,38 +75,48 @@ _Atomic uint32_t *smi_cell(unsigned int row, int proc)
 	return &smi_shared->cells[row * (unsigned int)smi.size + (unsigned int)proc];
 }
 
-int smi_cell_store(unsigned int row, uint32_t value)
+int smi_cell_put(unsigned int row, uint32_t value, int proc)
 {
-	_Atomic uint32_t *mine = smi_cell(row, smi.rank), *there;
-	int i, ret = 0;
-	bool put = false;
+	_Atomic uint32_t *mine = smi_cell(row, smi.rank);
+	_Atomic uint32_t *there = sci_team_ptr(smi.team, mine, proc);
+	int ret;
 
-	for (i = 0; !ret && i < smi.size; i++) {
-		there = sci_team_ptr(smi.team, mine, i);
-		if (there) {
-			atomic_store_explicit(there, value, memory_order_release);
-			continue;
-		}
-		put = true;
-		ret = sci_team_put(smi.team, (void *)mine, &value, sizeof(value), i);
+	if (there) {
+		atomic_store_explicit(there, value, memory_order_release);
+		return 0;
 	}
-	if (put && !ret)
+	ret = sci_team_put(smi.team, (void *)mine, &value, sizeof(value), proc);
+	return ret ? ret : 1;
+}
+
+/* Store a value into this process's column in all processes. */
+static int counter_store(unsigned int row, uint32_t value)
+{
+	int i, ret = 0, puts = 0;
+
+	for (i = 0; ret >= 0 && i < smi.size; i++) {
+		ret = smi_cell_put(row, value, i);
+		puts |= ret;
+	}
+	if (puts > 0)
 		ret = sci_team_quiet(smi.team);
-	return smi_error_of_team(ret);
+	return ret < 0 ? smi_error_of_team(ret) : SMI_SUCCESS;
 }
 
 /* ---- locks ---- */
 
-int smi_lock_new(int proc)
+/* Mutexes have the lowest numbers, which are their ids. Other locks have the highest numbers. */
+int smi_lock_new(int proc, bool mutex)
 {
-	int i;
+	int step = mutex ? 1 : -1, i = mutex ? 0 : SMI_LOCKS_MAX - 1;
 
-	for (i = 0; i < SMI_LOCKS_MAX && sync_state.mutexes[i].used; i++)
-		;
-	if (i == SMI_LOCKS_MAX)
+	while (i >= 0 && i < SMI_LOCKS_MAX && sync_state.mutexes[i].used)
+		i += step;
+	if (i < 0 || i == SMI_LOCKS_MAX)
 		return -1;
 	sem_init(&sync_state.mutexes[i].threads, 0, 1);
 	sync_state.mutexes[i].used = true;
+	sync_state.mutexes[i].listed = mutex;
 	sync_state.mutexes[i].proc = proc;
 	return i;
 }
@@ -119,7 +126,7 @@ void smi_lock_free(int lock)
 	if (lock < 0 || !sync_state.mutexes[lock].used)
 		return;
 	sem_destroy(&sync_state.mutexes[lock].threads);
-	sync_state.mutexes[lock].used = false;
+	sync_state.mutexes[lock].used = sync_state.mutexes[lock].listed = false;
 }
 
 int smi_lock_take(int lock, int timeout)
@@ -161,26 +168,22 @@ int smi_lock_give(int lock)
 static int mutex_get_lock(int id)
 {
 	id &= ~NOCONSISTENCY;
-	return id >= 0 && id < SMI_LOCKS_MAX ? sync_state.ids[id] : -1;
+	return id >= 0 && id < SMI_LOCKS_MAX && sync_state.mutexes[id].listed ? id : -1;
 }
 
 SMI_API smi_error_t SMI_MUTEX_INIT(int *id, int algorithm, int proc)
 {
-	int i, lock, err;
+	int lock, err;
 
 	SMI_REFUSE(!id || algorithm < L_MUTEX || algorithm > SCH_MUTEX || proc < -1 ||
 		   proc >= smi.size);
-	for (i = 0; i < SMI_LOCKS_MAX && sync_state.ids[i] >= 0; i++)
-		;
-	lock = i < SMI_LOCKS_MAX ? smi_lock_new(proc) : -1;
+	lock = smi_lock_new(proc, true);
 	err = smi_agree(smi.team, lock < 0 ? SMI_ERR_NOMEM : SMI_SUCCESS);
-	if (err || i == SMI_LOCKS_MAX) {
+	if (err) {
 		smi_lock_free(lock);
 		return err;
 	}
-	sync_state.mutexes[lock].listed = true;
-	sync_state.ids[i] = lock;
-	*id = i;
+	*id = lock;
 	return SMI_SUCCESS;
 }
 
@@ -190,8 +193,6 @@ SMI_API smi_error_t SMI_Mutex_destroy(int id)
 
 	SMI_REFUSE(lock < 0);
 	err = smi_agree(smi.team, SMI_SUCCESS);
-	sync_state.ids[id & ~NOCONSISTENCY] = -1;
-	sync_state.mutexes[lock].listed = false;
 	smi_lock_free(lock);
 	return err;
 }
@@ -338,7 +339,7 @@ SMI_API smi_error_t SMI_Increment_PC(int id, int val)
 	err = val > INT_MAX - *value ? SMI_ERR_PARAM : SMI_SUCCESS;
 	if (!err) {
 		*value += val;
-		err = smi_cell_store(counter_row(id), (uint32_t)*value);
+		err = counter_store(counter_row(id), (uint32_t)*value);
 	}
 	pthread_mutex_unlock(&sync_state.store);
 	return err;

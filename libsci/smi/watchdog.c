@@ -118,18 +118,10 @@ static bool watchdog_pause(int *seconds)
  */
 static void beat_send(uint32_t beat, uint64_t now, int seconds)
 {
-	_Atomic uint32_t *mine = smi_cell(0, smi.rank), *there;
-
-	for (int i = 0; i < smi.size; i++) {
-		if (i == smi.rank || (seconds > 0 && now - watchdog.beats[i].when >
-				      (uint64_t)seconds * 500000000u))
-			continue;
-		there = sci_team_ptr(smi.team, mine, i);
-		if (there)
-			atomic_store(there, beat);
-		else
-			sci_team_put(smi.team, (void *)mine, &beat, sizeof(beat), i);
-	}
+	for (int i = 0; i < smi.size; i++)
+		if (i != smi.rank && !(seconds > 0 && now - watchdog.beats[i].when >
+				       (uint64_t)seconds * 500000000u))
+			smi_cell_put(0, beat, i);
 	sci_team_progress(smi.team);
 }
 
