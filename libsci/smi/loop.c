@@ -17,8 +17,7 @@
 #define HELP_MAX	16		/* default number of processes to help */
 #define SPEED_NS	20000000u	/* nanoseconds of a speed measurement */
 
-struct loop {
-	bool used;
+struct loop {				/* the slot is free if @borders is NULL */
 	bool running;
 	int low, mode;
 	uint64_t n;			/* iterations */
@@ -40,7 +39,7 @@ static uint64_t timing_start;
 
 static struct loop *loop_get(int id)
 {
-	return id >= 0 && id < SMI_LOOPS_MAX && loops[id].used ? &loops[id] : NULL;
+	return id >= 0 && id < SMI_LOOPS_MAX && loops[id].borders ? &loops[id] : NULL;
 }
 
 void smi_loops_pause(void)
@@ -130,9 +129,8 @@ static int share_find_largest(int id)
 		reach = smi.size - 1;
 	for (i = 1; i <= reach; i++) {
 		proc = (smi.rank + i) % smi.size;
-		if (l->help == SMI_HELP_ONLY_SMP && smi_node_of(proc) != smi.node)
-			continue;
-		if (share_op(id, SCI_ATOMIC_GET, 0, 0, &share, proc))
+		if ((l->help == SMI_HELP_ONLY_SMP && smi_node_of(proc) != smi.node) ||
+		    share_op(id, SCI_ATOMIC_GET, 0, 0, &share, proc))
 			continue;
 		if (share_get_rest(share) > most) {
 			most = share_get_rest(share);
@@ -212,15 +210,14 @@ static int run_start(int id)
 	smi_loops_pause();
 	mine = (struct outcome) { l->done, l->spent };
 	err = smi_exchange(&mine, sizeof(mine));
-	for (share = 0, i = 0; !err && i < smi.size; i++)
-		share += all[i].done;
-	if (!err && share) {
-		loop_adapt_k(l);
-		if (l->mode >= SMI_PART_ADAPTED_BLOCKED)
-			shares_shift(l, all);
-	}
 	if (err)
 		return err;
+	for (share = 0, i = 0; i < smi.size; i++)
+		share += all[i].done;
+	if (share)
+		loop_adapt_k(l);
+	if (share && l->mode >= SMI_PART_ADAPTED_BLOCKED)
+		shares_shift(l, all);
 	if (l->mode == SMI_PART_CYCLIC) {
 		end = (l->n + (uint64_t)(smi.size - 1 - smi.rank)) / (uint64_t)smi.size;
 	} else {
@@ -239,11 +236,11 @@ SMI_API smi_error_t SMI_Loop_init(int *id, int low, int high, int mode)
 {
 	int64_t n = (int64_t)high - low + 1;
 	struct loop *l;
-	int i, err = SMI_SUCCESS;
+	int i, err;
 
 	SMI_REFUSE(!id || mode < SMI_PART_BLOCKED || mode > SMI_PART_TIMED_BLOCKED ||
 		   n > INT_MAX);
-	for (i = 0; i < SMI_LOOPS_MAX && loops[i].used; i++)
+	for (i = 0; i < SMI_LOOPS_MAX && loops[i].borders; i++)
 		;
 	if (i == SMI_LOOPS_MAX)
 		return SMI_ERR_NOMEM;
@@ -254,16 +251,13 @@ SMI_API smi_error_t SMI_Loop_init(int *id, int low, int high, int mode)
 		.adapt = SMI_NO_ADAPT,
 	};
 	l->borders = calloc((size_t)smi.size + 1, sizeof(*l->borders));
-	if (!l->borders)
-		err = SMI_ERR_NOMEM;
-	else
-		shares_set(l, NULL);
-	err = smi_agree(smi.team, err);
+	err = smi_agree(smi.team, l->borders ? SMI_SUCCESS : SMI_ERR_NOMEM);
 	if (err) {
 		free(l->borders);
+		l->borders = NULL;
 		return err;
 	}
-	l->used = true;
+	shares_set(l, NULL);
 	*id = i;
 	return SMI_SUCCESS;
 }
@@ -277,7 +271,7 @@ SMI_API smi_error_t SMI_Loop_free(int id)
 	smi_loops_pause();
 	err = smi_agree(smi.team, SMI_SUCCESS);
 	free(l->borders);
-	*l = (struct loop) { .used = false };
+	l->borders = NULL;
 	return err;
 }
 
@@ -292,22 +286,15 @@ static void chunk_store_bounds(const struct loop *l, int proc, uint64_t first, u
 	*high = (int)(base + ((int64_t)end - 1) * step);
 }
 
-static int run_timed(struct loop *l, int *status, int *low, int *high)
+static void run_timed(struct loop *l, int *low, int *high)
 {
 	uint64_t first = l->borders[smi.rank], end = l->borders[smi.rank + 1];
 
-	*status = SMI_LOOP_READY;
-	l->running = false;
 	l->done = end - first;
-	if (end > first) {
+	if (end > first)
 		chunk_store_bounds(l, smi.rank, first, end, low, high);
-	} else {
-		*low = 1;
-		*high = 0;
-	}
 	timing = l;
 	timing_start = smi_now_ns();
-	return SMI_SUCCESS;
 }
 
 SMI_API smi_error_t SMI_Get_iterations(int id, int *status, int *low, int *high)
@@ -322,9 +309,11 @@ SMI_API smi_error_t SMI_Get_iterations(int id, int *status, int *low, int *high)
 		if (err)
 			return err;
 	}
-	if (l->mode == SMI_PART_TIMED_BLOCKED)
-		return run_timed(l, status, low, high);
-	for (proc = smi.rank; proc >= 0; proc = share_find_largest(id)) {
+	*status = SMI_LOOP_READY;
+	*low = 1;
+	*high = 0;
+	proc = l->mode == SMI_PART_TIMED_BLOCKED ? -1 : smi.rank;
+	for (; proc >= 0; proc = share_find_largest(id)) {
 		err = share_take(id, proc, &first, &end);
 		if (err)
 			return err;
@@ -335,10 +324,9 @@ SMI_API smi_error_t SMI_Get_iterations(int id, int *status, int *low, int *high)
 		chunk_store_bounds(l, proc, first, end, low, high);
 		return SMI_SUCCESS;
 	}
+	if (l->mode == SMI_PART_TIMED_BLOCKED)
+		run_timed(l, low, high);
 	l->running = false;
-	*status = SMI_LOOP_READY;
-	*low = 1;
-	*high = 0;
 	return SMI_SUCCESS;
 }
 

@@ -143,7 +143,6 @@ void smi_region_unmap(struct smi_region *r)
 {
 	for (int i = 0; i < r->nsegs; i++)
 		smi_segment_unmap(&r->segs[i]);
-	r->base = NULL;
 }
 
 /* Map the segments one behind the other at @base. NULL: map each at an address that is free. */
@@ -161,14 +160,10 @@ int smi_region_map(struct smi_region *r, char *base)
 			err = smi_segment_map(s, 0, s->size,
 					      base ? base + s->offset : NULL);
 	}
-	if (err) {
+	if (err)
 		smi_region_unmap(r);
-		return err;
-	}
-	r->base = r->segs[0].addr;
-	if (r->type == SMI_SHM_FRAGMENTED)
-		r->base = r->segs[smi.rank].addr;
-	return SMI_SUCCESS;
+	r->base = r->segs[r->type == SMI_SHM_FRAGMENTED ? smi.rank : 0].addr;
+	return err;
 }
 
 static size_t region_span(const struct smi_region *r)

@@ -92,19 +92,14 @@ static void copy_destroy(struct smi_region *r, char *copy)
 /* Move the copy to the address of the shared region, and unmap the shared segments. */
 static int copy_place(struct smi_region *r, int mode, char *copy)
 {
-	char *base = r->base;
-
 	smi_region_unmap(r);
-	r->base = base;
 	r->replicated = mode;
 	if (r->per_node) {
 		smi_region_unmap(r->per_node);
-		return smi_region_map(r->per_node, base);
+		return smi_region_map(r->per_node, r->base);
 	}
-	if (mremap(copy, r->size, r->size, MREMAP_MAYMOVE | MREMAP_FIXED, base) ==
-	    MAP_FAILED)
-		return SMI_ERR_MAPFAILED;
-	return SMI_SUCCESS;
+	copy = mremap(copy, r->size, r->size, MREMAP_MAYMOVE | MREMAP_FIXED, r->base);
+	return copy == MAP_FAILED ? SMI_ERR_MAPFAILED : SMI_SUCCESS;
 }
 
 /* Return the region if it is collective, and all of it is mapped in this process; else NULL. */
@@ -319,7 +314,6 @@ static int copies_combine_aside(struct smi_region *r, int mode, int p1, int p2)
 static int region_combine(int id, int mode, int p1, int p2, bool share)
 {
 	struct smi_region *r = region_find_whole(id);
-	char *base;
 	int i, err;
 
 	SMI_REFUSE(!r || combine_check_args(r, mode, p1));
@@ -328,16 +322,14 @@ static int region_combine(int id, int mode, int p1, int p2, bool share)
 	err = copies_combine_aside(r, mode, p1, p2);
 	for (i = 0; !err && !share && copy_is_combined(r) && i < r->nsegs; i++)
 		memcpy(r->base + r->segs[i].offset, r->segs[i].addr, r->segs[i].size);
-	base = r->base;
 	smi_region_unmap(r);
-	r->base = base;
 	if (!share)
 		return copies_sync(err);
 	if (err)
 		return err;
-	copy_destroy(r, base);
+	copy_destroy(r, r->base);
 	r->replicated = 0;
-	return copies_sync(smi_region_map(r, base));
+	return copies_sync(smi_region_map(r, r->base));
 }
 
 SMI_API smi_error_t SMI_Switch_to_sharing(int id, int mode, int p1, int p2)
