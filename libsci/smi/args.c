@@ -11,6 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Options of the launcher: the first NEEDED are required, the first WITH_VALUE have a value. */
+static const char options[] = "rnhmpiflwgvstT";
+
+#define NEEDED		4
+#define WITH_VALUE	7
+
 struct smi_args smi_args;
 
 static int args_usage(const char *program)
@@ -20,78 +26,48 @@ static int args_usage(const char *program)
 	return SMI_ERR_PARAM;
 }
 
-static void args_flag(char option, const char *value)
+static bool option_is_given(unsigned int given, char option)
 {
-	switch (option) {
-	case 'w':
-		smi_args.no_watchdog = true;
-		break;
-	case 'g':
-		smi_args.no_signals = true;
-		break;
-	case 'v':
-		smi_args.verbose = true;
-		break;
-	case 'f':
-		smi_args.pidfile = value;
-		break;
-	case 's':
-	case 't':
-	case 'T':
-		fprintf(stderr, "smi: option -%c has no effect: this library keeps no trace, "
-			"statistics or times (perf and ltrace do)\n", option);
-	}
-}
-
-/* Return the index of the program's first argument; 0: there are no launcher's arguments. */
-static int args_end(int argc, char **argv, bool *complete)
-{
-	unsigned int needed = 0;
-	int i;
-
-	for (i = 1; i < argc; i++) {
-		const char *a = argv[i], *at;
-
-		if (!strcmp(a, "--")) {
-			*complete = needed == 15;
-			return needed ? i + 1 : 0;
-		}
-		if (a[0] != '-' || !a[1] || a[2] || !strchr("rnhmpiflwgvstT", a[1]))
-			return 0;
-		at = strchr("rnhmpif", a[1]);
-		if (!at)
-			continue;
-		if (i + 1 == argc)
-			return 0;
-		i++;
-		if (strchr("rnhm", a[1]))
-			needed |= 1u << (a[1] == 'r' ? 0 : a[1] == 'n' ? 1 : a[1] == 'h' ? 2 : 3);
-	}
-	return 0;
+	return given >> (strchr(options, option) - options) & 1;
 }
 
 int smi_args_strip(int *argc, char ***argv)
 {
-	bool complete = false;
-	int i, end;
+	const unsigned int needed = (1u << NEEDED) - 1;
+	const char *pidfile = NULL;
+	unsigned int given = 0;
+	int i, k;
 
 	if (!argc || !argv || !*argv || *argc < 1)
 		return SMI_SUCCESS;
-	end = args_end(*argc, *argv, &complete);
-	if (end && !complete)
-		return args_usage((*argv)[0]);
-	for (i = 1; end && i < end - 1; i++) {
-		char option = (*argv)[i][1];
-		bool has_value = strchr("rnhmpif", option) != NULL;
-
-		args_flag(option, has_value ? (*argv)[i + 1] : NULL);
-		i += has_value;
-	}
-	if (end) {
-		for (i = end; i <= *argc; i++)
-			(*argv)[i - end + 1] = (*argv)[i];
-		*argc -= end - 1;
-	}
 	optind = 1;
+	for (i = 1; i < *argc && strcmp((*argv)[i], "--"); i++) {
+		const char *a = (*argv)[i];
+		const char *at = a[0] == '-' && a[1] && !a[2] ? strchr(options, a[1]) : NULL;
+
+		if (!at)
+			return SMI_SUCCESS;
+		given |= 1u << (at - options);
+		i += at - options < WITH_VALUE;
+		if (*at == 'f')
+			pidfile = (*argv)[i];
+	}
+	if (i >= *argc || !(given & needed))
+		return SMI_SUCCESS;
+	if ((given & needed) != needed)
+		return args_usage((*argv)[0]);
+	smi_args = (struct smi_args) {
+		.no_watchdog = option_is_given(given, 'w'),
+		.no_signals = option_is_given(given, 'g'),
+		.verbose = option_is_given(given, 'v'),
+		.pidfile = pidfile,
+	};
+	for (const char *c = "stT"; *c; c++)
+		if (option_is_given(given, *c))
+			fprintf(stderr, "smi: option -%c has no effect: this library keeps no trace, "
+				"statistics or times (perf and ltrace do)\n", *c);
+	for (k = i + 1; k <= *argc; k++)
+		(*argv)[k - i] = (*argv)[k];
+	*argc -= i;
 	return SMI_SUCCESS;
 }
