@@ -8,13 +8,24 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 
 #define SCI_FD_ROOM_MAX		8
 
-/* Return the milliseconds of a clock that cannot be set. */
-uint64_t sci_now_ms(void);
 /* Return the nanoseconds of a clock that cannot be set. */
-uint64_t sci_now_ns(void);
+static inline uint64_t sci_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* Return the milliseconds of the same clock. */
+static inline uint64_t sci_now_ms(void)
+{
+	return sci_now_ns() / 1000000;
+}
 
 /**
  * sci_raise_fd_limit() - raise the soft limit of descriptors to the hard limit

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "libsci/base/host.h"
 #include "libsci/deck/internal.h"
 
 #define LOOK_MS		20		/* milliseconds of a wait in connection_open() */
@@ -42,14 +42,6 @@ int deck_mbox_create(deck_mbox_t **out, const char *name)
 	else
 		*out = box;
 	return ret;
-}
-
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
 /*
@@ -133,7 +125,7 @@ static int connection_open(struct deck_world *w, int owner, const struct sci_add
 		answer = answer_poll(w, &note, owner, &ask, answer, ret ? 0 : LOOK_MS);
 		if (!answer || answer == -EAGAIN)
 			ret = link_poll(w, addr, &l);
-	} while (now_ms() < end && (!answer || answer == -EAGAIN) &&
+	} while (sci_now_ms() < end && (!answer || answer == -EAGAIN) &&
 		 (ret == -ETIMEDOUT || (!ret && answer)));
 	if (answer == -EAGAIN)
 		answer = deck_service_give_up(w, owner, &ask);
@@ -248,7 +240,7 @@ int deck_mbox_find(deck_mbox_t **out, const char *name, int timeout)
 
 	if (!w)
 		return -ENOTCONN;
-	end = timeout > 0 ? now_ms() + (uint64_t)timeout : UINT64_MAX;
+	end = timeout > 0 ? sci_now_ms() + (uint64_t)timeout : UINT64_MAX;
 	ret = out ? note_fill(&note, timeout ? NOTE_FIND : NOTE_FIND_NOW, w->rank, name) :
 		    -EINVAL;
 	ret = ret ? ret : name_look_up(w, &note, timeout);

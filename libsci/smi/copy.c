@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#include "libsci/base/barrier.h"
-
 #define PIECE_MIN	64u		/* bytes */
 #define TRIES		1000		/* attempts to copy a piece */
 #define TYPE_BITS	0x1f80
@@ -107,7 +105,7 @@ static int copy_from_segment(struct smi_segment *from, void *dst, const void *sr
 	const struct copy c = { from, dst, src, flags };
 
 	if (!(flags & SMI_MEMCPY_NOBARRIER))
-		smi_load_barrier();
+		sci_load_barrier();
 	return copy_in_pieces(&c, size, piece_load);
 }
 
@@ -186,7 +184,7 @@ SMI_API smi_error_t SMI_Check_transfer_addr(void *adr, int flags)
 SMI_API smi_error_t SMI_Flush_read(int proc)
 {
 	SMI_REFUSE(proc != SMI_FLUSH_ALL && !smi_rank_ok(proc));
-	smi_load_barrier();
+	sci_load_barrier();
 	return SMI_SUCCESS;
 }
 

@@ -30,6 +30,8 @@
 #include "smi.h"
 #include "sci/team.h"
 #include "sisci_api.h"
+#include "libsci/base/barrier.h"
+#include "libsci/base/host.h"
 #include "libsci/base/list.h"
 
 #define SMI_API		__attribute__((visibility("default")))
@@ -203,7 +205,6 @@ void smi_segment_close(struct smi_segment *s);
  */
 int smi_segment_check(struct smi_segment *s, int flags);
 void smi_store_barrier(void);
-void smi_load_barrier(void);
 
 /* ---- address.c ---- */
 
@@ -364,7 +365,6 @@ int smi_split_range(int id, bool total, int *low, int *high);
 
 /* ---- time.c, watchdog.c ---- */
 
-uint64_t smi_now_ns(void);
 /* Redirect stdout and stderr of this process to the files in SMI_STDOUT and SMI_STDERR. */
 int smi_output_redirect(void);
 int smi_watchdog_start(void);

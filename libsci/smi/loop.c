@@ -46,7 +46,7 @@ void smi_loops_pause(void)
 {
 	if (!timing)
 		return;
-	timing->spent = smi_now_ns() - timing_start;
+	timing->spent = sci_now_ns() - timing_start;
 	timing = NULL;
 }
 
@@ -294,7 +294,7 @@ static void run_timed(struct loop *l, int *low, int *high)
 	if (end > first)
 		chunk_store_bounds(l, smi.rank, first, end, low, high);
 	timing = l;
-	timing_start = smi_now_ns();
+	timing_start = sci_now_ns();
 }
 
 SMI_API smi_error_t SMI_Get_iterations(int id, int *status, int *low, int *high)
@@ -370,15 +370,15 @@ SMI_API smi_error_t SMI_Loop_k_adaption_mode(int id, int mode, int max_dist)
 /* Return the steps of a fixed computation that this processor does per nanosecond. */
 static double speed_measure(void)
 {
-	uint64_t start = smi_now_ns(), steps = 0;
+	uint64_t start = sci_now_ns(), steps = 0;
 	volatile double x = 1;
 
 	do {
 		for (int i = 0; i < 1000; i++)
 			x = x * 1.000001 + 0.5;
 		steps += 1000;
-	} while (smi_now_ns() - start < SPEED_NS);
-	return (double)steps / (double)(smi_now_ns() - start);
+	} while (sci_now_ns() - start < SPEED_NS);
+	return (double)steps / (double)(sci_now_ns() - start);
 }
 
 SMI_API smi_error_t SMI_Evaluate_speed(double *n_values)

@@ -8,8 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libsci/base/barrier.h"
-
 /* ---- ranks ---- */
 
 static int node_count_procs(int node)

@@ -23,7 +23,7 @@ static int copies_sync(int err)
 {
 	smi_store_barrier();
 	err = smi_agree(smi.team, err);
-	smi_load_barrier();
+	sci_load_barrier();
 	return err;
 }
 

@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "libsci/base/barrier.h"
-
 #define LINK_WAIT_S	60		/* seconds until a broken link ends the program */
 
 int smi_error_of(sci_error_t err)
@@ -226,9 +224,4 @@ void smi_store_barrier(void)
 		SCIStoreBarrier(smi.seq, 0);
 	else
 		sci_store_barrier();
-}
-
-void smi_load_barrier(void)
-{
-	sci_load_barrier();
 }

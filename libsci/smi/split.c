@@ -126,7 +126,7 @@ SMI_API smi_error_t SMI_Loop_time_start(int id)
 	struct split *s = split_get(id);
 
 	SMI_REFUSE(!s);
-	s->started = smi_now_ns();
+	s->started = sci_now_ns();
 	return SMI_SUCCESS;
 }
 
@@ -135,7 +135,7 @@ SMI_API smi_error_t SMI_Loop_time_stop(int id)
 	struct split *s = split_get(id);
 
 	SMI_REFUSE(!s || !s->started);
-	s->spent = smi_now_ns() - s->started;
+	s->spent = sci_now_ns() - s->started;
 	s->started = 0;
 	return SMI_SUCCESS;
 }

@@ -17,8 +17,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "libsci/base/barrier.h"
-
 #define BARRIERS_MAX	64
 
 struct smi_shared *smi_shared;
@@ -202,7 +200,7 @@ static int mutex_take(int id, int lock, int timeout)
 	int err = smi_lock_take(lock, timeout);
 
 	if (!err && !(id & NOCONSISTENCY))
-		smi_load_barrier();
+		sci_load_barrier();
 	return err;
 }
 
@@ -256,7 +254,7 @@ SMI_API smi_error_t SMI_BARRIER(int id)
 		SCIStoreBarrier(smi.seq, 0);
 	ret = sci_team_barrier(smi.team);
 	if (smi.seq)
-		smi_load_barrier();
+		sci_load_barrier();
 	return smi_error_of_team(ret);
 }
 
@@ -360,7 +358,7 @@ SMI_API smi_error_t SMI_Get_PC(int id, int proc, int *val)
 		return SMI_ERR_PARAM;
 	*val = counter_value(id, proc);
 	if (!(id & NOCONSISTENCY))
-		smi_load_barrier();
+		sci_load_barrier();
 	return SMI_SUCCESS;
 }
 
@@ -375,7 +373,7 @@ static int counter_wait(int id, int first, int n, int val)
 	smi_loops_pause();
 	ret = sci_team_wait_all(smi.team, &w, -1);
 	if (!ret && !(id & NOCONSISTENCY))
-		smi_load_barrier();
+		sci_load_barrier();
 	return smi_error_of_team(ret);
 }
 

@@ -12,27 +12,19 @@
 #include <time.h>
 #include <unistd.h>
 
-uint64_t smi_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 SMI_API double SMI_Wtime(void)
 {
-	return (double)smi_now_ns() * 1e-9;
+	return (double)sci_now_ns() * 1e-9;
 }
 
 SMI_API long SMI_Wticks(void)
 {
-	return (long)smi_now_ns();
+	return (long)sci_now_ns();
 }
 
 SMI_API void SMI_Get_ticks(void *u64)
 {
-	uint64_t now = smi_now_ns();
+	uint64_t now = sci_now_ns();
 
 	if (u64)
 		memcpy(u64, &now, sizeof(now));
@@ -49,13 +41,13 @@ SMI_API smi_error_t SMI_Get_timer(int *s, int *us)
 	clock_gettime(CLOCK_REALTIME, &now);
 	*s = (int)now.tv_sec;
 	*us = (int)(now.tv_nsec / 1000);
-	atomic_store(&last_us, smi_now_ns() / 1000);
+	atomic_store(&last_us, sci_now_ns() / 1000);
 	return SMI_SUCCESS;
 }
 
 SMI_API smi_error_t SMI_Get_timespan(int *s, int *us)
 {
-	uint64_t now = smi_now_ns() / 1000, span;
+	uint64_t now = sci_now_ns() / 1000, span;
 
 	if (!s || !us)
 		return SMI_ERR_PARAM;

@@ -132,7 +132,7 @@ static void *watchdog_run(void *arg)
 
 	(void)arg;
 	while (watchdog_pause(&seconds)) {
-		uint64_t now = smi_now_ns();
+		uint64_t now = sci_now_ns();
 
 		beat_send(++beat, now, seconds);
 		for (int i = 0; seconds > 0 && i < smi.size; i++)
@@ -152,9 +152,9 @@ int smi_watchdog_start(void)
 	if (!watchdog.beats)
 		return SMI_ERR_NOMEM;
 	for (i = 0; i < smi.size; i++)
-		watchdog.beats[i].when = smi_now_ns();
+		watchdog.beats[i].when = sci_now_ns();
 	/* the first beat makes connections while all peers are known to be alive */
-	beat_send(1, smi_now_ns(), 0);
+	beat_send(1, sci_now_ns(), 0);
 	watchdog.stop = false;
 	ret = sci_thread_start(&watchdog.id, watchdog_run, NULL, "smi-watchdog");
 	watchdog.started = !ret;
