@@ -48,7 +48,6 @@ struct smi_proc {
 	unsigned int for_any;		/* sent with SMI_SIGNAL_ANY */
 	unsigned int direct;
 	bool awaited;
-	bool callback;
 	/* message.c: */
 	bool full;			/* @data has a message from the process */
 	bool sent;			/* a message to the process awaits SMI_Send_wait() */
@@ -99,12 +98,6 @@ static inline int smi_node_of(int proc)
 	return sci_team_node(smi.team, proc);
 }
 
-#define SMI_ENTER()							\
-	do {								\
-		if (smi_check_up())					\
-			return SMI_ERR_NOINIT;				\
-	} while (0)
-
 /*
  * SMI_REFUSE() - check a call's arguments
  * @bad: true if the arguments are invalid; evaluated only while SMI is up
@@ -113,10 +106,13 @@ static inline int smi_node_of(int proc)
  */
 #define SMI_REFUSE(bad)							\
 	do {								\
-		SMI_ENTER();						\
+		if (smi_check_up())					\
+			return SMI_ERR_NOINIT;				\
 		if (bad)						\
 			return SMI_ERR_PARAM;				\
 	} while (0)
+
+#define SMI_ENTER()	SMI_REFUSE(false)
 
 /* ---- team.c ---- */
 

@@ -38,28 +38,23 @@ int smi_region_alloc_segments(struct smi_region *r, int n)
 /* Put a region into the table, under the lowest free id. */
 int smi_region_publish(struct smi_region *r)
 {
-	int i, err = SMI_SUCCESS;
+	struct smi_region **table;
+	int i;
 
 	pthread_mutex_lock(&smi.lock);
-	for (i = 0; i < smi.nregions && smi.regions[i]; i++)
+	table = smi.regions;
+	for (i = 0; i < smi.nregions && table[i]; i++)
 		;
-	if (i == smi.nregions) {
-		struct smi_region **more = realloc(smi.regions, (size_t)(i + 1) *
-						   sizeof(*more));
-
-		if (more) {
-			smi.regions = more;
-			smi.nregions++;
-		} else {
-			err = SMI_ERR_NOMEM;
-		}
-	}
-	if (!err) {
-		smi.regions[i] = r;
+	if (i == smi.nregions)
+		table = realloc(table, (size_t)(i + 1) * sizeof(*table));
+	if (table) {
+		smi.regions = table;
+		smi.nregions += i == smi.nregions;
+		table[i] = r;
 		r->id = i;
 	}
 	pthread_mutex_unlock(&smi.lock);
-	return err;
+	return table ? SMI_SUCCESS : SMI_ERR_NOMEM;
 }
 
 void smi_region_drop(struct smi_region *r)
@@ -209,29 +204,28 @@ int smi_region_place(struct smi_region *r)
 
 /* ---- create and free ---- */
 
-/* Check the flags of a region's type. Types of one segment also permit CALLBACK and SHRINKABLE. */
+#define ONE_SEGMENT	(SMI_SHM_SHRINKABLE | SMI_SHM_CALLBACK)
+
+/* Check the flags of a region's type. Only types of one segment permit ONE_SEGMENT. */
 static int region_check_flags(int type, int flags)
 {
-	static const int permitted[] = {
-		[SMI_SHM_UNDIVIDED] = SMI_SHM_NONFIXED | SMI_SHM_DELAYED | SMI_SHM_INTERN,
-		[SMI_SHM_BLOCKED] = 0,
-		[SMI_SHM_CYCLIC] = 0,
-		[SMI_SHM_CUSTOMIZED] = 0,
+	static const int permitted[SMI_SHM_RDMA + 1] = {
+		[SMI_SHM_UNDIVIDED] = ONE_SEGMENT | SMI_SHM_NONFIXED | SMI_SHM_DELAYED |
+				      SMI_SHM_INTERN,
 		[SMI_SHM_SMP] = SMI_SHM_NONFIXED | SMI_SHM_INTERN,
-		[SMI_SHM_PT2PT] = SMI_SHM_NONFIXED | SMI_SHM_DELAYED,
+		[SMI_SHM_PT2PT] = ONE_SEGMENT | SMI_SHM_NONFIXED | SMI_SHM_DELAYED,
 		[SMI_SHM_FRAGMENTED] = SMI_SHM_NONFIXED,
-		[SMI_SHM_LOCAL] = SMI_SHM_NONFIXED | SMI_SHM_REGISTER | SMI_SHM_PRIVATE,
-		[SMI_SHM_REMOTE] = SMI_SHM_NONFIXED,
-		[SMI_SHM_RDMA] = SMI_SHM_NONFIXED,
+		[SMI_SHM_LOCAL] = ONE_SEGMENT | SMI_SHM_NONFIXED | SMI_SHM_REGISTER |
+				  SMI_SHM_PRIVATE,
+		[SMI_SHM_REMOTE] = ONE_SEGMENT | SMI_SHM_NONFIXED,
+		[SMI_SHM_RDMA] = ONE_SEGMENT | SMI_SHM_NONFIXED,
 	};
-	bool one = type == SMI_SHM_UNDIVIDED || type == SMI_SHM_PT2PT ||
-		   type >= SMI_SHM_LOCAL;
 
 	if (type < 0 || type > SMI_SHM_RDMA)
 		return SMI_ERR_PARAM;
-	if (flags & (SMI_SHM_SHRINKABLE | SMI_SHM_CALLBACK) && !one)
+	if (flags & ONE_SEGMENT & ~permitted[type])
 		return SMI_ERR_NOTIMPL;
-	if (flags & ~(permitted[type] | SMI_SHM_SHRINKABLE | SMI_SHM_CALLBACK))
+	if (flags & ~permitted[type])
 		return SMI_ERR_PARAM;
 	if (flags & SMI_SHM_DELAYED && !(flags & SMI_SHM_NONFIXED))
 		return SMI_ERR_PARAM;
@@ -412,43 +406,35 @@ SMI_API smi_error_t SMI_Adr_to_region(void *adr, int *id)
 	return SMI_Range_to_region(adr, 1, id);
 }
 
-static void layout_free(smi_rlayout_t *l)
-{
-	if (!l)
-		return;
-	free(l->seg_size);
-	free(l->seg_adr);
-	free(l->seg_machine);
-	free(l);
-}
-
 SMI_API smi_error_t SMI_Region_layout(int id, smi_rlayout_t **layout)
 {
 	struct smi_region *r = smi_region_get(id);
-	smi_rlayout_t *l;
+	smi_rlayout_t l, *out;
 	size_t n;
 
 	SMI_REFUSE(!r || !layout);
 	n = (size_t)r->nsegs;
-	l = calloc(1, sizeof(*l));
-	if (l) {
-		l->seg_size = calloc(n, sizeof(*l->seg_size));
-		l->seg_adr = calloc(n, sizeof(*l->seg_adr));
-		l->seg_machine = calloc(n, sizeof(*l->seg_machine));
-	}
-	if (!l || !l->seg_size || !l->seg_adr || !l->seg_machine) {
-		layout_free(l);
+	l = (smi_rlayout_t) {
+		.nsegments = n, .size = r->size, .adr = r->base,
+		.seg_size = calloc(n, sizeof(*l.seg_size)),
+		.seg_adr = calloc(n, sizeof(*l.seg_adr)),
+		.seg_machine = calloc(n, sizeof(*l.seg_machine)),
+	};
+	out = malloc(sizeof(*out));
+	if (!out || !l.seg_size || !l.seg_adr || !l.seg_machine) {
+		free(l.seg_size);
+		free(l.seg_adr);
+		free(l.seg_machine);
+		free(out);
 		return SMI_ERR_NOMEM;
 	}
-	l->nsegments = n;
-	l->size = r->size;
-	l->adr = r->base;
 	for (size_t i = 0; i < n; i++) {
-		l->seg_size[i] = r->segs[i].size;
-		l->seg_adr[i] = r->segs[i].addr;
-		l->seg_machine[i] = smi_node_of(r->segs[i].owner);
+		l.seg_size[i] = r->segs[i].size;
+		l.seg_adr[i] = r->segs[i].addr;
+		l.seg_machine[i] = smi_node_of(r->segs[i].owner);
 	}
-	*layout = l;
+	*out = l;
+	*layout = out;
 	return SMI_SUCCESS;
 }
 

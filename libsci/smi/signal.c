@@ -92,9 +92,12 @@ static int signal_await(int rank)
 	int err = SMI_SUCCESS;
 
 	signals_waits++;
+	signal_get_sender(rank)->awaited = true;
 	while (!err && !signal_take(rank))
 		err = signals_stop ? SMI_ERR_NOINIT : smi_wait_change();
+	signal_get_sender(rank)->awaited = false;
 	signals_waits--;
+	pthread_cond_broadcast(&smi.change);
 	return err;
 }
 
@@ -105,15 +108,9 @@ SMI_API smi_error_t SMI_Signal_wait(int rank)
 
 	if (err)
 		return err;
-	err = SMI_ERR_PENDING;
 	pthread_mutex_lock(&smi.lock);
 	s = signal_get_sender(rank);
-	if (!s->awaited && !s->callback) {
-		s->awaited = true;
-		err = signal_await(rank);
-		s->awaited = false;
-	}
-	pthread_cond_broadcast(&smi.change);
+	err = s->awaited ? SMI_ERR_PENDING : signal_await(rank);
 	pthread_mutex_unlock(&smi.lock);
 	return err;
 }
@@ -125,8 +122,6 @@ static void *callback_run(void *arg)
 
 	pthread_mutex_lock(&smi.lock);
 	err = signal_await(h->iProcRank);
-	signal_get_sender(h->iProcRank)->callback = false;
-	pthread_cond_broadcast(&smi.change);
 	pthread_mutex_unlock(&smi.lock);
 	if (!err)
 		h->callback_fcn(h->callback_arg);
@@ -152,9 +147,9 @@ SMI_API smi_error_t SMI_Signal_setCallBack(int rank, void (*fcn)(void *), void *
 	h->callback_arg = arg;
 	pthread_mutex_lock(&smi.lock);
 	s = signal_get_sender(rank);
-	if (!s->awaited && !s->callback) {
+	if (!s->awaited) {
 		ret = pthread_create(&h->ptThread, NULL, callback_run, h);
-		s->callback = !ret;
+		s->awaited = !ret;
 		err = ret ? 2000 + ret : SMI_SUCCESS;
 	}
 	pthread_mutex_unlock(&smi.lock);
