@@ -40,24 +40,18 @@ int deck_mbox_open(struct deck_world *w, const char *name, struct deck_mbox **ou
 	box->owner = w->rank;
 	box->refs = 1;
 	ret = sci_ep_open(&box->ep, 0, 0);
-	if (ret)
-		goto err_free;
-	ret = sci_ep_addr(box->ep, &box->addr);
-	if (ret)
-		goto err_close;
+	ret = ret ? ret : sci_ep_addr(box->ep, &box->addr);
 	pthread_mutex_lock(&w->lock);
-	ret = deck_bufs_share(w, box->ep);
+	ret = ret ? ret : deck_bufs_share(w, box->ep);
 	if (!ret)
 		list_add_tail(&box->link, &w->boxes);
 	pthread_mutex_unlock(&w->lock);
-	if (ret)
-		goto err_close;
-	*out = box;
-	return 0;
-
-err_close:
-	sci_ep_close(box->ep);
-err_free:
+	if (!ret) {
+		*out = box;
+		return 0;
+	}
+	if (box->ep)
+		sci_ep_close(box->ep);
 	free(box);
 	return ret;
 }
@@ -146,12 +140,12 @@ static int retrieve_end(struct deck_mbox *box, struct deck_msg *msg, int error,
 
 static void endpoints_progress(struct deck_world *w)
 {
-	struct list *pos, *n;
+	struct deck_mbox *box, *n;
 
 	sci_progress(w->port);
 	pthread_mutex_lock(&w->lock);
-	list_for_each_safe(pos, n, &w->boxes)
-		sci_progress(container_of(pos, struct deck_mbox, link)->ep);
+	list_for_each_entry_safe(box, n, &w->boxes, link)
+		sci_progress(box->ep);
 	pthread_mutex_unlock(&w->lock);
 }
 
@@ -385,33 +379,26 @@ int deck_cancel(deck_req_t *req)
 
 /* ---- timed posts ---- */
 
-/*
- * Keep the request of a post that has timed out and cannot be cancelled: the mail box may be
- * reading the message until it answers.
- */
-static int post_continue(struct deck_msg *msg, struct deck_req *r)
-{
-	msg->posted = r;
-	return -EINPROGRESS;
-}
-
 int deck_mbox_timedpost(deck_mbox_t *box, deck_msg_t *msg, int timeout)
 {
 	deck_req_t *r;
-	int ret = deck_mbox_ipost(box, msg, &r);
+	int now, ret = deck_mbox_ipost(box, msg, &r);
 
 	if (ret)
 		return ret;
 	ret = deck_wait(r, timeout);
 	if (ret != -EAGAIN && ret != -ETIMEDOUT)
 		return ret;
-	if (deck_cancel(r)) {
-		int now = deck_wait(r, 0);
-
-		return now == -EAGAIN ? post_continue(msg, r) : now;
+	if (!deck_cancel(r)) {
+		deck_wait(r, -1);
+		return ret;
 	}
-	deck_wait(r, -1);
-	return ret;
+	now = deck_wait(r, 0);
+	if (now != -EAGAIN)
+		return now;
+	/* the mail box may be reading the message until it answers: keep the request */
+	msg->posted = r;
+	return -EINPROGRESS;
 }
 
 int deck_mbox_trypost(deck_mbox_t *box, deck_msg_t *msg)

@@ -40,19 +40,6 @@ int deck_sem_wait(deck_sem_t *sem)
 	return deck_sem_timedwait(sem, -1);
 }
 
-static int semaphore_wait_once(sem_t *sem, int timeout, const struct timespec *until)
-{
-	int ret;
-
-	if (!timeout)
-		ret = sem_trywait(sem);
-	else if (timeout < 0)
-		ret = sem_wait(sem);
-	else
-		ret = sem_clockwait(sem, CLOCK_MONOTONIC, until);
-	return ret ? -errno : 0;
-}
-
 int deck_sem_timedwait(deck_sem_t *sem, int timeout)
 {
 	struct timespec until = { 0 };
@@ -62,9 +49,14 @@ int deck_sem_timedwait(deck_sem_t *sem, int timeout)
 		return -EINVAL;
 	if (timeout > 0)
 		until = sci_deadline((uint32_t)timeout);
-	do
-		ret = semaphore_wait_once(&sem->sem, timeout, &until);
-	while (ret == -EINTR);
+	do {
+		if (timeout < 0)
+			ret = sem_wait(&sem->sem);
+		else
+			ret = timeout ? sem_clockwait(&sem->sem, CLOCK_MONOTONIC, &until) :
+					sem_trywait(&sem->sem);
+	} while (ret && errno == EINTR);
+	ret = ret ? -errno : 0;
 	errno = saved;
 	return ret;
 }
