@@ -27,24 +27,20 @@ static unsigned int size_get_class(size_t size)
 
 int deck_bufs_share(struct deck_world *w, struct sci_ep *ep)
 {
-	struct list *pos, *n;
+	struct deck_chunk *c, *n;
 	int ret = 0;
 
-	list_for_each_safe(pos, n, &w->chunks) {
-		struct deck_chunk *c = container_of(pos, struct deck_chunk, link);
-
-		if (!ret)
-			ret = sci_buf_share(ep, w->port, c->addr);
-	}
+	list_for_each_entry_safe(c, n, &w->chunks, link)
+		ret = ret ? ret : sci_buf_share(ep, w->port, c->addr);
 	return ret;
 }
 
 static void chunk_free(struct deck_world *w, struct deck_chunk *c)
 {
-	struct list *pos, *n;
+	struct deck_mbox *box, *n;
 
-	list_for_each_safe(pos, n, &w->boxes)
-		sci_buf_free(container_of(pos, struct deck_mbox, link)->ep, c->addr);
+	list_for_each_entry_safe(box, n, &w->boxes, link)
+		sci_buf_free(box->ep, c->addr);
 	sci_buf_free(w->port, c->addr);
 	list_del(&c->link);
 	free(c);
@@ -52,13 +48,11 @@ static void chunk_free(struct deck_world *w, struct deck_chunk *c)
 
 static int chunk_share(struct deck_world *w, const struct deck_chunk *c)
 {
-	struct list *pos, *n;
+	struct deck_mbox *box, *n;
 	int ret = 0;
 
-	list_for_each_safe(pos, n, &w->boxes)
-		if (!ret)
-			ret = sci_buf_share(container_of(pos, struct deck_mbox, link)->ep,
-					    w->port, c->addr);
+	list_for_each_entry_safe(box, n, &w->boxes, link)
+		ret = ret ? ret : sci_buf_share(box->ep, w->port, c->addr);
 	return ret;
 }
 
@@ -70,7 +64,6 @@ static int chunk_new(struct deck_world *w, size_t size, struct deck_chunk **out)
 	if (!c)
 		return -ENOMEM;
 	c->size = size;
-	list_init(&c->free);
 	ret = sci_buf_alloc(w->port, size, &c->addr);
 	if (ret) {
 		free(c);
@@ -105,7 +98,7 @@ static int pieces_new(struct deck_world *w, struct deck_pieces *p, size_t size)
 	return 0;
 }
 
-static int piece_get(struct deck_world *w, unsigned int class, uint8_t **out)
+static int piece_get(struct deck_world *w, unsigned int class, void **out)
 {
 	struct deck_pieces *p = &w->pieces[class];
 	int ret = p->n ? 0 : pieces_new(w, p, (size_t)1024 << class);
@@ -122,20 +115,17 @@ static size_t size_round_to_pages(size_t size)
 	return (size + page - 1) & ~(page - 1);
 }
 
-static int large_get(struct deck_world *w, size_t size, uint8_t **out)
+static int large_get(struct deck_world *w, size_t size, void **out)
 {
 	size_t len = size_round_to_pages(size);
-	struct deck_chunk *c;
-	struct list *pos, *n;
+	struct deck_chunk *c, *n;
 	int ret;
 
 	if (len < size)
 		return -ENOMEM;
-	list_for_each_safe(pos, n, &w->kept) {
-		c = container_of(pos, struct deck_chunk, free);
+	list_for_each_entry_safe(c, n, &w->kept, free) {
 		if (c->size >= len && c->size - len <= len / 4) {
 			list_del(&c->free);
-			list_init(&c->free);
 			w->kept_bytes -= c->size;
 			*out = c->addr;
 			return 0;
@@ -149,11 +139,9 @@ static int large_get(struct deck_world *w, size_t size, uint8_t **out)
 
 static void large_put(struct deck_world *w, const void *addr)
 {
-	struct list *pos, *n;
+	struct deck_chunk *c, *n;
 
-	list_for_each_safe(pos, n, &w->chunks) {
-		struct deck_chunk *c = container_of(pos, struct deck_chunk, link);
-
+	list_for_each_entry_safe(c, n, &w->chunks, link) {
 		if (c->addr != addr)
 			continue;
 		if (w->kept_bytes + c->size > BUF_KEPT_MAX) {
@@ -166,7 +154,7 @@ static void large_put(struct deck_world *w, const void *addr)
 	}
 }
 
-int deck_buf_get(struct deck_world *w, size_t size, uint8_t **out)
+int deck_buf_get(struct deck_world *w, size_t size, void **out)
 {
 	unsigned int class = size_get_class(size);
 	int ret;
@@ -194,11 +182,9 @@ void deck_buf_put(struct deck_world *w, uint8_t *buf, size_t size)
 
 void deck_bufs_free(struct deck_world *w)
 {
-	struct list *l;
+	struct deck_chunk *c, *n;
 
-	while ((l = list_pop(&w->chunks))) {
-		struct deck_chunk *c = container_of(l, struct deck_chunk, link);
-
+	list_for_each_entry_safe(c, n, &w->chunks, link) {
 		sci_buf_free(w->port, c->addr);
 		free(c);
 	}

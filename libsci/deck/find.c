@@ -155,16 +155,13 @@ int deck_mbox_reach(struct deck_mbox *box, struct sci_peer **to)
 	return ret;
 }
 
-static struct deck_mbox *box_find_address(struct list *boxes, const struct sci_addr *addr)
+struct deck_mbox *deck_mbox_at(struct list *boxes, const struct sci_addr *addr)
 {
-	struct list *pos, *n;
+	struct deck_mbox *box, *n;
 
-	list_for_each_safe(pos, n, boxes) {
-		struct deck_mbox *box = container_of(pos, struct deck_mbox, link);
-
+	list_for_each_entry_safe(box, n, boxes, link)
 		if (box->addr.node == addr->node && box->addr.id == addr->id)
 			return box;
-	}
 	return NULL;
 }
 
@@ -199,9 +196,9 @@ static int box_get(struct deck_world *w, const struct deck_note *note, uint64_t 
 
 	pthread_mutex_lock(&w->find_lock);
 	pthread_mutex_lock(&w->lock);
-	box = box_find_address(&w->boxes, &note->addr);
+	box = deck_mbox_at(&w->boxes, &note->addr);
 	pthread_mutex_unlock(&w->lock);
-	box = box ? box : box_find_address(&w->found, &note->addr);
+	box = box ? box : deck_mbox_at(&w->found, &note->addr);
 	if (!box)
 		ret = box_new_found(w, note, end, &box);
 	if (!ret) {

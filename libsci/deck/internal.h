@@ -76,7 +76,7 @@ struct deck_pieces {
 
 struct deck_world;
 
-int deck_buf_get(struct deck_world *w, size_t size, uint8_t **out);
+int deck_buf_get(struct deck_world *w, size_t size, void **out);
 void deck_buf_put(struct deck_world *w, uint8_t *buf, size_t size);
 int deck_bufs_share(struct deck_world *w, struct sci_ep *ep);
 void deck_bufs_free(struct deck_world *w);
@@ -112,6 +112,8 @@ struct deck_req {
 
 int deck_mbox_open(struct deck_world *w, const char *name, struct deck_mbox **out);
 void deck_mbox_close(struct deck_world *w, struct deck_mbox *box);
+/* Find a mail box by its address, or return NULL. */
+struct deck_mbox *deck_mbox_at(struct list *boxes, const struct sci_addr *addr);
 int deck_mbox_tell_death(struct deck_mbox *box);
 int deck_mbox_reach(struct deck_mbox *box, struct sci_peer **to);
 void deck_peer_set_rank(struct sci_peer *peer, int rank);
@@ -152,7 +154,6 @@ struct deck_ask {
 struct deck_service {
 	struct sci_ep *ep;
 	pthread_t thread;
-	struct sci_addr *addr;		/* by rank */
 	_Atomic uint32_t tokens;
 	_Atomic bool *dead;		/* by rank; set by the service thread */
 	struct list questions;		/* questions without an answer, under world.lock */
@@ -175,10 +176,16 @@ void deck_connects_end(struct deck_world *w, const struct deck_mbox *box);
 
 /* ---- the process ---- */
 
+/* The addresses of a process's endpoints. */
+struct deck_ends {
+	struct sci_addr port;
+	struct sci_addr service;
+};
+
 struct deck_world {
 	struct sci_team *team;
 	struct sci_ep *port;
-	struct sci_addr *ports;		/* by rank */
+	struct deck_ends *ends;		/* by rank */
 	int rank;
 	int size;
 	size_t limit;			/* size from which on message buffers are exported */

@@ -8,20 +8,11 @@
 
 #define BUF_ALIGN	64u
 
-static int buf_alloc_private(struct deck_msg *msg)
-{
-	size_t len = (msg->size + BUF_ALIGN - 1) & ~(size_t)(BUF_ALIGN - 1);
-
-	if (len < msg->size)
-		return -ENOMEM;
-	msg->buf = aligned_alloc(BUF_ALIGN, len ? len : BUF_ALIGN);
-	return msg->buf ? 0 : -ENOMEM;
-}
-
 int deck_msg_create(deck_msg_t **out, size_t size)
 {
 	struct deck_world *w = deck_world();
 	struct deck_msg *msg;
+	void *buf;
 	int ret;
 
 	if (!out)
@@ -32,11 +23,13 @@ int deck_msg_create(deck_msg_t **out, size_t size)
 	msg->size = size;
 	msg->source = -1;
 	msg->exported = w && size && size >= w->limit;
-	ret = msg->exported ? deck_buf_get(w, size, &msg->buf) : buf_alloc_private(msg);
+	ret = msg->exported ? deck_buf_get(w, size, &buf) :
+			      -posix_memalign(&buf, BUF_ALIGN, size ? size : 1);
 	if (ret) {
 		free(msg);
 		return ret;
 	}
+	msg->buf = buf;
 	*out = msg;
 	return 0;
 }

@@ -38,18 +38,14 @@ enum { WAIT_NOTE, WAIT_BEFORE, WAIT_AFTER, WAITS };
 
 struct name {
 	struct list link;		/* in deck_service.names */
-	int rank;			/* owner of the mail box */
-	struct sci_addr addr;
-	char name[DECK_NAME_MAX + 1];
+	struct deck_note note;		/* that has created the name */
 };
 
 /* A question that has no answer yet: for a name, or for a connection from a mail box. */
 struct question {
 	struct list link;		/* service.questions, under world.lock */
 	struct sci_peer *from;		/* connection of the asking service */
-	uint32_t token;
-	int rank;
-	char name[DECK_NAME_MAX + 1];
+	struct deck_note note;
 	const struct deck_mbox *box;
 	struct sci_req *req;		/* connects the mail box; NULL: a question for a name */
 };
@@ -75,7 +71,7 @@ static int service_open_peer(struct deck_world *w, int rank, struct sci_peer **p
 	/* a new connection to a dead process would time out only after CONNECT_MS */
 	if (atomic_load(&w->service.dead[rank]))
 		return -ECONNRESET;
-	return sci_peer_open(w->service.ep, &w->service.addr[rank], CONNECT_MS, peer);
+	return sci_peer_open(w->service.ep, &w->ends[rank].service, CONNECT_MS, peer);
 }
 
 /*
@@ -157,17 +153,19 @@ int deck_service_give_up(struct deck_world *w, int rank, struct deck_ask *ask)
 /*
  * Wait for an answer, and check every DEATH_MS whether the asked process has died: a request on a
  * connection that was never made does not end when the process does.
+ * Return: 0; -EAGAIN, -ETIMEDOUT: there is no answer yet; another error is final.
  */
-static int answer_wait(struct deck_ask *ask, int timeout, struct sci_status *st)
+int deck_service_answer(struct deck_ask *ask, int timeout)
 {
+	struct sci_status st;
 	int left = timeout, ret;
 
 	do {
 		int piece = left < 0 || left > DEATH_MS ? DEATH_MS : left;
 
-		ret = piece ? sci_wait(ask->req, piece, st) : sci_test(ask->req, st);
+		ret = piece ? sci_wait(ask->req, piece, &st) : sci_test(ask->req, &st);
 		if (ret != -ETIMEDOUT && ret != -EAGAIN)
-			return ret;
+			return answer_get_error(ask, ret, &st);
 		if (left > 0)
 			left -= piece;
 	} while (left && !atomic_load(ask->dead));
@@ -175,15 +173,6 @@ static int answer_wait(struct deck_ask *ask, int timeout, struct sci_status *st)
 		return ret;
 	ask_end(ask);
 	return -ECONNRESET;
-}
-
-/* Wait for an answer. Return: 0; -EAGAIN, -ETIMEDOUT: there is none yet; another error is final. */
-int deck_service_answer(struct deck_ask *ask, int timeout)
-{
-	struct sci_status st;
-	int ret = answer_wait(ask, timeout, &st);
-
-	return answer_get_error(ask, ret, &st);
 }
 
 int deck_service_call(struct deck_world *w, int rank, struct deck_note *note)
@@ -198,12 +187,10 @@ int deck_service_call(struct deck_world *w, int rank, struct deck_note *note)
 
 static void answer_send(struct sci_peer *to, uint32_t token, int error, const struct name *name)
 {
-	struct deck_note note = { .token = token, .error = error };
+	struct deck_note note = name ? name->note : (struct deck_note){ 0 };
 
-	if (name) {
-		note.rank = name->rank;
-		note.addr = name->addr;
-	}
+	note.token = token;
+	note.error = error;
 	note_send(to, CONTEXT_ANSWER, &note);
 }
 
@@ -216,14 +203,12 @@ static struct list *name_bucket(struct deck_service *s, const char *name)
 
 static struct name *name_find(struct deck_service *s, const char *name)
 {
-	struct list *pos, *n;
+	struct list *bucket = name_bucket(s, name);
+	struct name *e, *n;
 
-	list_for_each_safe(pos, n, name_bucket(s, name)) {
-		struct name *e = container_of(pos, struct name, link);
-
-		if (!strcmp(e->name, name))
+	list_for_each_entry_safe(e, n, bucket, link)
+		if (!strcmp(e->note.name, name))
 			return e;
-	}
 	return NULL;
 }
 
@@ -231,7 +216,7 @@ static void question_end(struct question *q, int error, const struct name *name)
 {
 	/* a port that has cancelled its question, or has died, gets no answer */
 	if (error != -ECANCELED)
-		answer_send(q->from, q->token, error, name);
+		answer_send(q->from, q->note.token, error, name);
 	list_del(&q->link);
 	free(q);
 }
@@ -244,9 +229,7 @@ static struct question *question_new(struct deck_world *w, struct sci_peer *from
 	if (!q)
 		return NULL;
 	q->from = from;
-	q->token = note->token;
-	q->rank = note->rank;
-	memcpy(q->name, note->name, sizeof(q->name));
+	q->note = *note;
 	list_add_tail(&q->link, &w->service.questions);
 	return q;
 }
@@ -255,12 +238,10 @@ static struct question *question_new(struct deck_world *w, struct sci_peer *from
 static void questions_cancel(struct deck_world *w, const struct sci_peer *from, uint32_t token,
 			     int rank)
 {
-	struct list *pos, *n;
+	struct question *q, *n;
 
-	list_for_each_safe(pos, n, &w->service.questions) {
-		struct question *q = container_of(pos, struct question, link);
-
-		if (from ? q->from != from || q->token != token : q->rank != rank)
+	list_for_each_entry_safe(q, n, &w->service.questions, link) {
+		if (from ? q->from != from || q->note.token != token : q->note.rank != rank)
 			continue;
 		if (q->req)
 			sci_cancel(q->req);
@@ -271,14 +252,11 @@ static void questions_cancel(struct deck_world *w, const struct sci_peer *from, 
 
 static void questions_answer_name(struct deck_world *w, const struct name *e)
 {
-	struct list *pos, *n;
+	struct question *q, *n;
 
-	list_for_each_safe(pos, n, &w->service.questions) {
-		struct question *q = container_of(pos, struct question, link);
-
-		if (!q->req && !strcmp(q->name, e->name))
+	list_for_each_entry_safe(q, n, &w->service.questions, link)
+		if (!q->req && !strcmp(q->note.name, e->note.name))
 			question_end(q, 0, e);
-	}
 }
 
 /* Create a name. The name of a dead process's mail box may be created again. */
@@ -287,17 +265,15 @@ static int name_create(struct deck_world *w, const struct deck_note *note)
 	struct deck_service *s = &w->service;
 	struct name *e = name_find(s, note->name);
 
-	if (e && !atomic_load(&s->dead[e->rank]))
+	if (e && !atomic_load(&s->dead[e->note.rank]))
 		return -EEXIST;
 	if (!e) {
 		e = calloc(1, sizeof(*e));
 		if (!e)
 			return -ENOMEM;
-		memcpy(e->name, note->name, sizeof(e->name));
-		list_add_tail(&e->link, name_bucket(s, e->name));
+		list_add_tail(&e->link, name_bucket(s, note->name));
 	}
-	e->rank = note->rank;
-	e->addr = note->addr;
+	e->note = *note;
 	questions_answer_name(w, e);
 	return 0;
 }
@@ -306,7 +282,7 @@ static int name_destroy(struct deck_service *s, const struct deck_note *note)
 {
 	struct name *e = name_find(s, note->name);
 
-	if (!e || e->rank != note->rank || e->addr.id != note->addr.id)
+	if (!e || e->note.rank != note->rank || e->note.addr.id != note->addr.id)
 		return -ENOENT;
 	list_del(&e->link);
 	free(e);
@@ -346,7 +322,7 @@ static bool connect_poll(struct question *q, int timeout)
 	if (ret == -EAGAIN || ret == -ETIMEDOUT)
 		return true;
 	if (!ret)
-		deck_peer_set_rank(st.peer, q->rank);
+		deck_peer_set_rank(st.peer, q->note.rank);
 	question_end(q, ret, NULL);
 	return false;
 }
@@ -354,29 +330,23 @@ static bool connect_poll(struct question *q, int timeout)
 /* Poll all connection attempts. Return whether any attempt is still under way. */
 static bool connects_poll(struct deck_world *w)
 {
-	struct list *pos, *n;
+	struct question *q, *n;
 	bool some = false;
 
 	pthread_mutex_lock(&w->lock);
-	list_for_each_safe(pos, n, &w->service.questions) {
-		struct question *q = container_of(pos, struct question, link);
-
+	list_for_each_entry_safe(q, n, &w->service.questions, link)
 		some |= q->req && connect_poll(q, 0);
-	}
 	pthread_mutex_unlock(&w->lock);
 	return some;
 }
 
 void deck_connects_end(struct deck_world *w, const struct deck_mbox *box)
 {
-	struct list *pos, *n;
+	struct question *q, *n;
 
-	list_for_each_safe(pos, n, &w->service.questions) {
-		struct question *q = container_of(pos, struct question, link);
-
+	list_for_each_entry_safe(q, n, &w->service.questions, link)
 		if (q->req && q->box == box)
 			question_end(q, -ENOENT, NULL);
-	}
 }
 
 /*
@@ -392,7 +362,7 @@ static int connect_begin(struct deck_world *w, const struct deck_mbox *box,
 
 	/* first process the disconnect of an earlier connection by the port */
 	sci_progress(box->ep);
-	ret = sci_iconnect(box->ep, &w->ports[note->rank], -1, &req);
+	ret = sci_iconnect(box->ep, &w->ends[note->rank].port, -1, &req);
 	if (ret)
 		return ret;
 	q = question_new(w, from, note);
@@ -410,15 +380,9 @@ static int connect_begin(struct deck_world *w, const struct deck_mbox *box,
 static void box_accept(struct deck_world *w, const struct deck_note *note,
 		       struct sci_peer *from)
 {
-	struct list *pos, *n;
-	int ret = -ENOENT;
+	const struct deck_mbox *box = deck_mbox_at(&w->boxes, &note->addr);
+	int ret = box ? connect_begin(w, box, note, from) : -ENOENT;
 
-	list_for_each_safe(pos, n, &w->boxes) {
-		struct deck_mbox *box = container_of(pos, struct deck_mbox, link);
-
-		if (box->addr.id == note->addr.id)
-			ret = connect_begin(w, box, note, from);
-	}
 	if (ret)
 		answer_send(from, note->token, ret, NULL);
 }
@@ -433,7 +397,7 @@ static int control_connect(struct deck_world *w, struct deck_mbox *box)
 
 	if (atomic_load_explicit(&box->control, memory_order_relaxed))
 		return 0;
-	ret = sci_iconnect(box->ep, &w->service.addr[w->rank], CONNECT_MS, &req);
+	ret = sci_iconnect(box->ep, &w->ends[w->rank].service, CONNECT_MS, &req);
 	if (ret)
 		return ret;
 	while ((ret = sci_wait(req, 1, &st)) == -ETIMEDOUT)
@@ -464,29 +428,20 @@ static void box_wake(struct deck_world *w, struct deck_mbox *box)
 
 /* ---- deaths ---- */
 
-static void death_report_all(struct deck_world *w, int rank)
-{
-	struct deck_note note = { .op = NOTE_DEATH, .rank = rank };
-	struct sci_peer *peer;
-
-	for (int i = 0; i < w->size; i++)
-		if (i != w->rank && !atomic_load(&w->service.dead[i]) &&
-		    !service_open_peer(w, i, &peer))
-			note_send(peer, CONTEXT_NOTE, &note);
-}
-
 static void death_handle(struct deck_world *w, int rank, bool tell)
 {
-	struct list *pos, *n;
+	const struct deck_note note = { .op = NOTE_DEATH, .rank = rank };
+	struct deck_mbox *box, *n;
 
 	if (rank == w->rank || atomic_exchange(&w->service.dead[rank], true))
 		return;
-	if (tell)
-		death_report_all(w, rank);
+	for (int i = 0; tell && i < w->size; i++)
+		if (i != w->rank)
+			deck_service_tell(w, i, &note);
 	pthread_mutex_lock(&w->lock);
 	questions_cancel(w, NULL, 0, rank);
-	list_for_each_safe(pos, n, &w->boxes)
-		box_wake(w, container_of(pos, struct deck_mbox, link));
+	list_for_each_entry_safe(box, n, &w->boxes, link)
+		box_wake(w, box);
 	pthread_mutex_unlock(&w->lock);
 }
 
@@ -565,7 +520,7 @@ static void note_handle(struct deck_world *w, struct sci_peer *from,
 
 static bool peer_is_self(const struct deck_world *w, struct sci_peer *from)
 {
-	const struct sci_addr *own = &w->service.addr[w->rank];
+	const struct sci_addr *own = &w->ends[w->rank].service;
 	struct sci_addr a;
 
 	return !sci_peer_addr(from, &a) && a.node == own->node && a.id == own->id;

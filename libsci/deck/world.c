@@ -13,32 +13,17 @@ struct deck_world *deck_world(void)
 	return atomic_load_explicit(&the_world, memory_order_acquire);
 }
 
-/* The addresses of a process's endpoints, which are sent to all other processes. */
-struct ends {
-	struct sci_addr port;
-	struct sci_addr service;
-};
-
 static int world_exchange_addresses(struct deck_world *w)
 {
-	struct ends mine, *all;
+	struct deck_ends mine;
 	int ret;
 
 	ret = sci_ep_addr(w->port, &mine.port);
 	ret = ret ? ret : sci_ep_addr(w->service.ep, &mine.service);
 	if (ret)
 		return ret;
-	all = calloc((size_t)w->size, sizeof(*all));
-	w->ports = calloc((size_t)w->size, sizeof(*w->ports));
-	w->service.addr = calloc((size_t)w->size, sizeof(*w->service.addr));
-	ret = all && w->ports && w->service.addr ? 0 : -ENOMEM;
-	ret = ret ? ret : sci_team_allgather(w->team, &mine, sizeof(mine), all);
-	for (int i = 0; !ret && i < w->size; i++) {
-		w->ports[i] = all[i].port;
-		w->service.addr[i] = all[i].service;
-	}
-	free(all);
-	return ret;
+	w->ends = calloc((size_t)w->size, sizeof(*w->ends));
+	return w->ends ? sci_team_allgather(w->team, &mine, sizeof(mine), w->ends) : -ENOMEM;
 }
 
 static size_t limit_read_environment(void)
@@ -76,8 +61,7 @@ static void world_free(struct deck_world *w)
 		sci_ep_close(w->service.ep);
 	if (w->port)
 		sci_ep_close(w->port);
-	free(w->ports);
-	free(w->service.addr);
+	free(w->ends);
 	pthread_mutex_destroy(&w->find_lock);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
@@ -108,17 +92,12 @@ int deck_init(int *argc, char ***argv)
 	if (!w)
 		return -ENOMEM;
 	ret = sci_team_open(&w->team, NULL);
-	if (ret)
-		goto err_free;
-	ret = world_open(w);
-	if (ret)
-		goto err_team;
-	atomic_store_explicit(&the_world, w, memory_order_release);
-	return 0;
-
-err_team:
+	ret = ret ? ret : world_open(w);
+	if (!ret) {
+		atomic_store_explicit(&the_world, w, memory_order_release);
+		return 0;
+	}
 	sci_team_close(w->team);
-err_free:
 	world_free(w);
 	return ret;
 }
