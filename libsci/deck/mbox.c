@@ -353,7 +353,6 @@ int deck_mbox_iretrv(deck_mbox_t *box, deck_msg_t *msg, deck_req_t **req)
 int deck_wait(deck_req_t *req, int timeout)
 {
 	struct sci_status st = { 0 };
-	struct deck_req r;
 	int ret;
 
 	if (!req)
@@ -361,15 +360,15 @@ int deck_wait(deck_req_t *req, int timeout)
 	ret = request_wait_progress(req->req, request_get_counter(req), timeout, &st);
 	if (ret == -EAGAIN || ret == -ETIMEDOUT)
 		return timeout_to_error(timeout);
-	r = *req;
-	free(req);
-	atomic_fetch_sub_explicit(request_get_counter(&r), 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(request_get_counter(req), 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&deck_world()->requests, 1, memory_order_relaxed);
-	r.msg->busy = false;
-	if (!r.retrieve)
-		return ret;
-	atomic_fetch_sub_explicit(&r.box->waiting, 1, memory_order_relaxed);
-	return retrieve_end(r.box, r.msg, ret, &st);
+	req->msg->busy = false;
+	if (req->retrieve) {
+		atomic_fetch_sub_explicit(&req->box->waiting, 1, memory_order_relaxed);
+		ret = retrieve_end(req->box, req->msg, ret, &st);
+	}
+	free(req);
+	return ret;
 }
 
 int deck_cancel(deck_req_t *req)

@@ -171,10 +171,7 @@ static int handles_wait(int count, smi_memcpy_handle *handles, smi_error_t *stat
 {
 	int i, err = SMI_SUCCESS;
 
-	if (smi_check_up())
-		return SMI_ERR_NOINIT;
-	if (count < 0 || (count && (!handles || !status)))
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(count < 0 || (count && (!handles || !status)));
 	for (i = 0; i < count; i++) {
 		status[i] = handle_test(handles[i], timeout);
 		if (status[i] == SMI_ERR_PENDING)
@@ -282,61 +279,34 @@ SMI_API smi_error_t SMI_Imemcpy(void *dst, void *src, size_t size, int flags,
 
 /* ---- put and get ---- */
 
-struct access {
-	struct smi_region *r;
-	struct smi_segment *s;
-	size_t offset;			/* from the start of the region */
-	void *local;
-	size_t size;
-	bool read;
-};
-
-static int access_check(struct access *a, int region, int offset)
-{
-	struct smi_region *own;
-
-	a->r = smi_region_get(region);
-	if (!a->r || !smi_is_import(a->r) || offset < 0 || (size_t)offset > a->r->size ||
-	    a->size > a->r->size - (size_t)offset)
-		return SMI_ERR_PARAM;
-	own = smi_region_at(a->local, a->size, false);
-	if (!own || own->type != SMI_SHM_LOCAL)
-		return SMI_ERR_PARAM;
-	a->s = &a->r->segs[0];
-	a->offset = (size_t)offset;
-	return SMI_SUCCESS;
-}
-
 /*
- * Copy by the processor. The region must be mapped; an RDMA region is mapped only on its own node.
+ * Copy to or from an import. The processor copies if DMA cannot: then the region is mapped, because
+ * only an RDMA region of another node is not.
  */
-static int access_copy(const struct access *a)
-{
-	char *there = a->s->addr + a->offset;
-
-	return a->read ? SMI_Memcpy(a->local, there, a->size, 0) :
-			 smi_copy_checked(a->s, there, a->local, a->size, 0);
-}
-
-static int access_start(struct access *a, int region, int offset,
+static int access_start(int region, int offset, void *local, size_t size, bool read,
 			smi_memcpy_handle *handle)
 {
+	struct smi_region *r = smi_region_get(region), *own = smi_region_at(local, size, false);
+	size_t at = (size_t)offset;
+	struct smi_segment *s;
 	bool fresh, aligned;
-	int err = handle ? access_check(a, region, offset) : SMI_ERR_PARAM;
+	int err;
 
-	if (err)
-		return err;
-	aligned = dma_is_aligned((size_t)a->local, a->offset, a->size);
-	if (!aligned && a->r->type == SMI_SHM_RDMA)
+	SMI_REFUSE(!handle || !r || !smi_is_import(r) || offset < 0 || at > r->size ||
+		   size > r->size - at || !own || own->type != SMI_SHM_LOCAL);
+	s = &r->segs[0];
+	aligned = dma_is_aligned((size_t)local, at, size);
+	if (!aligned && r->type == SMI_SHM_RDMA)
 		return SMI_ERR_BADALIGN;
 	err = handle_get(handle, &fresh);
 	if (err)
 		return err;
-	if (a->size && a->s->rseg && aligned)
-		err = transfer_add(*handle, a->s, a->local, a->s->skip + a->r->offset + a->offset,
-				   a->size, a->read);
-	else if (a->size)
-		err = access_copy(a);
+	if (size && s->rseg && aligned)
+		err = transfer_add(*handle, s, local, s->skip + r->offset + at, size, read);
+	else if (size && read)
+		err = SMI_Memcpy(local, s->addr + at, size, 0);
+	else if (size)
+		err = smi_copy_checked(s, s->addr + at, local, size, 0);
 	if (err && fresh)
 		handle_end(*handle);
 	return err ? err : SMI_Mempost(*handle);
@@ -345,19 +315,13 @@ static int access_start(struct access *a, int region, int offset,
 SMI_API smi_error_t SMI_Iput(int region, int offset, void *src, size_t size,
 			     smi_memcpy_handle *handle)
 {
-	struct access a = { .local = src, .size = size };
-
-	SMI_ENTER();
-	return access_start(&a, region, offset, handle);
+	return access_start(region, offset, src, size, false, handle);
 }
 
 SMI_API smi_error_t SMI_Iget(void *dst, int region, int offset, size_t size,
 			     smi_memcpy_handle *handle)
 {
-	struct access a = { .local = dst, .size = size, .read = true };
-
-	SMI_ENTER();
-	return access_start(&a, region, offset, handle);
+	return access_start(region, offset, dst, size, true, handle);
 }
 
 SMI_API smi_error_t SMI_Put(int region, int offset, void *src, size_t size)

@@ -15,6 +15,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* Plan segment @i behind the earlier segments. */
+static void plan_segment(struct smi_region *r, int i, int owner, size_t size)
+{
+	r->segs[i].owner = owner;
+	r->segs[i].offset = r->size;
+	r->segs[i].size = size;
+	r->size += size;
+}
+
 /* Plan one segment. This process maps its @r->size bytes from @r->offset on. */
 static int plan_one(struct smi_region *r, const smi_region_info_t *info, int owner)
 {
@@ -25,8 +34,8 @@ static int plan_one(struct smi_region *r, const smi_region_info_t *info, int own
 	err = smi_region_alloc_segments(r, 1);
 	if (err)
 		return err;
-	r->owner = r->segs[0].owner = owner;
-	r->size = r->segs[0].size = smi_round(info->size);
+	r->owner = owner;
+	plan_segment(r, 0, owner, smi_round(info->size));
 	if (r->type != SMI_SHM_SMP && owner != smi.rank)
 		r->offset = info->offset;
 	return SMI_SUCCESS;
@@ -72,12 +81,9 @@ static int plan_blocked(struct smi_region *r, const smi_region_info_t *info)
 		/* each later node needs at least one page */
 		if (to > pages - (size_t)(smi.nodes - 1 - i))
 			to = pages - (size_t)(smi.nodes - 1 - i);
-		r->segs[i].owner = smi.first[i];
-		r->segs[i].offset = from * smi.page;
-		r->segs[i].size = (to - from) * smi.page;
+		plan_segment(r, i, smi.first[i], (to - from) * smi.page);
 		from = to;
 	}
-	r->size = pages * smi.page;
 	return SMI_SUCCESS;
 }
 
@@ -93,10 +99,7 @@ static int plan_customized(struct smi_region *r, const smi_region_info_t *info)
 		if (!smi_rank_ok(info->sgmt_owner[i]) || !info->sgmt_size[i])
 			return SMI_ERR_PARAM;
 		/* memory of a node's first process is local to all processes of the node */
-		r->segs[i].owner = info->sgmt_owner[i];
-		r->segs[i].offset = r->size;
-		r->segs[i].size = smi_round(info->sgmt_size[i]);
-		r->size += r->segs[i].size;
+		plan_segment(r, i, info->sgmt_owner[i], smi_round(info->sgmt_size[i]));
 	}
 	return err;
 }
@@ -110,12 +113,8 @@ static int plan_fragmented(struct smi_region *r, const smi_region_info_t *info)
 		return err;
 	if (!part)
 		part = smi.page;
-	for (i = 0; i < smi.size; i++) {
-		r->segs[i].owner = i;
-		r->segs[i].offset = (size_t)i * part;
-		r->segs[i].size = part;
-	}
-	r->size = part * (size_t)smi.size;
+	for (i = 0; i < smi.size; i++)
+		plan_segment(r, i, i, part);
 	return SMI_SUCCESS;
 }
 

@@ -24,11 +24,8 @@ void smi_message_handle_taken(const struct smi_msg *m)
 
 static int message_check_args(const void *buf, int count, int peer)
 {
-	if (smi_check_up())
-		return SMI_ERR_NOINIT;
-	if (!smi_rank_ok(peer) || peer == smi.rank || count < 0 ||
-	    count > SMI_MESSAGE_MAX || (count && !buf))
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!smi_rank_ok(peer) || peer == smi.rank || count < 0 ||
+		   count > SMI_MESSAGE_MAX || (count && !buf));
 	return SMI_SUCCESS;
 }
 

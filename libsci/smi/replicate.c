@@ -142,39 +142,27 @@ SMI_API smi_error_t SMI_Switch_to_replication(int id, int mode, int p1, int p2, 
 
 /* ---- combine ---- */
 
-/* Pieces of bytes [from, to) of a region, one per segment. */
-struct piece {
-	struct smi_segment *s;
-	size_t at;			/* offset in the region */
-	size_t len;
-};
-
-static bool piece_next(struct smi_region *r, size_t *from, size_t to, struct piece *p)
+/*
+ * Return the number of bytes [@from, @to) of a region that are in one segment, from byte @from on.
+ * @s: set to the segment.
+ */
+static size_t piece_find(struct smi_region *r, size_t from, size_t to, struct smi_segment **s)
 {
-	for (int i = 0; *from < to && i < r->nsegs; i++) {
-		struct smi_segment *s = &r->segs[i];
-
-		if (*from < s->offset || *from - s->offset >= s->size)
-			continue;
-		p->s = s;
-		p->at = *from;
-		p->len = s->offset + s->size - *from;
-		if (p->len > to - *from)
-			p->len = to - *from;
-		*from += p->len;
-		return true;
-	}
-	return false;
+	for (*s = r->segs; from - (*s)->offset >= (*s)->size; ++*s)
+		;
+	to -= from;
+	return to < (*s)->size - (from - (*s)->offset) ? to : (*s)->size - (from - (*s)->offset);
 }
 
 static int copy_store(struct smi_region *r, size_t from, size_t to)
 {
-	struct piece p;
+	struct smi_segment *s;
 	int err = SMI_SUCCESS;
 
-	while (!err && piece_next(r, &from, to, &p))
-		err = smi_copy_checked(p.s, p.s->addr + (p.at - p.s->offset),
-				       r->base + p.at, p.len, 0);
+	for (size_t n; !err && from < to; from += n) {
+		n = piece_find(r, from, to, &s);
+		err = smi_copy_checked(s, s->addr + (from - s->offset), r->base + from, n, 0);
+	}
 	return err;
 }
 
@@ -220,23 +208,20 @@ static int sum_add_block(struct smi_region *r, const struct sci_op *op, size_t f
 			 bool first)
 {
 	_Alignas(16) unsigned char sum[CHUNK];
-	struct piece p;
+	struct smi_segment *s;
 	int err = SMI_SUCCESS;
 
 	if (first)
 		return copy_store(r, from, to);
-	while (!err && piece_next(r, &from, to, &p)) {
-		char *there = p.s->addr + (p.at - p.s->offset);
+	for (size_t n; !err && from < to; from += n) {
+		char *there;
 
-		for (size_t k = 0, n; !err && k < p.len; k += n) {
-			n = p.len - k < CHUNK ? p.len - k : CHUNK;
-			/*
-			 * the load may be remote; each process adds to the earlier processes' sum
-			 */
-			memcpy(sum, there + k, n);
-			op->fn(sum, r->base + p.at + k, n / op->size, op->arg);
-			err = smi_copy_checked(p.s, there + k, sum, n, 0);
-		}
+		n = piece_find(r, from, to - from < CHUNK ? to : from + CHUNK, &s);
+		there = s->addr + (from - s->offset);
+		/* the load may be remote; each process adds to the earlier processes' sum */
+		memcpy(sum, there, n);
+		op->fn(sum, r->base + from, n / op->size, op->arg);
+		err = smi_copy_checked(s, there, sum, n, 0);
 	}
 	return err;
 }

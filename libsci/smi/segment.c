@@ -52,25 +52,16 @@ static sci_error_t segment_export(struct smi_segment *s)
 static sci_error_t segment_try_create(struct smi_segment *s, size_t size)
 {
 	static _Atomic unsigned int next = 0x10000000;
+	size_t skip = (size_t)s->plain % smi.page, len = s->plain ? smi_round(skip + size) : size;
 	sci_error_t err, ignored;
 
-	if (s->plain) {
-		size_t from = (size_t)s->plain / smi.page * smi.page;
-		size_t to = smi_round((size_t)s->plain + size);
-
-		SCICreateSegment(smi.sd, &s->lseg, atomic_fetch_add(&next, 1), to - from,
-				 NULL, NULL, SCI_FLAG_AUTO_ID | SCI_FLAG_EMPTY, &err);
-		if (!err) {
-			SCIRegisterSegmentMemory((char *)from, to - from, s->lseg, 0,
-						 &err);
-			s->skip = (size_t)s->plain - from;
-		}
-	} else {
-		SCICreateSegment(smi.sd, &s->lseg, atomic_fetch_add(&next, 1), size,
-				 NULL, NULL, SCI_FLAG_AUTO_ID, &err);
-	}
-	if (err && !s->lseg)
+	SCICreateSegment(smi.sd, &s->lseg, atomic_fetch_add(&next, 1), len, NULL, NULL,
+			 SCI_FLAG_AUTO_ID | (s->plain ? SCI_FLAG_EMPTY : 0), &err);
+	if (err)
 		return err;
+	if (s->plain)
+		SCIRegisterSegmentMemory(s->plain - skip, len, s->lseg, 0, &err);
+	s->skip = skip;
 	err = err ? err : segment_export(s);
 	if (!err) {
 		s->sci_id = SCIGetLocalSegmentId(s->lseg);

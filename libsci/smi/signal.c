@@ -31,8 +31,7 @@ void smi_signal_receive(const struct smi_msg *m)
 /* Check that SMI is up and signals are in use. @good: whether the arguments are valid. */
 static int signal_check_args(bool good)
 {
-	if (smi_check_up())
-		return SMI_ERR_NOINIT;
+	SMI_ENTER();
 	if (smi_args.no_signals)
 		return SMI_ERR_NOTIMPL;
 	return good ? SMI_SUCCESS : SMI_ERR_PARAM;

@@ -287,15 +287,11 @@ SMI_API smi_error_t SMI_BARRIER_DESTROY(int id)
 
 /* ---- progress counters: row 0 of the cells holds the watchdog's beats ---- */
 
-static bool counter_is_valid(int id)
-{
-	id &= ~NOCONSISTENCY;
-	return id >= 0 && id < sync_state.counters;
-}
-
+/* Return the row of a counter; 0: there is no such counter. */
 static unsigned int counter_row(int id)
 {
-	return (unsigned int)(id & ~NOCONSISTENCY) + 1;
+	id &= ~NOCONSISTENCY;
+	return id >= 0 && id < sync_state.counters ? (unsigned int)id + 1 : 0;
 }
 
 SMI_API smi_error_t SMI_Init_PC(int *id)
@@ -315,7 +311,7 @@ SMI_API smi_error_t SMI_Reset_PC(int id)
 {
 	int i, err;
 
-	SMI_REFUSE(!counter_is_valid(id));
+	SMI_REFUSE(!counter_row(id));
 	err = smi_agree(smi.team, SMI_SUCCESS);
 	if (err)
 		return err;
@@ -329,7 +325,7 @@ SMI_API smi_error_t SMI_Increment_PC(int id, int val)
 {
 	int *value, err;
 
-	SMI_REFUSE(!counter_is_valid(id) || val < 0);
+	SMI_REFUSE(!counter_row(id) || val < 0);
 	if (!(id & NOCONSISTENCY))
 		smi_store_barrier();
 	value = &sync_state.values[counter_row(id)];
@@ -351,11 +347,9 @@ static int counter_value(int id, int proc)
 
 SMI_API smi_error_t SMI_Get_PC(int id, int proc, int *val)
 {
-	SMI_ENTER();
 	if (proc == SMI_OWNPC)
 		proc = smi.rank;
-	if (!counter_is_valid(id) || !smi_rank_ok(proc) || !val)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!counter_row(id) || !smi_rank_ok(proc) || !val);
 	*val = counter_value(id, proc);
 	if (!(id & NOCONSISTENCY))
 		sci_load_barrier();
@@ -379,7 +373,7 @@ static int counter_wait(int id, int first, int n, int val)
 
 SMI_API smi_error_t SMI_Wait_individual_PC(int id, int proc, int val)
 {
-	SMI_REFUSE(!counter_is_valid(id) || !smi_rank_ok(proc) || proc == smi.rank);
+	SMI_REFUSE(!counter_row(id) || !smi_rank_ok(proc) || proc == smi.rank);
 	if (val == SMI_OWNPC)
 		val = counter_value(id, smi.rank);
 	return counter_wait(id, proc, 1, val);
@@ -398,7 +392,7 @@ SMI_API smi_error_t SMI_Wait_individual_set_PC(int id, int *ranks, int count, in
 
 SMI_API smi_error_t SMI_Wait_collective_PC(int id, int val)
 {
-	SMI_REFUSE(!counter_is_valid(id));
+	SMI_REFUSE(!counter_row(id));
 	if (val == SMI_OWNPC)
 		val = counter_value(id, smi.rank);
 	if (val > counter_value(id, smi.rank))
