@@ -94,28 +94,9 @@ int smi_wait_change(void)
 	return SMI_SUCCESS;
 }
 
-static int channel_connect(const unsigned int *numbers)
-{
-	sci_error_t err;
-	int i;
-
-	channel.out = calloc((size_t)smi.size, sizeof(channel.out[0]));
-	if (!channel.out)
-		return SMI_ERR_NOMEM;
-	for (i = 0; i < smi.size; i++) {
-		if (i == smi.rank)
-			continue;
-		SCIConnectDataInterrupt(smi.sd, &channel.out[i],
-					smi.sci_node[smi_node_of(i)], smi.adapter,
-					numbers[i], 0, 0, &err);
-		if (err)
-			return 1000 + SMI_ERR_OTHER;
-	}
-	return SMI_SUCCESS;
-}
-
 int smi_channel_open(void)
 {
+	const unsigned int *numbers = smi.board;
 	unsigned int number = 0;
 	sci_error_t failed;
 	int err;
@@ -124,7 +105,18 @@ int smi_channel_open(void)
 			       SCI_FLAG_USE_CALLBACK, &failed);
 	err = smi_agree(smi.team, failed ? 1000 + SMI_ERR_OTHER : SMI_SUCCESS);
 	err = err ? err : smi_exchange(&number, sizeof(number));
-	return err ? err : channel_connect(smi.board);
+	if (err)
+		return err;
+	channel.out = calloc((size_t)smi.size, sizeof(channel.out[0]));
+	for (int i = 0; channel.out && i < smi.size; i++) {
+		if (i == smi.rank)
+			continue;
+		SCIConnectDataInterrupt(smi.sd, &channel.out[i], smi.sci_node[smi_node_of(i)],
+					smi.adapter, numbers[i], 0, 0, &failed);
+		if (failed)
+			return 1000 + SMI_ERR_OTHER;
+	}
+	return channel.out ? SMI_SUCCESS : SMI_ERR_NOMEM;
 }
 
 void smi_channel_close(void)

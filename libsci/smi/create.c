@@ -41,29 +41,6 @@ static int plan_one(struct smi_region *r, const smi_region_info_t *info, int own
 	return SMI_SUCCESS;
 }
 
-int smi_pair_open(const smi_region_info_t *info, struct sci_team **team)
-{
-	const int ranks[] = { info->owner, info->partner };
-
-	if (!smi_rank_ok(info->owner) || !smi_rank_ok(info->partner) ||
-	    info->owner == info->partner)
-		return SMI_ERR_PARAM;
-	if (smi.rank != info->owner && smi.rank != info->partner)
-		return SMI_ERR_PARAM;
-	return smi_error_of_team(sci_team_create(smi.team, ranks, 2, team));
-}
-
-static int plan_pair(struct smi_region *r, const smi_region_info_t *info)
-{
-	struct sci_team *pair;
-	int err = smi_pair_open(info, &pair);
-
-	if (err)
-		return err;
-	r->team = pair;
-	return plan_one(r, info, info->owner);
-}
-
 /* Give each node a share in proportion to its processes. Shares begin at page boundaries. */
 static int plan_blocked(struct smi_region *r, const smi_region_info_t *info)
 {
@@ -122,6 +99,7 @@ static int plan_region(struct smi_region *r, const smi_region_info_t *info)
 {
 	switch (r->type) {
 	case SMI_SHM_UNDIVIDED:
+	case SMI_SHM_PT2PT:
 		return plan_one(r, info, info->owner);
 	case SMI_SHM_BLOCKED:
 		return plan_blocked(r, info);
@@ -129,8 +107,6 @@ static int plan_region(struct smi_region *r, const smi_region_info_t *info)
 		return plan_customized(r, info);
 	case SMI_SHM_SMP:
 		return plan_one(r, info, smi.first[smi.node]);
-	case SMI_SHM_PT2PT:
-		return plan_pair(r, info);
 	default:
 		return plan_fragmented(r, info);
 	}
@@ -236,21 +212,11 @@ void smi_tell_owner(struct smi_region *r)
 		smi_channel_send(r->owner, &m);
 }
 
-static void pair_close_team(struct smi_region *r)
-{
-	if (r->team != smi.team)
-		sci_team_close(r->team);
-}
-
 int smi_create_common(struct smi_region *r, smi_region_info_t *info, void **address, int err)
 {
 	int i, planned = plan_region(r, info);
 
-	err = planned ? planned : err;
-	/* a process outside of the pair has no partner to agree with */
-	if (r->type == SMI_SHM_PT2PT && r->team == smi.team)
-		return err;
-	err = smi_agree(r->team, err);
+	err = smi_agree(r->team, planned ? planned : err);
 	err = err ? err : region_create_segments(r);
 	err = err ? err : region_map_everywhere(r);
 	if (!err)
@@ -258,7 +224,6 @@ int smi_create_common(struct smi_region *r, smi_region_info_t *info, void **addr
 	if (err) {
 		for (i = 0; i < r->nsegs; i++)
 			smi_segment_close(&r->segs[i]);
-		pair_close_team(r);
 		return err;
 	}
 	r->connected = r->base != NULL;
@@ -303,7 +268,7 @@ int smi_free_common(struct smi_region *r)
 	err = smi_agree(r->team, SMI_SUCCESS);
 	for (i = 0; i < r->nsegs; i++)
 		smi_segment_close(&r->segs[i]);
-	pair_close_team(r);
+	smi_pair_close(r->team);
 	smi_region_drop(r);
 	return err;
 }

@@ -251,8 +251,8 @@ int smi_region_map(struct smi_region *r, char *base);
 void smi_region_unmap(struct smi_region *r);
 /* Map the segments at an address that is free in all processes of the region's team. */
 int smi_region_place(struct smi_region *r);
-/* Create the team of the two processes that share a region. */
-int smi_pair_open(const smi_region_info_t *info, struct sci_team **team);
+/* Close the team of a region, unless it is the team of all processes. */
+void smi_pair_close(struct sci_team *team);
 /* Create a region together. @err: an error of this process; the creation then fails everywhere. */
 int smi_create_common(struct smi_region *r, smi_region_info_t *info, void **address, int err);
 int smi_free_common(struct smi_region *r);

@@ -170,14 +170,11 @@ static void shares_shift(struct loop *l, const struct outcome *all)
 	int i;
 
 	for (i = 0; weights && i < smi.size; i++) {
-		weights[i] = (double)all[i].done;
-		if (l->mode == SMI_PART_TIMED_BLOCKED)
-			weights[i] /= all[i].spent ? (double)all[i].spent : 1;
-		known &= all[i].done > 0 && (l->mode != SMI_PART_TIMED_BLOCKED ||
-					     all[i].spent);
+		uint64_t time = l->mode == SMI_PART_TIMED_BLOCKED ? all[i].spent : 1;
+
+		known &= all[i].done && time;
 		/* a process that was too late for any iteration gets a share again */
-		if (!all[i].done)
-			weights[i] = 1;
+		weights[i] = all[i].done ? (double)all[i].done / (double)(time ? time : 1) : 1;
 	}
 	if (weights && (known || l->mode == SMI_PART_ADAPTED_BLOCKED))
 		shares_set(l, weights);

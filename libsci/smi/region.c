@@ -262,38 +262,51 @@ static int region_create(struct smi_region *r, smi_region_info_t *info, int *id,
 	return SMI_SUCCESS;
 }
 
-/* Make the creation of a region fail in all its processes: this process has no memory for it. */
-static int region_refuse(int type, const smi_region_info_t *info)
+/* Create the team of the two processes that share a region. */
+static int pair_open(const smi_region_info_t *info, struct sci_team **team)
 {
-	struct sci_team *team = smi.team;
-	int err;
+	const int ranks[] = { info->owner, info->partner };
 
-	if (type >= SMI_SHM_LOCAL)
-		return SMI_ERR_NOMEM;
-	err = type == SMI_SHM_PT2PT ? smi_pair_open(info, &team) : SMI_SUCCESS;
-	err = err ? err : smi_agree(team, SMI_ERR_NOMEM);
+	if (!smi_rank_ok(info->owner) || !smi_rank_ok(info->partner) ||
+	    info->owner == info->partner ||
+	    (smi.rank != info->owner && smi.rank != info->partner))
+		return SMI_ERR_PARAM;
+	return smi_error_of_team(sci_team_create(smi.team, ranks, 2, team));
+}
+
+void smi_pair_close(struct sci_team *team)
+{
 	if (team != smi.team)
 		sci_team_close(team);
-	return err;
 }
 
 SMI_API smi_error_t SMI_Create_shreg(int type, smi_region_info_t *info, int *id,
 				     void **address)
 {
+	int flags = type & ~1023, err;
+	struct sci_team *team = smi.team;
 	struct smi_region *r;
-	int err;
 
 	SMI_REFUSE(!info || !id || !address);
-	err = region_check_flags(type & 1023, type & ~1023);
+	type &= 1023;
+	err = region_check_flags(type, flags);
+	if (!err && type == SMI_SHM_PT2PT)
+		err = pair_open(info, &team);
 	if (err)
 		return err;
-	r = smi_region_new(type & 1023);
-	if (!r)
-		return region_refuse(type & 1023, info);
-	r->flags = type & ~1023;
-	err = region_create(r, info, id, address);
-	if (err)
+	r = smi_region_new(type);
+	if (r) {
+		r->flags = flags;
+		r->team = team;
+		err = region_create(r, info, id, address);
+	} else {
+		/* make the creation fail in all processes of the region */
+		err = type < SMI_SHM_LOCAL ? smi_agree(team, SMI_ERR_NOMEM) : SMI_ERR_NOMEM;
+	}
+	if (err) {
+		smi_pair_close(team);
 		smi_region_drop(r);
+	}
 	return err;
 }
 
