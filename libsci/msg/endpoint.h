@@ -105,7 +105,9 @@ struct msg_callers {
 	pthread_mutex_t lock;
 	pthread_cond_t ended;		/* signalled when a thread ends */
 	unsigned int threads;
+	bool stopped;			/* the endpoint closes: no call begins */
 	struct list waiting;
+	struct list running;
 };
 
 /* ---- handlers ---- */

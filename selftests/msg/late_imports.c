@@ -350,3 +350,54 @@ TEST(a_stopped_peer_that_connects)
 	pair_close(&l);
 	peer_join(p);
 }
+
+static void connects_in_vain(struct peer *self, void *arg)
+{
+	const struct sci_addr addr = { 4, TEST_ID };
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_req *req;
+	struct sci_peer *to;
+
+	(void)self;
+	(void)arg;
+	CHECK_EQ(sci_iconnect(ep, &addr, -1, &req), 0);
+	to = container_of(ep->peers.next, struct sci_peer, link);
+	WAIT_UNTIL((sci_progress(ep), to->asked), TEST_WAIT_MS);
+	atomic_store(ready, true);
+	/* stopped here, until node 4 has closed its endpoint */
+	WAIT_UNTIL((sci_progress(ep), !atomic_load(ready)), TEST_WAIT_MS);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+static bool call_runs(struct sci_ep *ep)
+{
+	bool runs;
+
+	pthread_mutex_lock(&ep->callers.lock);
+	runs = !list_empty(&ep->callers.running);
+	pthread_mutex_unlock(&ep->callers.lock);
+	return runs;
+}
+
+/* A close cancels the import of a stopped peer's inbox, which waits for a minute. */
+TEST(a_close_during_the_call_to_a_stopped_peer)
+{
+	struct sci_ep *ep, *other;
+	struct peer *p;
+
+	/* on other fabrics the kernel answers */
+	test_needs_shm();
+	ready = test_shared(sizeof(*ready));
+	p = peer_spawn(8, connects_in_vain, NULL);
+	ep = test_ep_open(TEST_ID, 0);
+	/* it shares the fabric, whose other connects go on */
+	other = test_ep_open(TEST_ID + 1, 0);
+	stop_when_ready(p);
+	WAIT_UNTIL((sci_progress(ep), call_runs(ep)), TEST_WAIT_MS);
+	CHECK_EQ(sci_ep_close(ep), 0);
+	atomic_store(ready, false);
+	peer_continue(p);
+	peer_join(p);
+	CHECK(test_ep_connect(other, 4, TEST_ID + 1));
+	CHECK_EQ(sci_ep_close(other), 0);
+}

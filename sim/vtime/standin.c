@@ -163,6 +163,11 @@ void callers_init(struct sci_ep *ep)
 	(void)ep;
 }
 
+void callers_done(struct msg_call *c)
+{
+	(void)c;
+}
+
 void callers_stop(struct sci_ep *ep)
 {
 	refusals_end(ep);

@@ -296,6 +296,7 @@ struct sci_rintr_param {
 	uint32_t number;
 	uint32_t timeout;
 	bool data;
+	const void *owner;		/* for cancel_connect; NULL: only all connects end */
 };
 
 /* One piece of a DMA transfer, always between a local and a remote segment. */
@@ -401,8 +402,8 @@ struct sci_local_ops {
  *		access; -ETIMEDOUT; -ENETDOWN; -ECANCELED: by cancel_connect. While the call
  *		waits, *@out points at the future import: a child that is forked meanwhile finds
  *		the memory of the import there.
- * @cancel_connect: End the connects whose parameter has this @owner. NULL: end
- *		all connects, and end later connects at once.
+ * @cancel_connect: End the connects, of segments and interrupts, whose parameter has
+ *		this @owner. NULL: end all connects, and end later connects at once.
  * @disconnect:	Disconnect. The caller has unmapped all maps before.
  * @size:	Return the size; constant while connected.
  * @readonly:	Return true if only reading is allowed; constant while

@@ -901,7 +901,7 @@ int shm_rintr_connect(struct sci_fabric *f, const struct sci_rintr_param *p,
 	*out = i;
 	rintr_name(i, name);
 	ret = shm_call(shm, name, &msg, &i->eventfd, &n_fds,
-		       shm_deadline(p->timeout), NULL, &i->conn);
+		       shm_deadline(p->timeout), p->owner, &i->conn);
 	messages = p->data || msg.flags & SHM_F_RINGS;
 	if (!ret)
 		ret = n_fds != !messages ? -EPROTO :

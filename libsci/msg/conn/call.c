@@ -37,7 +37,7 @@ static int call_connect_segment(struct msg_call *c)
 		.adapter = call_adapter(c), .node = c->to.node, .id = c->id,
 		.port = MSG_NUMBERS + c->to.id,
 		.timeout = c->kind == CALL_INBOX ? INBOX_TIMEOUT_MS : CALL_TIMEOUT_MS,
-		.event = c->event, .owner = c->peer,
+		.event = c->event, .owner = call_owner(c),
 	};
 
 	return c->fabric->ops->rseg.connect(c->fabric, &param, &c->seg);
@@ -48,7 +48,7 @@ static int call_connect_intr(struct msg_call *c, bool data, struct sci_rintr **o
 	struct sci_rintr_param param = {
 		.adapter = call_adapter(c), .node = c->to.node,
 		.number = MSG_NUMBERS + c->to.id,
-		.timeout = CALL_TIMEOUT_MS, .data = data,
+		.timeout = CALL_TIMEOUT_MS, .data = data, .owner = call_owner(c),
 	};
 
 	return c->fabric->ops->rintr.connect(c->fabric, &param, out);
@@ -75,24 +75,29 @@ static int call_send_hello(struct msg_call *c)
 	       c->fabric->ops->rintr.trigger(c->port, &c->hello, sizeof(c->hello));
 }
 
-/* Make the call, and block until its end. Then wake the endpoint. */
+static int call_make(struct msg_call *c)
+{
+	switch (c->kind) {
+	case CALL_SEGMENT:
+		return call_connect_segment(c);
+	case CALL_INBOX:
+		return call_connect_inbox(c);
+	case CALL_HELLO:
+		return call_send_hello(c);
+	}
+	return -EINVAL;
+}
+
+/* Make the call unless it is cancelled, and block until its end. Then wake the endpoint. */
 void call_run(struct msg_call *c)
 {
 	struct sci_ep *ep = c->ep;
 	uint64_t begin = msg_now_ms();
 
-	switch (c->kind) {
-	case CALL_SEGMENT:
-		c->ret = call_connect_segment(c);
-		break;
-	case CALL_INBOX:
-		c->ret = call_connect_inbox(c);
-		break;
-	case CALL_HELLO:
-		c->ret = call_send_hello(c);
-		break;
-	}
+	if (!c->ret)
+		c->ret = call_make(c);
 	c->ms = msg_now_ms() - begin;
+	callers_done(c);
 	/* after this store the endpoint may free @c */
 	atomic_store_explicit(&c->done, true, memory_order_release);
 	atomic_store(&ep->attention, 1);

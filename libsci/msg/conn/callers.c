@@ -4,20 +4,44 @@
 
 #include "libsci/msg/conn/conn.h"
 
+#include <errno.h>
+
 #include "libsci/base/thread.h"
 
 #define THREADS_MAX	8u
+#define CANCEL_MS	10u
+
+/* Take the next call from the queue; NULL: there is none. Context: t->lock is held. */
+static struct msg_call *callers_take(struct msg_callers *t)
+{
+	struct list *l = list_pop(&t->waiting);
+	struct msg_call *c;
+
+	if (!l)
+		return NULL;
+	c = container_of(l, struct msg_call, waiting);
+	c->ret = t->stopped ? -ECANCELED : 0;
+	list_add_tail(l, &t->running);
+	return c;
+}
+
+void callers_done(struct msg_call *c)
+{
+	pthread_mutex_lock(&c->ep->callers.lock);
+	list_del(&c->waiting);
+	pthread_mutex_unlock(&c->ep->callers.lock);
+}
 
 static void *callers_run(void *arg)
 {
 	struct sci_ep *ep = arg;
 	struct msg_callers *t = &ep->callers;
-	struct list *l;
+	struct msg_call *c;
 
 	pthread_mutex_lock(&t->lock);
-	while ((l = list_pop(&t->waiting))) {
+	while ((c = callers_take(t))) {
 		pthread_mutex_unlock(&t->lock);
-		call_run(container_of(l, struct msg_call, waiting));
+		call_run(c);
 		pthread_mutex_lock(&t->lock);
 	}
 	t->threads--;
@@ -31,7 +55,6 @@ void callers_make(struct msg_call *c)
 {
 	struct msg_callers *t = &c->ep->callers;
 	pthread_t thread;
-	struct list *l;
 	int ret = 0;
 
 	pthread_mutex_lock(&t->lock);
@@ -46,30 +69,41 @@ void callers_make(struct msg_call *c)
 	/*
 	 * if no thread starts, make the call in this thread: blocking is better than no connection
 	 */
-	l = ret && !t->threads ? list_pop(&t->waiting) : NULL;
+	c = ret && !t->threads ? callers_take(t) : NULL;
 	pthread_mutex_unlock(&t->lock);
-	if (l)
-		call_run(container_of(l, struct msg_call, waiting));
+	if (c)
+		call_run(c);
 }
 
 void callers_init(struct sci_ep *ep)
 {
 	list_init(&ep->callers.waiting);
+	list_init(&ep->callers.running);
 	pthread_mutex_init(&ep->callers.lock, NULL);
-	pthread_cond_init(&ep->callers.ended, NULL);
+	sci_cond_init(&ep->callers.ended);
 }
 
 /* Cancel all calls and wait for their threads. The endpoint starts no further call. */
 void callers_stop(struct sci_ep *ep)
 {
 	struct msg_callers *t = &ep->callers;
+	struct timespec until;
+	struct list *l;
 
-	ep->ops->rseg.cancel_connect(ep->fabric, NULL);
 	if (ep->net)
 		ep->net->ops->rseg.cancel_connect(ep->net, NULL);
 	pthread_mutex_lock(&t->lock);
-	while (t->threads)
-		pthread_cond_wait(&t->ended, &t->lock);
+	t->stopped = true;
+	while (t->threads) {
+		for (l = t->running.next; l != &t->running; l = l->next) {
+			struct msg_call *c = container_of(l, struct msg_call, waiting);
+
+			c->fabric->ops->rseg.cancel_connect(c->fabric, call_owner(c));
+		}
+		/* a call may make its connect only now: cancel it again */
+		until = sci_deadline(CANCEL_MS);
+		sci_cond_wait(&t->ended, &t->lock, CANCEL_MS, &until);
+	}
 	pthread_mutex_unlock(&t->lock);
 	refusals_end(ep);
 }

@@ -25,7 +25,7 @@ enum msg_call_kind { CALL_SEGMENT, CALL_INBOX, CALL_HELLO };
 
 struct msg_call {
 	struct list link;		/* peer->calls, or ep->refusals */
-	struct list waiting;		/* callers.waiting, until a thread takes it */
+	struct list waiting;		/* callers.waiting, then callers.running */
 	struct sci_ep *ep;
 	struct sci_peer *peer;		/* NULL: a refusal */
 	struct sci_fabric *fabric;
@@ -44,6 +44,12 @@ struct msg_call {
 	/* progress has seen @done: the waiting requests may take the result */
 	bool answered;
 };
+
+/* Return the owner of the fabric's connects for @c, for cancel_connect. */
+static inline void *call_owner(struct msg_call *c)
+{
+	return c->peer ? (void *)c->peer : c;
+}
 
 static inline bool call_is_done(const struct msg_call *c)
 {
@@ -266,6 +272,8 @@ void call_run(struct msg_call *c);
 /* callers.c */
 void callers_make(struct msg_call *c);
 void callers_init(struct sci_ep *ep);
+/* Note that @c has ended. */
+void callers_done(struct msg_call *c);
 void callers_stop(struct sci_ep *ep);
 void callers_fini(struct sci_ep *ep);
 
