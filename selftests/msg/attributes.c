@@ -115,9 +115,9 @@ TEST(the_environment_does_not_matter)
 	CHECK_EQ(sci_ep_open(&ep, 0, 0), -EINVAL);
 }
 
-/* ---- names ---- */
+/* ---- threads ---- */
 
-/* Count the threads of this process that have this name. */
+/* Count the threads of this process that have this name; NULL: all threads. */
 static unsigned int threads_called(const char *name)
 {
 	DIR *dir = opendir("/proc/self/task");
@@ -136,11 +136,44 @@ static unsigned int threads_called(const char *name)
 			continue;
 		if (fgets(comm, sizeof(comm), f))
 			comm[strcspn(comm, "\n")] = '\0';
-		n += !strcmp(comm, name);
+		n += !name || !strcmp(comm, name);
 		fclose(f);
 	}
 	closedir(dir);
 	return n;
+}
+
+#define MANY	16
+
+/* Endpoints with the same settings share a fabric, which has one thread. */
+TEST(endpoints_share_a_thread)
+{
+	unsigned int before = threads_called(NULL), with_one;
+	struct sci_ep *ep[MANY], *other;
+
+	leak_check_begin();
+	ep[0] = open_at(NULL, 0, 0);
+	with_one = threads_called(NULL);
+	CHECK(with_one > before);
+	for (int i = 1; i < MANY; i++)
+		ep[i] = open_at(NULL, 0, 0);
+	CHECK_EQ(threads_called(NULL), with_one);
+	/* another mode: not the fabric of the others */
+	setenv("SCI_MODE", "0640", 1);
+	other = open_at(NULL, 0, 0);
+	CHECK(threads_called(NULL) > with_one);
+	check_message(ep[1], ep[2]);
+	check_message(ep[3], other);
+	/* the fabric outlives the endpoint that opened it */
+	CHECK_EQ(sci_ep_close(ep[0]), 0);
+	check_message(ep[1], ep[MANY - 1]);
+	check_message(other, ep[4]);
+	for (int i = 1; i < MANY; i++)
+		CHECK_EQ(sci_ep_close(ep[i]), 0);
+	CHECK_EQ(sci_ep_close(other), 0);
+	/* a thread that has made its last call may still be about to exit */
+	WAIT_UNTIL(threads_called(NULL) == before, TEST_WAIT_MS);
+	leak_check_end();
 }
 
 TEST(names)

@@ -89,6 +89,11 @@ int sci_fabric_open_at(struct sci_fabric **out, const struct sci_fabric_place *a
 	return 0;
 }
 
+int sci_fabric_share(struct sci_fabric **out, const struct sci_fabric_place *at)
+{
+	return sci_fabric_open_at(out, at);
+}
+
 int sci_fabric_open(struct sci_fabric **out)
 {
 	return sci_fabric_open_at(out, NULL);

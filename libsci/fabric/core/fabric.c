@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "libsci/base/host.h"
 #include "libsci/fabric/core/common.h"
@@ -25,11 +26,15 @@ static const struct sci_fabric_ops *const fabrics[] = {
 static unsigned int n_open;
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static struct list shared = { &shared, &shared };	/* under open_lock */
+static unsigned int forks;		/* that led to this process */
 
 /* Drop the parent's fabrics and held packets in the child of a fork. */
 static void fabric_fork_child(void)
 {
 	n_open = 0;
+	forks++;
+	list_init(&shared);
 	pthread_mutex_init(&open_lock, NULL);
 	sci_fault_fork();
 }
@@ -85,15 +90,26 @@ static int fabric_open(struct sci_fabric **out, const struct sci_fabric_place *a
 	return ops->open(out, at, spec ? spec + 1 : NULL);
 }
 
+/* Open a fabric. Context: open_lock is held. */
+static int fabric_open_first(struct sci_fabric **out, const struct sci_fabric_place *at)
+{
+	int ret = n_open ? 0 : environment_read();
+
+	ret = ret ? ret : fabric_open(out, at);
+	if (!ret) {
+		(*out)->forks = forks;
+		n_open++;
+	}
+	return ret;
+}
+
 int sci_fabric_open_at(struct sci_fabric **out, const struct sci_fabric_place *at)
 {
 	int ret;
 
 	pthread_once(&fork_once, fabric_fork_init);
 	pthread_mutex_lock(&open_lock);
-	ret = n_open ? 0 : environment_read();
-	ret = ret ? ret : fabric_open(out, at);
-	n_open += !ret;
+	ret = fabric_open_first(out, at);
 	pthread_mutex_unlock(&open_lock);
 	return ret;
 }
@@ -103,11 +119,81 @@ int sci_fabric_open(struct sci_fabric **out)
 	return sci_fabric_open_at(out, &(struct sci_fabric_place){ 0 });
 }
 
+/* ---- fabrics that a process shares ---- */
+
+/* Return all that an open depends on, as text to compare; NULL: no memory. */
+static char *settings_text(const struct sci_fabric_place *at)
+{
+	size_t len = 0;
+	char *text = NULL;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return NULL;
+	fprintf(f, "%u %u %s\n", geteuid(), at->node, at->spec ? at->spec : "");
+	for (char **e = environ; e && *e; e++)
+		if (!strncmp(*e, "SCI_", 4))
+			fprintf(f, "%s\n", *e);
+	if (!fclose(f))
+		return text;
+	free(text);
+	return NULL;
+}
+
+static struct sci_fabric *shared_find(const char *settings)
+{
+	for (struct list *l = shared.next; l != &shared; l = l->next) {
+		struct sci_fabric *f = container_of(l, struct sci_fabric, shared);
+
+		if (!strcmp(f->settings, settings))
+			return f;
+	}
+	return NULL;
+}
+
+int sci_fabric_share(struct sci_fabric **out, const struct sci_fabric_place *at)
+{
+	char *settings = settings_text(at);
+	struct sci_fabric *f;
+	int ret = 0;
+
+	if (!settings)
+		return -ENOMEM;
+	pthread_once(&fork_once, fabric_fork_init);
+	pthread_mutex_lock(&open_lock);
+	f = shared_find(settings);
+	if (!f)
+		ret = fabric_open_first(&f, at);
+	if (!ret && !f->users++) {
+		f->settings = settings;
+		list_add_tail(&f->shared, &shared);
+		settings = NULL;
+	}
+	pthread_mutex_unlock(&open_lock);
+	free(settings);
+	if (!ret)
+		*out = f;
+	return ret;
+}
+
 void sci_fabric_close(struct sci_fabric *f)
 {
-	/* Keep n_open until the fabric is closed: its threads read what SCI_FAULT sets. */
+	char *settings = f->settings;
+	bool inherited;
+
 	pthread_mutex_lock(&open_lock);
+	if (f->users > 1) {
+		f->users--;
+		pthread_mutex_unlock(&open_lock);
+		return;
+	}
+	inherited = f->forks != forks;
+	if (f->users && !inherited)
+		list_del(&f->shared);
 	f->ops->close(f);
-	n_open--;
+	/* only now: the fabric's threads read what SCI_FAULT sets */
+	if (!inherited)
+		n_open--;
 	pthread_mutex_unlock(&open_lock);
+	free(settings);
 }

@@ -600,9 +600,20 @@ struct sci_fabric_ops {
 	int (*wake_barrier)(struct sci_fabric *f);
 };
 
-/* The structure of each fabric begins with a struct sci_fabric. */
+/**
+ * struct sci_fabric - an open fabric; the structure of each fabric begins with one
+ * @ops: its operations
+ * @users: calls of sci_fabric_share() that share it, 0: it is not shared
+ * @settings: the settings with which it was opened, if it is shared
+ * @shared: link in the list of shared fabrics
+ * @forks: forks that led to the process that has opened it
+ */
 struct sci_fabric {
 	const struct sci_fabric_ops *ops;
+	unsigned int users;
+	char *settings;
+	struct list shared;
+	unsigned int forks;
 };
 
 /* ---- operations that a fabric may lack: -EOPNOTSUPP ---- */
@@ -678,6 +689,13 @@ int sci_fabric_open(struct sci_fabric **out);
 /* Open the fabric at @at; settings that are not in @at are from the environment. */
 int sci_fabric_open_at(struct sci_fabric **out, const struct sci_fabric_place *at);
 
+/*
+ * As sci_fabric_open_at(), but all calls of a process with the same settings get the same fabric,
+ * so that it has one thread and one set of descriptors for all of them.
+ */
+int sci_fabric_share(struct sci_fabric **out, const struct sci_fabric_place *at);
+
+/* Close a fabric; a shared one when its last user closes it. */
 void sci_fabric_close(struct sci_fabric *f);
 
 #endif

@@ -133,7 +133,7 @@ static int ep_join(struct sci_ep *ep, const struct sci_ep_attr *attr)
 	struct sci_adapter_info info;
 	int ret;
 
-	ret = sci_fabric_open_at(&ep->fabric, &at);
+	ret = sci_fabric_share(&ep->fabric, &at);
 	if (ret)
 		return ret;
 	ep->ops = ep->fabric->ops;
