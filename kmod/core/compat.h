@@ -37,6 +37,11 @@ static inline void vm_flags_mod(struct vm_area_struct *vma, vm_flags_t set,
 #define system_dfl_wq	system_unbound_wq
 #endif
 
+#ifndef SCI_HAS_DMA_BUF_VMAP_UNLOCKED	/* before 6.2 */
+#define dma_buf_vmap_unlocked	dma_buf_vmap
+#define dma_buf_vunmap_unlocked	dma_buf_vunmap
+#endif
+
 #ifndef PCI_IRQ_INTX		/* before 6.8 */
 #define PCI_IRQ_INTX	PCI_IRQ_LEGACY
 #endif

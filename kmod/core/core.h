@@ -9,7 +9,7 @@
  * Files that need no other file of the core:
  *  trace.c		tracepoints
  *  att.c		allocator for entries of an address translation table
- *  pages.c		memory of segments: allocated or pinned, and charged
+ *  pages.c		memory of segments: allocated or pinned, charged, and mapped
  *  owner.c		owner and mode, as of a file; a process's credentials
  *  message.c		checks the form of messages from other nodes
  *  session.c		messages to another node, delivered once and in order
@@ -20,6 +20,7 @@
  *  adapter.c		adapters: allocation, callers inside, error counts, link times
  *  object.c		objects that have a file: events, poll, maps
  *  lent.c		memory that an adapter lends to segments
+ *  dmabuf.c		dma-bufs of segments, and segments of dma-bufs
  *  mapping.c		pieces of another node's memory, shared by imports
  *  barrier.c		the page for store barriers without a system call
  *  peer.c		another node: a session with locks, timers and packets

@@ -101,6 +101,8 @@ union sci_command {
 	struct sci_ioc_segment_unexport segment_unexport;
 	struct sci_ioc_segment_remove segment_remove;
 	struct sci_ioc_segment_info segment_info;
+	struct sci_ioc_segment_get_dmabuf segment_get_dmabuf;
+	struct sci_ioc_segment_register_dmabuf segment_register_dmabuf;
 	struct sci_ioc_remote_info remote_info;
 	struct sci_ioc_intr_cancel intr_cancel;
 	struct sci_ioc_intr_trigger intr_trigger;
@@ -118,8 +120,8 @@ union sci_command {
  * @answers: the structure has out_ fields.  If it has none, nothing is copied back, so
  *	that the ioctl cannot fail after @fn.
  * @reads: the ioctl changes nothing, so that a read-only descriptor is enough
- * @enters: @fn calls sci_adapter_enter() itself, because it reads the caller's memory
- *	first.  Without @enters, the caller of @fn does so.
+ * @enters: @fn calls sci_adapter_enter() itself, because it reads the caller's memory or
+ *	waits for another driver first.  Without @enters, the caller of @fn does so.
  * @fn: carries the ioctl out.  Its only user pointers are those in the structure.  A file
  *	that it puts into @nf is installed if it returns 0, and dropped otherwise.
  */
@@ -192,6 +194,12 @@ static const struct sci_ioctl_op sci_ioctl_ops[] = {
 	IOCTL_OP(SCI_IOC_SEGMENT_INFO, SCI_OBJECT_SEGMENT, 0,
 		 sci_segment_info, sci_ioc_segment_info, out_length, true,
 		 .reads = true),
+	IOCTL_OP(SCI_IOC_SEGMENT_GET_DMABUF, SCI_OBJECT_SEGMENT, 0,
+		 sci_segment_get_dmabuf, sci_ioc_segment_get_dmabuf,
+		 out_reserved, true),
+	IOCTL_OP(SCI_IOC_SEGMENT_REGISTER_DMABUF, SCI_OBJECT_SEGMENT, 0,
+		 sci_segment_register_dmabuf, sci_ioc_segment_register_dmabuf,
+		 offset, false, .enters = true),
 	IOCTL_OP(SCI_IOC_REMOTE_INFO, SCI_OBJECT_IMPORT, 0,
 		 sci_import_info, sci_ioc_remote_info, out_length, true,
 		 .reads = true),

@@ -197,6 +197,54 @@ err_unpin:
 	return ERR_PTR(ret);
 }
 
+/* ---- maps ---- */
+
+/*
+ * Insert a page again: mmap() inserted all pages of the kernel's memory, but madvise() may have
+ * removed some.
+ */
+static vm_fault_t pages_vm_fault(struct vm_fault *vmf)
+{
+	struct sci_pages *p = vmf->vma->vm_private_data;
+
+	if (vmf->pgoff >= p->count)
+		return VM_FAULT_SIGBUS;
+	if (p->pinned)
+		return vmf_insert_pfn(vmf->vma, vmf->address & PAGE_MASK,
+				      page_to_pfn(p->page[vmf->pgoff]));
+	vmf->page = p->page[vmf->pgoff];
+	get_page(vmf->page);
+	return 0;
+}
+
+static const struct vm_operations_struct pages_vm_ops = {
+	.fault = pages_vm_fault,
+};
+
+bool sci_pages_cover(const struct sci_pages *p, struct vm_area_struct *vma)
+{
+	return vma->vm_pgoff < p->count &&
+	       vma_pages(vma) <= p->count - vma->vm_pgoff;
+}
+
+int sci_pages_mmap(struct sci_pages *p, struct vm_area_struct *vma)
+{
+	unsigned long n = vma_pages(vma);
+
+	if (!sci_pages_cover(p, vma))
+		return -EINVAL;
+	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
+	vma->vm_private_data = p;
+	vma->vm_ops = &pages_vm_ops;
+	if (!p->pinned)
+		return vm_insert_pages(vma, vma->vm_start,
+				       p->page + vma->vm_pgoff, &n);
+	vm_flags_set(vma, VM_PFNMAP);
+	return 0;
+}
+
+/* ---- release ---- */
+
 void sci_pages_release(struct kref *ref)
 {
 	struct sci_pages *p = container_of(ref, struct sci_pages, ref);

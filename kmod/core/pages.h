@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Memory of a segment: pages of the kernel, of a process, or of an adapter. */
+/* Memory of a segment: pages of the kernel, of a process, of a dma-buf or of an adapter. */
 #ifndef SCI_PAGES_H
 #define SCI_PAGES_H
 
 #include <linux/kref.h>
 #include <linux/mm_types.h>
+#include <linux/types.h>
+
+struct user_struct;
+struct vm_area_struct;
 
 /**
  * struct sci_pages - memory of a segment
  * @ref: references
  * @count: number of pages
  * @page: the pages; constant while there is a reference
- * @pinned: the pages belong to a process
+ * @pinned: the pages belong to a process or to a dma-buf: maps insert page frames
  * @user: the user who is charged; NULL: none, because of CAP_IPC_LOCK
  * @mm: the process whose status shows the pages
  * @release: frees the pages and this structure; NULL: pages.c does
@@ -52,6 +56,18 @@ struct sci_pages *sci_pages_pin(unsigned long addr, u64 length);
  */
 int sci_pages_begin(struct sci_pages *p, unsigned long count);
 void sci_pages_end(struct sci_pages *p);
+
+/**
+ * sci_pages_mmap() - map the machine's memory, not an adapter's
+ * @p: the memory; the file of @vma holds a reference
+ * @vma: a shared map
+ *
+ * Return: 0; -EINVAL: @vma is not within @p; or another error.
+ */
+int sci_pages_mmap(struct sci_pages *p, struct vm_area_struct *vma);
+
+/* Return whether the area of a map is within @p. */
+bool sci_pages_cover(const struct sci_pages *p, struct vm_area_struct *vma);
 
 void sci_pages_release(struct kref *ref);
 

@@ -14,6 +14,7 @@
 
 #include "compat.h"
 #include "core.h"
+#include "dmabuf.h"
 #include "group.h"
 #include "lent.h"
 #include "retire.h"
@@ -140,28 +141,6 @@ static const struct file_operations local_fops = {
 	.release = segment_backing_release,
 };
 
-/*
- * Insert a page again: mmap() inserted all pages of the kernel's memory, but madvise() may have
- * removed some.
- */
-static vm_fault_t segment_vm_fault(struct vm_fault *vmf)
-{
-	struct sci_pages *p = vmf->vma->vm_file->private_data;
-
-	if (vmf->pgoff >= p->count)
-		return VM_FAULT_SIGBUS;
-	if (p->pinned)
-		return vmf_insert_pfn(vmf->vma, vmf->address & PAGE_MASK,
-				      page_to_pfn(p->page[vmf->pgoff]));
-	vmf->page = p->page[vmf->pgoff];
-	get_page(vmf->page);
-	return 0;
-}
-
-static const struct vm_operations_struct local_vm_ops = {
-	.fault = segment_vm_fault,
-};
-
 static struct file *segment_backing_get(struct sci_segment *s)
 {
 	struct file *file = s->backing;
@@ -182,26 +161,6 @@ static struct file *segment_backing_get(struct sci_segment *s)
 	return get_file(file);
 }
 
-static int segment_map_pages(struct sci_pages *p, struct vm_area_struct *vma)
-{
-	unsigned long n = vma_pages(vma);
-
-	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
-	vma->vm_ops = &local_vm_ops;
-	if (!p->pinned)
-		return vm_insert_pages(vma, vma->vm_start,
-				       p->page + vma->vm_pgoff, &n);
-	vm_flags_set(vma, VM_PFNMAP);
-	return 0;
-}
-
-static bool segment_covers(const struct sci_pages *p,
-			   struct vm_area_struct *vma)
-{
-	return vma->vm_pgoff < p->count &&
-	       vma_pages(vma) <= p->count - vma->vm_pgoff;
-}
-
 static int segment_mmap_lent(struct sci_segment *s, struct vm_area_struct *vma)
 {
 	struct sci_pages *p = sci_segment_pages(s);
@@ -209,7 +168,7 @@ static int segment_mmap_lent(struct sci_segment *s, struct vm_area_struct *vma)
 
 	if (!p)
 		return -ENOTCONN;
-	if (segment_covers(p, vma)) {
+	if (sci_pages_cover(p, vma)) {
 		sci_lent_mmap(p, vma);
 		ret = 0;
 	}
@@ -220,9 +179,8 @@ static int segment_mmap_lent(struct sci_segment *s, struct vm_area_struct *vma)
 static int segment_mmap(struct sci_object *obj, struct vm_area_struct *vma)
 {
 	struct sci_segment *s = sci_segment_of(obj);
-	struct sci_pages *p;
 	struct file *file;
-	int ret = -EINVAL;
+	int ret;
 
 	if (obj->adapter->desc.ops->alloc)
 		return segment_mmap_lent(s, vma);
@@ -231,11 +189,8 @@ static int segment_mmap(struct sci_object *obj, struct vm_area_struct *vma)
 	mutex_unlock(&obj->adapter->lock);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
-	p = file->private_data;
-	if (segment_covers(p, vma)) {
-		vma_set_file(vma, file);
-		ret = segment_map_pages(p, vma);
-	}
+	vma_set_file(vma, file);
+	ret = sci_pages_mmap(file->private_data, vma);
 	fput(file);
 	return ret;
 }
@@ -588,6 +543,17 @@ static int segment_check_register(struct sci_segment *s,
 	return c->addr > ULONG_MAX - c->length ? -EFAULT : 0;
 }
 
+static int segment_check_dmabuf(struct sci_segment *s,
+				const struct sci_ioc_segment_register_dmabuf *c)
+{
+	if (c->reserved || !PAGE_ALIGNED(c->offset))
+		return -EINVAL;
+	if (!(s->flags & SCI_SEGMENT_EMPTY) ||
+	    s->state & SCI_SEGMENT_STATE_ATTACHED)
+		return -EINVAL;
+	return 0;
+}
+
 static int segment_set_pages(struct sci_segment *s, struct sci_pages *p)
 {
 	lockdep_assert_held(&s->obj.adapter->lock);
@@ -600,33 +566,80 @@ static int segment_set_pages(struct sci_segment *s, struct sci_pages *p)
 	return 0;
 }
 
-/* This function calls sci_adapter_enter() itself. */
+/* Give a segment its memory, or drop the memory. This function calls sci_adapter_enter() itself. */
+static int segment_give_pages(struct sci_segment *s, struct sci_pages *p)
+{
+	struct sci_adapter *a = s->obj.adapter;
+	int idx, ret;
+
+	if (IS_ERR(p))
+		return PTR_ERR(p);
+	ret = sci_adapter_enter(a, &idx);
+	if (!ret) {
+		mutex_lock(&a->lock);
+		ret = segment_set_pages(s, p);
+		mutex_unlock(&a->lock);
+		sci_adapter_exit(a, idx);
+	}
+	if (ret)
+		sci_pages_put(p);
+	return ret;
+}
+
 int sci_segment_register(struct sci_object *obj, void *cmd,
 			 struct sci_new_file *nf)
 {
 	struct sci_segment *s = sci_segment_of(obj);
 	struct sci_ioc_segment_register *c = cmd;
-	struct sci_pages *p;
-	int idx, ret;
+	int ret = segment_check_register(s, c);
 
-	ret = segment_check_register(s, c);
 	if (ret)
 		return ret;
 	if (READ_ONCE(s->pages))
 		return -EBUSY;
-	p = sci_pages_pin(c->addr, c->length);
-	if (IS_ERR(p))
-		return PTR_ERR(p);
-	ret = sci_adapter_enter(obj->adapter, &idx);
-	if (!ret) {
-		mutex_lock(&obj->adapter->lock);
-		ret = segment_set_pages(s, p);
-		mutex_unlock(&obj->adapter->lock);
-		sci_adapter_exit(obj->adapter, idx);
-	}
+	return segment_give_pages(s, sci_pages_pin(c->addr, c->length));
+}
+
+int sci_segment_register_dmabuf(struct sci_object *obj, void *cmd,
+				struct sci_new_file *nf)
+{
+	struct sci_segment *s = sci_segment_of(obj);
+	struct sci_ioc_segment_register_dmabuf *c = cmd;
+	int ret = segment_check_dmabuf(s, c);
+
 	if (ret)
-		sci_pages_put(p);
-	return ret;
+		return ret;
+	if (READ_ONCE(s->pages))
+		return -EBUSY;
+	return segment_give_pages(s, sci_dmabuf_pages(c->fd, c->offset,
+						      PAGE_ALIGN(s->length)));
+}
+
+int sci_segment_get_dmabuf(struct sci_object *obj, void *cmd,
+			   struct sci_new_file *nf)
+{
+	struct sci_segment *s = sci_segment_of(obj);
+	struct sci_ioc_segment_get_dmabuf *c = cmd;
+	struct sci_pages *p = sci_segment_pages(s);
+	struct file *file;
+	int fd;
+
+	if (!p)
+		return sci_segment_is_removed(s) ? -ENOTCONN : -EBUSY;
+	file = sci_dmabuf_create(p);
+	sci_pages_put(p);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	if (fd < 0) {
+		fput(file);
+		return fd;
+	}
+	nf->fd = fd;
+	nf->file = file;
+	c->out_fd = fd;
+	c->out_reserved = 0;
+	return 0;
 }
 
 int sci_segment_share(struct sci_object *obj, void *cmd,

@@ -67,6 +67,10 @@ int sci_segment_attach(struct sci_object *obj, void *cmd,
 		       struct sci_new_file *nf);
 int sci_segment_register(struct sci_object *obj, void *cmd,
 			 struct sci_new_file *nf);
+int sci_segment_register_dmabuf(struct sci_object *obj, void *cmd,
+				struct sci_new_file *nf);
+int sci_segment_get_dmabuf(struct sci_object *obj, void *cmd,
+			   struct sci_new_file *nf);
 int sci_segment_share(struct sci_object *obj, void *cmd,
 		      struct sci_new_file *nf);
 int sci_segment_export(struct sci_object *obj, void *cmd,

@@ -28,6 +28,7 @@ struct setting {
 	void *memory;
 	size_t length;
 	int empty;			/* descriptor of a segment without memory */
+	int dmabuf;			/* descriptor of a dma-buf, or -errno */
 	int numbered;			/* descriptor of an interrupt */
 };
 
@@ -70,6 +71,8 @@ static __u64 valid_value(const struct setting *s, enum sci_value value)
 		return (uintptr_t)&w->vec;
 	case V_NR_VECS:
 		return 1;
+	case V_DMABUF:
+		return (__u32)s->dmabuf;
 	default:
 		return 0;
 	}
@@ -105,6 +108,7 @@ static void setting_open(struct setting *s, const struct sci_call *call)
 	s->empty = OK(segment_create_as(s->world.fd[KIND_ADAPTER], 1, s->length,
 					0600, SCI_SEGMENT_AUTO_ID |
 					SCI_SEGMENT_EMPTY));
+	s->dmabuf = segment_get_dmabuf(s->world.fd[KIND_LOCAL]);
 	s->numbered = OK(intr_create(s->world.pair.exporter, 0, &s->number));
 	write_valid(s, s->room);
 }
@@ -112,6 +116,8 @@ static void setting_open(struct setting *s, const struct sci_call *call)
 static void setting_close(struct setting *s)
 {
 	OK(SYS(close(s->numbered)));
+	if (s->dmabuf >= 0)
+		OK(SYS(close(s->dmabuf)));
 	OK(SYS(close(s->empty)));
 	world_close(&s->world);
 	OK(sci_unmap(s->room, ROOM));
@@ -119,7 +125,14 @@ static void setting_close(struct setting *s)
 	OK(sci_unmap(s->memory, s->length));
 }
 
-/* Replace @s->empty: SEGMENT_REGISTER works once per segment. */
+/* Return whether the call gives memory to a segment. */
+static bool gives_memory(const struct setting *s)
+{
+	return s->call->cmd == SCI_IOC_SEGMENT_REGISTER ||
+	       s->call->cmd == SCI_IOC_SEGMENT_REGISTER_DMABUF;
+}
+
+/* Replace @s->empty: a segment takes memory once. */
 static void another_empty(struct setting *s)
 {
 	int fd = OK(segment_create_as(s->world.fd[KIND_ADAPTER], 1, s->length,
@@ -133,7 +146,7 @@ static void another_empty(struct setting *s)
 /* Return a descriptor that the call works on, or -1 if the adapter has none. */
 static int target(const struct setting *s)
 {
-	if (s->call->cmd == SCI_IOC_SEGMENT_REGISTER)
+	if (gives_memory(s))
 		return s->empty;
 	for (unsigned int kind = 0; kind < KINDS; kind++)
 		if (s->call->kinds & (1u << kind))
@@ -145,7 +158,11 @@ static bool can_call(const struct setting *s)
 {
 	if (s->call->cmd == SCI_IOC_DMA_CREATE)
 		return s->world.fd[KIND_DMA] >= 0;
-	if (s->call->cmd == SCI_IOC_SEGMENT_REGISTER)
+	if (s->call->cmd == SCI_IOC_SEGMENT_GET_DMABUF)
+		return s->dmabuf >= 0;
+	if (s->call->cmd == SCI_IOC_SEGMENT_REGISTER_DMABUF && s->dmabuf < 0)
+		return false;
+	if (gives_memory(s))
 		return adapter_can(s->world.pair.near, SCI_CAP_REGISTER);
 	return target(s) >= 0;
 }
@@ -166,7 +183,7 @@ static int attempt(struct setting *s, void *arg)
 			     s->call->name);
 		OK(SYS(close(fd)));
 	}
-	if (s->call->cmd == SCI_IOC_SEGMENT_REGISTER)
+	if (gives_memory(s))
 		another_empty(s);
 	return ret;
 }
@@ -458,7 +475,7 @@ static void no_descriptor(struct setting *s)
 	struct rlimit limit, usual;
 	unsigned int fds;
 
-	if (s->call->makes == KINDS)
+	if (!call_field(s->call, V_OUT_FD))
 		return;
 	OK(SYS(getrlimit(RLIMIT_NOFILE, &usual)));
 	fds = ksft_count_fds();

@@ -24,6 +24,8 @@
 
 #define NOBODY		65534
 #define SLOTS		12u		/* descriptors of each kind */
+#define POOL_DMABUF	KINDS		/* pool of dma-bufs, behind those of each kind */
+#define POOLS		(KINDS + 1)
 #define AREAS		16u		/* number of maps */
 #define ADAPTERS	8u
 #define ARG_BYTES	4096	/* size of the largest structure, or more */
@@ -62,7 +64,7 @@ struct thread {
 static struct fuzz_tally *tally;
 static int base[ADAPTERS];		/* adapters that stay open */
 static unsigned int nbase;
-static _Atomic int pool[KINDS][SLOTS];
+static _Atomic int pool[POOLS][SLOTS];
 static struct area areas[AREAS];
 static char *memory;
 
@@ -134,14 +136,14 @@ static void keep(struct thread *t, enum sci_kind kind, int fd)
 
 static long step_close(struct thread *t)
 {
-	int fd = atomic_exchange(&pool[below(t, KINDS)][below(t, SLOTS)], -1);
+	int fd = atomic_exchange(&pool[below(t, POOLS)][below(t, SLOTS)], -1);
 
 	return fd < 0 ? -EBADF : SYS(close(fd));
 }
 
 static long step_dup(struct thread *t)
 {
-	enum sci_kind kind = below(t, KINDS);
+	enum sci_kind kind = below(t, POOLS);
 	int fd = SYS(fcntl(any_fd(t, kind), F_DUPFD_CLOEXEC, 3));
 
 	if (fd >= 0)
@@ -163,7 +165,7 @@ static long step_pass(struct thread *t)
 		.msg_control = control.room, .msg_controllen = sizeof(control),
 	};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-	int s[2], fd = any_fd(t, below(t, KINDS));
+	int s[2], fd = any_fd(t, below(t, POOLS));
 	long ret;
 
 	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, s))
@@ -184,7 +186,7 @@ static long step_read(struct thread *t)
 	size_t size = ONE_OF(t, 0, 8, 24, 24, 48, sizeof(room));
 	void *to = rarely(t, 50) ? (void *)8 : room;
 
-	return SYS(read(any_fd(t, below(t, KINDS)), to, size));
+	return SYS(read(any_fd(t, below(t, POOLS)), to, size));
 }
 
 static long step_poll(struct thread *t)
@@ -249,7 +251,7 @@ static long step_map(struct thread *t)
 {
 	enum sci_kind kind = ONE_OF(t, KIND_LOCAL, KIND_LOCAL, KIND_REMOTE,
 				    KIND_REMOTE, KIND_REMOTE, KIND_ADAPTER,
-				    below(t, KINDS));
+				    below(t, POOLS));
 	size_t length = PAGE * (rarely(t, 3) ? 1 + below(t, 20) : 1);
 	int prot = (int)ONE_OF(t, RW, RW, RW, PROT_READ, PROT_READ, PROT_WRITE,
 			       PROT_NONE, RW, RW, rarely(t, 2) ? RW :
@@ -452,6 +454,10 @@ static __u64 value_of(struct thread *t, const struct sci_call *c,
 	case V_ADDR:
 	case V_DATA:
 		return address_of(t);
+	case V_DMABUF:
+		return any_fd(t, rarely(t, 20) ? below(t, KINDS) : POOL_DMABUF);
+	case V_DMABUF_OFFSET:
+		return ONE_OF(t, 0, 0, 0, PAGE, 2 * PAGE, 1, ~0ull & ~(PAGE - 1));
 	case V_HOW:
 		return below(t, rarely(t, 20) ? 5 : 3);
 	case V_DATA_LENGTH:
@@ -778,7 +784,7 @@ static void open_adapters(void)
 {
 	for (unsigned int i = 0; i < adapters() && nbase < ADAPTERS; i++)
 		base[nbase++] = OK(adapter_open(i));
-	for (unsigned int k = 0; k < KINDS; k++)
+	for (unsigned int k = 0; k < POOLS; k++)
 		for (unsigned int i = 0; i < SLOTS; i++)
 			atomic_store(&pool[k][i], -1);
 }

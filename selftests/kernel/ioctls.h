@@ -14,7 +14,7 @@ enum sci_value {
 	V_END, V_SIZE, V_FLAGS, V_RESERVED, V_OUT, V_OUT_FD, V_COUNT,
 	V_ID, V_NODE, V_TIMEOUT, V_MODE, V_NUMA, V_LENGTH, V_ADDR, V_HOW,
 	V_NUMBER, V_DATA, V_DATA_LENGTH, V_PIECES, V_LOCAL_FD, V_REMOTE_FD,
-	V_VECS, V_NR_VECS, V_COOKIE,
+	V_VECS, V_NR_VECS, V_COOKIE, V_DMABUF, V_DMABUF_OFFSET,
 };
 
 struct sci_field {
@@ -28,7 +28,7 @@ struct sci_call {
 	unsigned int size;		/* of the structure */
 	unsigned int kinds;		/* of descriptors: bits of enum sci_kind */
 	__u32 flags;			/* all flags that exist */
-	enum sci_kind makes;		/* kind of out_fd; KINDS: no out_fd */
+	enum sci_kind makes;		/* kind of out_fd; KINDS: none, or a dma-buf */
 	struct sci_field field[CALL_FIELDS_MAX];
 };
 

@@ -170,6 +170,33 @@ TEST(maps_hold_the_core)
 	load();
 }
 
+/* A dma-buf outlives its segment, as a map does. */
+TEST(a_dmabuf_holds_the_core)
+{
+	volatile uint32_t *map;
+	int opened, fd, buf;
+
+	need_modules();
+	opened = OK(adapter_open(0));
+	fd = OK(segment_private(opened, PAGE));
+	buf = segment_get_dmabuf(fd);
+	if (buf == -EOPNOTSUPP)
+		SKIP("no dma-bufs of segments");
+	OK(buf);
+	close(fd);
+	close(opened);
+	unload_pci();
+	WAIT_UNTIL(!delete("sci_loop"));
+	FAILS_EITHER(delete("sci"), EAGAIN, EBUSY);
+	map = MAP(buf, 0, PAGE, RW);
+	close(buf);
+	map[0] = 1;
+	FAILS_EITHER(delete("sci"), EAGAIN, EBUSY);
+	OK(sci_unmap(map, PAGE));
+	WAIT_UNTIL(!delete("sci"));
+	load();
+}
+
 /* Return the number of modules that use symbols of @module. */
 static long long holders(const char *module)
 {

@@ -144,6 +144,23 @@ int segment_register(int fd, const void *addr, __u64 length)
 	return xioctl(fd, SCI_IOC_SEGMENT_REGISTER, &r);
 }
 
+int segment_get_dmabuf(int fd)
+{
+	struct sci_ioc_segment_get_dmabuf g = { .size = sizeof(g) };
+	int ret = xioctl(fd, SCI_IOC_SEGMENT_GET_DMABUF, &g);
+
+	return ret < 0 ? ret : g.out_fd;
+}
+
+int segment_register_dmabuf(int fd, int dmabuf, __u64 offset)
+{
+	struct sci_ioc_segment_register_dmabuf r = {
+		.size = sizeof(r), .fd = dmabuf, .offset = offset,
+	};
+
+	return xioctl(fd, SCI_IOC_SEGMENT_REGISTER_DMABUF, &r);
+}
+
 int segment_share(int fd)
 {
 	struct sci_ioc_segment_share s = { .size = sizeof(s) };
@@ -580,6 +597,25 @@ static void some_memory(struct world *w, uint64_t *seed)
 	OK(SYS(close(fd)));
 }
 
+static void some_dmabufs(struct world *w, uint64_t *seed)
+{
+	int buf = segment_get_dmabuf(w->fd[KIND_LOCAL]);
+	volatile void *map;
+	int fd;
+
+	if (buf < 0)
+		return;
+	map = MAP(buf, 0, PAGE, RW);
+	fd = OK(segment_create_as(w->fd[KIND_ADAPTER], 0, PAGE, 0600,
+				  SCI_SEGMENT_PRIVATE | SCI_SEGMENT_EMPTY));
+	OK(segment_register_dmabuf(fd, buf, 0));
+	if (ksft_below(seed, 2))
+		WORD(map, 0) = 1;
+	OK(SYS(close(buf)));
+	OK(SYS(close(fd)));
+	OK(sci_unmap(map, PAGE));
+}
+
 static void some_traffic(struct world *w, uint64_t *seed)
 {
 	uint32_t value = (uint32_t)ksft_random(seed);
@@ -618,6 +654,7 @@ void everything(uint64_t seed, unsigned int rounds)
 		struct world w = WORLD();
 
 		some_memory(&w, &seed);
+		some_dmabufs(&w, &seed);
 		some_connections(&w, &seed);
 		some_traffic(&w, &seed);
 		OK(segment_unexport(w.pair.local, ksft_below(&seed, 3)));

@@ -77,6 +77,8 @@ int segment_private(int adapter, __u64 length);
 int segment_exported(int adapter, __u32 id, __u64 length);
 int segment_attach(int adapter, __u32 id);
 int segment_register(int fd, const void *addr, __u64 length);
+int segment_get_dmabuf(int fd);
+int segment_register_dmabuf(int fd, int dmabuf, __u64 offset);
 int segment_share(int fd);
 int segment_export(int fd);
 int segment_unexport(int fd, enum sci_unexport_how how);

@@ -103,6 +103,8 @@ enum {
 	SCI_IOCNR_SEGMENT_UNEXPORT,
 	SCI_IOCNR_SEGMENT_REMOVE,
 	SCI_IOCNR_SEGMENT_INFO,
+	SCI_IOCNR_SEGMENT_GET_DMABUF,
+	SCI_IOCNR_SEGMENT_REGISTER_DMABUF,
 
 	/* ioctls of a remote segment */
 	SCI_IOCNR_REMOTE_INFO = 0x60,
@@ -129,7 +131,7 @@ enum {
  *	64-byte lines, then call SCI_IOC_FLUSH.
  * @SCI_CAP_DMA: SCI_IOC_DMA_CREATE works.
  * @SCI_CAP_BROADCAST: broadcast groups work.
- * @SCI_CAP_REGISTER: SCI_IOC_SEGMENT_REGISTER works.
+ * @SCI_CAP_REGISTER: SCI_IOC_SEGMENT_REGISTER and SCI_IOC_SEGMENT_REGISTER_DMABUF work.
  * @SCI_CAP_SHARED: with SCI_CAP_MEMORY: other machines map the memory, too, and a
  *	membarrier(2) does not reach them.
  * @SCI_CAP_BARRIER: the adapter has a page at SCI_MMAP_BARRIER: store barriers need
@@ -454,7 +456,8 @@ struct sci_ev_record {
  * enum sci_segment_flags - struct sci_ioc_segment_create.flags
  * @SCI_SEGMENT_AUTO_ID: take a free id, the first at or above @id
  * @SCI_SEGMENT_PRIVATE: no id, can't be exported, shared or attached
- * @SCI_SEGMENT_EMPTY: the segment has no memory until SCI_IOC_SEGMENT_REGISTER
+ * @SCI_SEGMENT_EMPTY: the segment has no memory until SCI_IOC_SEGMENT_REGISTER or
+ *	SCI_IOC_SEGMENT_REGISTER_DMABUF
  * @SCI_SEGMENT_BROADCAST: the segment is a member of the broadcast group @id: stores to
  *	the group reach all members.  Nodes connect to SCI_IOC_NODE_GROUP.
  * @SCI_SEGMENT_UNICAST: nodes can also connect to this member of the group alone
@@ -550,6 +553,69 @@ struct sci_ioc_segment_register {
 	__aligned_u64 length;
 };
 #define SCI_IOC_SEGMENT_REGISTER _IO(SCI_IOC_MAGIC, SCI_IOCNR_SEGMENT_REGISTER)
+
+/**
+ * struct sci_ioc_segment_register_dmabuf - ioctl(SCI_IOC_SEGMENT_REGISTER_DMABUF), on a
+ *	local segment
+ * @size: sizeof(struct sci_ioc_segment_register_dmabuf)
+ * @flags: must be 0
+ * @fd: descriptor of a dma-buf, open for reading and writing; may be closed afterwards
+ * @reserved: must be 0
+ * @offset: first byte of the segment in the dma-buf, page aligned
+ *
+ * The call gives memory of a dma-buf to a segment that was created EMPTY.  The segment has
+ * whole pages of the dma-buf.  The exporter of the dma-buf must be able to map it for the
+ * kernel, as pages of the machine's memory; memory of devices is not possible.  The
+ * pages stay where they are until the segment and its maps end, and are charged to the
+ * caller's user (RLIMIT_MEMLOCK).  The end of the segment does not change the dma-buf.
+ *
+ * Loads and stores of this and of other nodes are cached accesses of a CPU.  A program
+ * calls DMA_BUF_IOCTL_SYNC between these accesses and accesses of other devices, and
+ * waits for fences of the dma-buf itself.  libsci has no function for this ioctl.
+ *
+ * Errors: EBADF: @fd is no descriptor; EINVAL: @fd is no dma-buf, @offset is not aligned,
+ * the segment's last page is beyond the end of the dma-buf, the segment was not created
+ * EMPTY; EACCES: @fd does not permit to read and write; EOPNOTSUPP: the memory is not
+ * made of such pages, or the kernel has no dma-bufs; EBUSY: the segment has memory already;
+ * ENOTCONN: the segment has been removed; ENOMEM: also RLIMIT_MEMLOCK; or an error of the
+ * exporter of the dma-buf.
+ */
+struct sci_ioc_segment_register_dmabuf {
+	__u32 size;
+	__u32 flags;
+	__s32 fd;
+	__u32 reserved;
+	__aligned_u64 offset;
+};
+#define SCI_IOC_SEGMENT_REGISTER_DMABUF \
+	_IO(SCI_IOC_MAGIC, SCI_IOCNR_SEGMENT_REGISTER_DMABUF)
+
+/**
+ * struct sci_ioc_segment_get_dmabuf - ioctl(SCI_IOC_SEGMENT_GET_DMABUF), on a local segment
+ * @size: sizeof(struct sci_ioc_segment_get_dmabuf)
+ * @flags: must be 0
+ * @out_fd: descriptor of a dma-buf with the segment's memory
+ * @out_reserved: 0
+ *
+ * The dma-buf permits drivers and programs to read and write the segment's memory, in
+ * whole pages.  Its maps are shared (MAP_SHARED) and not executable.  It is like a map of
+ * the segment: it keeps the memory and the charge for it, but not the segment or the
+ * adapter, and removal of both does not change it.  Each call creates another dma-buf.
+ *
+ * The dma-buf has no fences for stores of other nodes: a program waits for the stores by
+ * other means before it starts a device.  libsci has no function for this ioctl.
+ *
+ * Errors: EBUSY: the segment has no memory yet; ENOTCONN: it has been removed;
+ * EOPNOTSUPP: the memory belongs to the adapter or to another dma-buf, or the kernel has
+ * no dma-bufs.
+ */
+struct sci_ioc_segment_get_dmabuf {
+	__u32 size;
+	__u32 flags;
+	__s32 out_fd;
+	__u32 out_reserved;
+};
+#define SCI_IOC_SEGMENT_GET_DMABUF _IO(SCI_IOC_MAGIC, SCI_IOCNR_SEGMENT_GET_DMABUF)
 
 /**
  * struct sci_ioc_segment_share - ioctl(SCI_IOC_SEGMENT_SHARE), on a local
