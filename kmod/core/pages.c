@@ -153,13 +153,24 @@ err_pages:
 	return ERR_PTR(-ENOMEM);
 }
 
-/* Return whether all pages are private: remote writes to a file's pages bypass its file system. */
-static bool pages_all_anonymous(struct sci_pages *p)
+/*
+ * Return whether remote nodes may write to a page: it is private, or of tmpfs or hugetlbfs. Other
+ * file systems must be told of each write.
+ */
+static bool page_is_memory(struct page *page)
+{
+	struct folio *folio = page_folio(page);
+
+	return folio_test_anon(folio) || folio_test_swapbacked(folio) ||
+	       folio_test_hugetlb(folio);
+}
+
+static bool pages_all_memory(struct sci_pages *p)
 {
 	unsigned long i;
 
 	for (i = 0; i < p->count; i++) {
-		if (!PageAnon(compound_head(p->page[i])))
+		if (!page_is_memory(p->page[i]))
 			return false;
 		cond_resched();
 	}
@@ -188,7 +199,7 @@ struct sci_pages *sci_pages_pin(unsigned long addr, u64 length)
 	}
 	p->pinned = true;
 	ret = -EFAULT;
-	if (pages_all_anonymous(p))
+	if (pages_all_memory(p))
 		return p;
 
 err_unpin:

@@ -46,7 +46,8 @@ struct sci_pages *sci_pages_alloc(u64 length, int numa_node);
  * @length: bytes, whole pages
  *
  * Context: takes mmap_lock.
- * Return: the memory, or an ERR_PTR: -EFAULT: not private writable memory; -ENOMEM.
+ * Return: the memory, or an ERR_PTR: -EFAULT: not writable, or a page of a file that is not
+ * in tmpfs or hugetlbfs; -ENOMEM.
  */
 struct sci_pages *sci_pages_pin(unsigned long addr, u64 length);
 

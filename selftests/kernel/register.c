@@ -3,12 +3,14 @@
 /* Test registered memory: pages of a process as the memory of a segment. */
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -256,24 +258,67 @@ static int file_of(size_t length)
 	return fd;
 }
 
-/* Pages of a file must not be written behind the back of the file system. */
-TEST(shared_memory_is_EFAULT)
+TEST(shared_memory_is_memory)
 {
-	long long was = pinned();
-	char *half;
-	int file;
+	volatile uint32_t *mine, *same, *there;
+	int file, fd, remote;
 
 	begin();
 	file = file_of(LENGTH);
-	FAILS(segment_register(empty(LENGTH),
-			       memory_of(LENGTH, MAP_SHARED, file), LENGTH),
-	      EFAULT);
-	FAILS(segment_register(empty(LENGTH), ksft_shared(LENGTH), LENGTH),
-	      EFAULT);
+	mine = memory_of(LENGTH, MAP_SHARED, file);
+	same = memory_of(LENGTH, MAP_SHARED, file);
+	CHECK(mine && same);
+	register_and_use(ksft_shared(LENGTH), LENGTH);
+	register_and_use((void *)mine, LENGTH);
+	CHECK(filled(same, LENGTH, 1));
+	/* the segment keeps pages that its file drops */
+	fd = empty(LENGTH);
+	OK(segment_register(fd, (void *)mine, LENGTH));
+	there = import(fd, LENGTH, &remote);
+	OK(SYS(ftruncate(file, 0)));
+	OK(SYS(ftruncate(file, LENGTH)));
+	fill(there, LENGTH, 2);
+	OK(sci_flush(remote));
+	CHECK(all_zero(same, LENGTH));
+	CHECK(filled(there, LENGTH, 2));
+}
+
+/* Map a file of a file system that is not memory; the test gets its own mounts. */
+static void *memory_of_ramfs(size_t length)
+{
+	char dir[] = "/tmp/register-XXXXXX", path[64];
+	void *p;
+	int fd;
+
+	OK(SYS(unshare(CLONE_NEWNS)));
+	OK(SYS(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL)));
+	CHECK(mkdtemp(dir));
+	OK(SYS(mount("none", dir, "ramfs", 0, NULL)));
+	snprintf(path, sizeof(path), "%s/file", dir);
+	fd = OK(SYS(open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600)));
+	OK(SYS(ftruncate(fd, (off_t)length)));
+	p = memory_of(length, MAP_SHARED, fd);
+	close(fd);
+	OK(SYS(umount2(dir, MNT_DETACH)));
+	OK(SYS(rmdir(dir)));
+	return p;
+}
+
+/* Pages of a file must not be written behind the back of the file system. */
+TEST(memory_of_a_file_is_EFAULT)
+{
+	long long was = pinned();
+	char *file, *half;
+
+	NEED_ROOT();
+	begin();
+	file = memory_of_ramfs(LENGTH);
+	CHECK(file);
+	FAILS(segment_register(empty(LENGTH), file, LENGTH), EFAULT);
 	/* one page of a file among anonymous pages */
 	half = user_memory(LENGTH);
-	CHECK(mmap(half + LENGTH - PAGE, PAGE, RW, MAP_SHARED | MAP_FIXED, file,
-		   0) == half + LENGTH - PAGE);
+	CHECK(mremap(file, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+		     half + LENGTH - PAGE) == half + LENGTH - PAGE);
 	FAILS(segment_register(empty(LENGTH), half, LENGTH), EFAULT);
 	if (was >= 0)
 		WAIT_UNTIL(pinned() == was);
@@ -308,9 +353,38 @@ TEST(large_pages_are_memory)
 	/* half of a huge page, which the kernel splits */
 	register_and_use((char *)p + PAGE, 1 << 20);
 	free(p);
-	p = memory_of(2 << 20, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1);
-	if (p)
-		register_and_use(p, 2 << 20);
+}
+
+static void register_huge(int flags)
+{
+	char *p = memory_of(2 << 20, flags | MAP_ANONYMOUS | MAP_HUGETLB, -1);
+
+	if (!p)
+		SKIP("no free huge page");
+	register_and_use(p, 2 << 20);
+	/* a part of a huge page */
+	register_and_use(p + PAGE, 1 << 20);
+	OK(sci_unmap(p, 2 << 20));
+}
+
+TEST(hugetlbfs_is_memory)
+{
+	const char *path = "/proc/sys/vm/nr_hugepages";
+	char number[32];
+	long long was;
+
+	NEED_ROOT();
+	begin();
+	was = read_number(path);
+	if (was < 0)
+		SKIP("no %s", path);
+	snprintf(number, sizeof(number), "%lld", was + 2);
+	OK(write_text(path, number));
+	register_huge(MAP_PRIVATE);
+	register_huge(MAP_SHARED);
+	snprintf(number, sizeof(number), "%lld", was);
+	OK(write_text(path, number));
+	WAIT_UNTIL(read_number(path) == was);
 }
 
 TEST(maps_of_this_driver_are_no_memory)

@@ -540,11 +540,14 @@ struct sci_ioc_segment_attach {
  *
  * The call gives the caller's memory to a segment that was created EMPTY.  The
  * pages are pinned until the segment and its maps end, and charged to the caller's
- * user (RLIMIT_MEMLOCK).
+ * user (RLIMIT_MEMLOCK).  The memory is private, or a shared map of a file in memory:
+ * of memfd_create(2), tmpfs or hugetlbfs.  If such a file is truncated, the segment
+ * keeps the pages, and the file gets others.
  *
  * Errors: EINVAL: @addr is not aligned, @length is wrong, the segment was not created
- * EMPTY; EBUSY: the segment has memory already; EFAULT: not private writable memory of
- * the caller; ENOTCONN: the segment has been removed; ENOMEM: also RLIMIT_MEMLOCK.
+ * EMPTY; EBUSY: the segment has memory already; EFAULT: not writable memory of the
+ * caller, or a shared map of another file; ENOTCONN: the segment has been removed;
+ * ENOMEM: also RLIMIT_MEMLOCK.
  */
 struct sci_ioc_segment_register {
 	__u32 size;
