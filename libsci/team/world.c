@@ -19,6 +19,7 @@
 #define DEATHS_MS	5u		/* interval of checks for deaths */
 #define MAP_MS		50		/* timeout of one attempt to map a peer's memory */
 #define OPEN_MS		60000		/* limit for a link that is down at start-up */
+#define MISSING_MS	1000u		/* wait of a process that closes for a new connection */
 
 _Atomic uint32_t team_fork_gen;
 
@@ -650,12 +651,14 @@ static void near_bye_exchange(struct team_world *w)
 
 /*
  * Exchange a bye message with each live process that is not on shared memory. This replaces the
- * barrier of sci_team_close(), which fails after the death of a member.
+ * barrier of sci_team_close(), which fails after the death of a member. If a process has left the
+ * job, no connection to it is established, and nothing reports this: do not wait for it.
  */
 static void far_bye_exchange(struct team_world *w)
 {
 	struct sci_send send = { .context = TEAM_CTX_BYE,
 				 .flags = SCI_SEND_TAGGED | SCI_SEND_COPY };
+	uint64_t missing_ms = team_now_ms() + MISSING_MS;
 	struct sci_peer *peer;
 	struct team_wait wait;
 	struct sci_msg *msg;
@@ -669,7 +672,8 @@ static void far_bye_exchange(struct team_world *w)
 			continue;
 		team_wait_init(&wait, -1);
 		while (!world_dead(w, i) &&
-		       sci_tmatch(w->ep, peer, TEAM_CTX_BYE, 0, 0, 0, &msg, NULL) == -EAGAIN)
+		       sci_tmatch(w->ep, peer, TEAM_CTX_BYE, 0, 0, 0, &msg, NULL) == -EAGAIN &&
+		       (team_now_ms() < missing_ms || sci_peer_state(peer) != -EINPROGRESS))
 			team_wait_more(w, &wait);
 	}
 }

@@ -304,8 +304,8 @@ static void repeats(void)
 
 /* ---- a connection that fails for lack of memory ---- */
 
-/* Open the connection to rank 1, with less memory than that needs. */
-static void connection_lose(void)
+/* Open the connection to @to, with less memory than that needs. */
+static void connection_lose(int to)
 {
 	struct sci_peer *peer;
 	int ret = -ENOMEM;
@@ -313,7 +313,7 @@ static void connection_lose(void)
 	for (int n = 0; ret == -ENOMEM; n++) {
 		CHECK(n < 1000);
 		atomic_store(&allocations, n);
-		ret = sci_team_peer(all, 1, &peer);
+		ret = sci_team_peer(all, to, &peer);
 		atomic_store(&allocations, -1);
 	}
 	CHECK_EQ(ret, 0);
@@ -331,13 +331,38 @@ static void connection_fails(void)
 	part = 8;
 	CHECK_EQ(barrier(), 0);
 	if (rank == 3)
-		connection_lose();
+		connection_lose(1);
 	CHECK_EQ(barrier(), 0);
 	/* rank 1 may send its message on a new connection */
 	if (scan())
 		CHECK_EQ(scan(), -ENOBUFS);
 	CHECK_EQ(barrier(), -ENOBUFS);
 	CHECK_EQ(sci_team_close(all), 0);
+}
+
+static _Atomic int *left;		/* number of ranks that have left the job; shared */
+
+/* Ranks 0 and 1 lose their connections to rank 3. It closes the broken team after them. */
+static void rank_closes_last(void)
+{
+	static uint8_t bytes[8 * RANKS_MAX];
+
+	setenv("SCI_TEAM_MEMORY", "node", 1);
+	open_all();
+	in = out = bytes;
+	part = 8;
+	CHECK_EQ(barrier(), 0);
+	if (rank < 2)
+		connection_lose(3);
+	CHECK_EQ(barrier(), 0);
+	if (scan())
+		CHECK_EQ(scan(), -ENOBUFS);
+	CHECK_EQ(barrier(), -ENOBUFS);
+	if (rank == 3)
+		WAIT_UNTIL(atomic_load(left) == 2, TEST_WAIT_MS);
+	CHECK_EQ(sci_team_close(all), 0);
+	if (rank < 2)
+		atomic_fetch_add(left, 1);
 }
 
 /* ---- shrinking ---- */
@@ -559,4 +584,9 @@ TEST(far_calls_fail_in_all_members_of_6_on_3) { memory_of_one(6, 3, calls_far); 
 TEST(far_shrinking_goes_on_without_a_member_of_5_on_2) { memory_of_one(5, 2, shrinks_far); }
 TEST(collective_calls_are_repeated_by_3_on_3) { repeated_by(3, 3); }
 TEST(collective_calls_are_repeated_by_4_on_2) { repeated_by(4, 2); }
+TEST(a_broken_team_closes_without_members_that_have_left)
+{
+	left = test_shared(sizeof(*left));
+	memory_of_one(4, 2, rank_closes_last);
+}
 TEST(a_connection_without_memory_breaks_the_team) { memory_of_one(4, 2, connection_fails); }
