@@ -401,3 +401,35 @@ TEST(a_close_during_the_call_to_a_stopped_peer)
 	CHECK(test_ep_connect(other, 4, TEST_ID + 1));
 	CHECK_EQ(sci_ep_close(other), 0);
 }
+
+#define STOPPED		12u		/* more than the threads that make calls */
+
+/* Many peers are stopped after their HELLO; another peer can still connect. */
+TEST(stopped_peers_do_not_hold_up_others)
+{
+	struct peer *stopped[STOPPED], *p;
+	struct sci_ep *ep;
+	struct pair l;
+
+	/* on other fabrics the kernel answers */
+	test_needs_shm();
+	ep = test_ep_open(TEST_ID, 0);
+	ready = test_shared(sizeof(*ready));
+	for (unsigned int i = 0; i < STOPPED; i++) {
+		atomic_store(ready, false);
+		stopped[i] = peer_spawn(8 + 4 * i, connects_in_vain, NULL);
+		stop_when_ready(stopped[i]);
+	}
+	for (unsigned int i = 0; i < CALLS; i++)
+		CHECK(sci_progress(ep) >= 0);
+	p = peer_spawn(8 + 4 * STOPPED, connects, NULL);
+	l = (struct pair){ .proc = p, .ep = ep };
+	l.to = test_ep_accept(ep);
+	pair_close(&l);
+	peer_join(p);
+	atomic_store(ready, false);
+	for (unsigned int i = 0; i < STOPPED; i++) {
+		peer_continue(stopped[i]);
+		peer_join(stopped[i]);
+	}
+}

@@ -92,11 +92,10 @@ static int call_make(struct msg_call *c)
 void call_run(struct msg_call *c)
 {
 	struct sci_ep *ep = c->ep;
-	uint64_t begin = msg_now_ms();
 
 	if (!c->ret)
 		c->ret = call_make(c);
-	c->ms = msg_now_ms() - begin;
+	c->ms = msg_now_ms() - c->begin;
 	callers_done(c);
 	/* after this store the endpoint may free @c */
 	atomic_store_explicit(&c->done, true, memory_order_release);

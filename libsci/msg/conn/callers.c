@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The threads that make calls to other nodes. A thread ends when no call is waiting. */
+/*
+ * The threads that make calls to other nodes. A thread ends when no call is waiting.
+ *
+ * A peer that is stopped, or hostile, does not answer its call for up to a minute. So a call that
+ * lasts longer than SLOW_MS makes room for another thread. Calls that wait for this room get it
+ * when the program dials, or when a peer repeats its HELLO.
+ */
 
 #include "libsci/msg/conn/conn.h"
 
@@ -8,7 +14,8 @@
 
 #include "libsci/base/thread.h"
 
-#define THREADS_MAX	8u
+#define THREADS_MAX	8u		/* threads without those of slow calls */
+#define THREADS_ALL_MAX	64u
 #define CANCEL_MS	10u
 
 /* Take the next call from the queue; NULL: there is none. Context: t->lock is held. */
@@ -21,6 +28,7 @@ static struct msg_call *callers_take(struct msg_callers *t)
 		return NULL;
 	c = container_of(l, struct msg_call, waiting);
 	c->ret = t->stopped ? -ECANCELED : 0;
+	c->begin = msg_now_ms();
 	list_add_tail(l, &t->running);
 	return c;
 }
@@ -50,22 +58,53 @@ static void *callers_run(void *arg)
 	return NULL;
 }
 
+static unsigned int calls_count_slow(const struct msg_callers *t)
+{
+	uint64_t now = msg_now_ms();
+	unsigned int n = 0;
+
+	for (const struct list *l = t->running.next; l != &t->running; l = l->next)
+		n += now - container_of(l, struct msg_call, waiting)->begin > CALL_SLOW_MS;
+	return n;
+}
+
+/* Start a thread, if there is room for one. Context: the callers' lock is held. */
+static int thread_add(struct sci_ep *ep)
+{
+	struct msg_callers *t = &ep->callers;
+	pthread_t thread;
+	int ret;
+
+	if (t->threads >= THREADS_ALL_MAX ||
+	    (t->threads >= THREADS_MAX && t->threads - calls_count_slow(t) >= THREADS_MAX))
+		return 0;
+	ret = sci_thread_start(&thread, callers_run, ep, ep_thread_name(ep, "sci-caller"));
+	if (ret)
+		return ret;
+	pthread_detach(thread);
+	t->threads++;
+	return 0;
+}
+
+void callers_check(struct sci_ep *ep)
+{
+	struct msg_callers *t = &ep->callers;
+
+	pthread_mutex_lock(&t->lock);
+	if (!list_empty(&t->waiting))
+		thread_add(ep);
+	pthread_mutex_unlock(&t->lock);
+}
+
 /* Make the call @c on a thread. Called with the endpoint's lock held. */
 void callers_make(struct msg_call *c)
 {
 	struct msg_callers *t = &c->ep->callers;
-	pthread_t thread;
-	int ret = 0;
+	int ret;
 
 	pthread_mutex_lock(&t->lock);
 	list_add_tail(&c->waiting, &t->waiting);
-	if (t->threads < THREADS_MAX) {
-		ret = sci_thread_start(&thread, callers_run, c->ep,
-				       ep_thread_name(c->ep, "sci-caller"));
-		if (!ret)
-			pthread_detach(thread);
-		t->threads += !ret;
-	}
+	ret = thread_add(c->ep);
 	/*
 	 * if no thread starts, make the call in this thread: blocking is better than no connection
 	 */

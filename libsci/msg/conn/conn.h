@@ -23,6 +23,8 @@ struct msg_import {
 
 enum msg_call_kind { CALL_SEGMENT, CALL_INBOX, CALL_HELLO };
 
+#define CALL_SLOW_MS	1000u		/* a call that lasts longer is slow */
+
 struct msg_call {
 	struct list link;		/* peer->calls, or ep->refusals */
 	struct list waiting;		/* callers.waiting, then callers.running */
@@ -39,6 +41,7 @@ struct msg_call {
 	struct sci_rintr *bell;
 	struct sci_rintr *port;		/* of a HELLO */
 	int ret;
+	uint64_t begin;			/* in ms, as msg_now_ms() */
 	uint64_t ms;			/* duration, in ms */
 	_Atomic bool done;
 	/* progress has seen @done: the waiting requests may take the result */
@@ -274,6 +277,8 @@ void callers_make(struct msg_call *c);
 void callers_init(struct sci_ep *ep);
 /* Note that @c has ended. */
 void callers_done(struct msg_call *c);
+/* Start a thread if calls wait and others have become slow. */
+void callers_check(struct sci_ep *ep);
 void callers_stop(struct sci_ep *ep);
 void callers_fini(struct sci_ep *ep);
 

@@ -204,6 +204,8 @@ static void accept_hello(struct sci_ep *ep, struct sci_fabric *fabric,
 	/* when the import for the earlier HELLO ends, inbox_handle() uses the new HELLO */
 	asking = call_find(p, CALL_INBOX, 0);
 	peer_store_hello(p, h);
+	if (asking)
+		callers_check(ep);
 	ret = asking ? 0 : peer_ask_inbox(p);
 	if (ret)
 		accept_handle_failure(p, ret);

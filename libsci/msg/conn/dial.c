@@ -154,17 +154,22 @@ void dial_done(struct msg_dial *d, int ret)
 int dials_poll(struct sci_ep *ep)
 {
 	struct list *pos, *n;
+	bool asking = false;
 	int done = 0;
 
 	list_for_each_safe(pos, n, &ep->dials) {
 		struct msg_dial *d = container_of(pos, struct msg_dial, link);
 		int ret = dial_step(d);
 
-		if (ret == -EAGAIN)
+		if (ret == -EAGAIN) {
+			asking |= d->asking;
 			continue;
+		}
 		dial_done(d, ret);
 		done++;
 	}
+	if (asking)
+		callers_check(ep);
 	return done;
 }
 
@@ -176,16 +181,16 @@ int dials_due(struct sci_ep *ep)
 
 	if (list_empty(&ep->dials))
 		return INT_MAX;
+	now = msg_now_ms();
 	list_for_each_safe(pos, n, &ep->dials) {
 		struct msg_dial *d = container_of(pos, struct msg_dial, link);
-		uint64_t at = d->until;
+		/* while it is asking, other calls may become slow */
+		uint64_t at = d->asking ? now + CALL_SLOW_MS : d->again;
 
-		if (!d->asking && d->again < at)
-			at = d->again;
-
+		if (d->until < at)
+			at = d->until;
 		due = at < due ? at : due;
 	}
-	now = msg_now_ms();
 	if (due <= now)
 		return 0;
 	return due - now < INT_MAX ? (int)(due - now) : INT_MAX;
