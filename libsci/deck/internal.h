@@ -115,8 +115,8 @@ void deck_mbox_close(struct deck_world *w, struct deck_mbox *box);
 /* Find a mail box by its address, or return NULL. */
 struct deck_mbox *deck_mbox_at(struct list *boxes, const struct sci_addr *addr);
 int deck_mbox_tell_death(struct deck_mbox *box);
-int deck_mbox_reach(struct deck_mbox *box, struct sci_peer **to);
 void deck_peer_set_rank(struct sci_peer *peer, int rank);
+int deck_mbox_reach(struct deck_mbox *box, struct sci_peer **to);
 
 /* ---- the service ---- */
 

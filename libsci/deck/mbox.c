@@ -105,39 +105,6 @@ int deck_mbox_tell_death(struct deck_mbox *box)
 	return sci_isendm(atomic_load_explicit(&box->control, memory_order_acquire), &s, NULL);
 }
 
-static int retrieve_try(struct deck_mbox *box, struct deck_msg *msg, bool *told);
-
-/*
- * Retrieve a message after a death. If there is none, report the death. Send the empty messages of
- * unreported deaths again: other retrieves report these deaths.
- */
-static int retrieve_after_death(struct deck_mbox *box, struct deck_msg *msg)
-{
-	unsigned int owed = 0;
-	bool told;
-	int ret;
-
-	do {
-		ret = retrieve_try(box, msg, &told);
-		owed++;
-	} while (told);
-	if (ret == -EAGAIN || ret == -ECANCELED) {
-		msg->length = 0;
-		msg->source = -1;
-		ret = -ECONNRESET;
-		owed--;
-	}
-	while (owed--)
-		deck_mbox_tell_death(box);
-	return ret;
-}
-
-static int retrieve_end(struct deck_mbox *box, struct deck_msg *msg, int error,
-			const struct sci_status *st)
-{
-	return message_set_status(msg, error, st) ? retrieve_after_death(box, msg) : error;
-}
-
 static void endpoints_progress(struct deck_world *w)
 {
 	struct deck_mbox *box, *n;
@@ -214,6 +181,37 @@ static int retrieve_try(struct deck_mbox *box, struct deck_msg *msg, bool *told)
 	ret = ret ? ret : request_wait_or_cancel(box, req, 0, &st);
 	*told = message_set_status(msg, ret, &st);
 	return ret;
+}
+
+/*
+ * Retrieve a message after a death. If there is none, report the death. Send the empty messages of
+ * unreported deaths again: other retrieves report these deaths.
+ */
+static int retrieve_after_death(struct deck_mbox *box, struct deck_msg *msg)
+{
+	unsigned int owed = 0;
+	bool told;
+	int ret;
+
+	do {
+		ret = retrieve_try(box, msg, &told);
+		owed++;
+	} while (told);
+	if (ret == -EAGAIN || ret == -ECANCELED) {
+		msg->length = 0;
+		msg->source = -1;
+		ret = -ECONNRESET;
+		owed--;
+	}
+	while (owed--)
+		deck_mbox_tell_death(box);
+	return ret;
+}
+
+static int retrieve_end(struct deck_mbox *box, struct deck_msg *msg, int error,
+			const struct sci_status *st)
+{
+	return message_set_status(msg, error, st) ? retrieve_after_death(box, msg) : error;
 }
 
 /* ---- the calls ---- */

@@ -38,12 +38,8 @@ static size_t limit_read_environment(void)
 	return *end ? DECK_MSG_BUF_LIMIT : (size_t)n;
 }
 
-static struct deck_world *world_new(void)
+static void world_start(struct deck_world *w)
 {
-	struct deck_world *w = calloc(1, sizeof(*w));
-
-	if (!w)
-		return NULL;
 	w->limit = limit_read_environment();
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_mutex_init(&w->find_lock, NULL);
@@ -51,7 +47,6 @@ static struct deck_world *world_new(void)
 	list_init(&w->found);
 	list_init(&w->chunks);
 	list_init(&w->kept);
-	return w;
 }
 
 static void world_free(struct deck_world *w)
@@ -88,9 +83,10 @@ int deck_init(int *argc, char ***argv)
 	(void)argv;
 	if (deck_world())
 		return -EALREADY;
-	w = world_new();
+	w = calloc(1, sizeof(*w));
 	if (!w)
 		return -ENOMEM;
+	world_start(w);
 	ret = sci_team_open(&w->team, NULL);
 	ret = ret ? ret : world_open(w);
 	if (!ret) {

@@ -99,16 +99,6 @@ int smi_copy_checked(struct smi_segment *to, void *dst, const void *src, size_t 
 	return SMI_SUCCESS;
 }
 
-static int copy_from_segment(struct smi_segment *from, void *dst, const void *src, size_t size,
-			     int flags)
-{
-	const struct copy c = { from, dst, src, flags };
-
-	if (!(flags & SMI_MEMCPY_NOBARRIER))
-		sci_load_barrier();
-	return copy_in_pieces(&c, size, piece_load);
-}
-
 SMI_API smi_error_t SMI_Memcpy(void *dst, void *src, size_t size, int flags)
 {
 	int type = flags & TYPE_BITS;
@@ -123,10 +113,13 @@ SMI_API smi_error_t SMI_Memcpy(void *dst, void *src, size_t size, int flags)
 	if (to)
 		return smi_copy_checked(to, dst, src, size, flags);
 	from = !type || type & REMOTE_FROM ? segment_remote_at(src) : NULL;
-	if (from)
-		return copy_from_segment(from, dst, src, size, flags);
-	memcpy(dst, src, size);
-	return SMI_SUCCESS;
+	if (!from) {
+		memcpy(dst, src, size);
+		return SMI_SUCCESS;
+	}
+	if (!(flags & SMI_MEMCPY_NOBARRIER))
+		sci_load_barrier();
+	return copy_in_pieces(&(struct copy){ from, dst, src, flags }, size, piece_load);
 }
 
 /* ---- checks ---- */

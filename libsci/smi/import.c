@@ -362,24 +362,6 @@ static int import_map(struct smi_region *r, const smi_region_info_t *info)
 	return err;
 }
 
-static int import_create(struct smi_region *r, const smi_region_info_t *info,
-			 struct request *q)
-{
-	struct smi_segment *s = &r->segs[0];
-	int err = request_send(q, SMI_MSG_IMPORT, r);
-
-	if (err)
-		return err;
-	s->size = q->size;
-	s->skip = q->skip;
-	r->connected = true;
-	err = import_map(r, info);
-	err = err ? err : smi_region_publish(r);
-	if (err)
-		import_release(r);
-	return err;
-}
-
 int smi_create_import(struct smi_region *r, smi_region_info_t *info, int *id, void **address)
 {
 	struct request q;
@@ -391,7 +373,16 @@ int smi_create_import(struct smi_region *r, smi_region_info_t *info, int *id, vo
 		return SMI_ERR_NOMEM;
 	r->owner = r->segs[0].owner = info->owner;
 	r->segs[0].sci_id = (unsigned int)info->sgmt_id;
-	err = import_create(r, info, &q);
+	err = request_send(&q, SMI_MSG_IMPORT, r);
+	if (!err) {
+		r->segs[0].size = q.size;
+		r->segs[0].skip = q.skip;
+		r->connected = true;
+		err = import_map(r, info);
+		err = err ? err : smi_region_publish(r);
+		if (err)
+			import_release(r);
+	}
 	if (!err) {
 		*address = r->base;
 		info->size = r->size;

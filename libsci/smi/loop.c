@@ -170,11 +170,11 @@ static void shares_shift(struct loop *l, const struct outcome *all)
 	int i;
 
 	for (i = 0; weights && i < smi.size; i++) {
-		uint64_t time = l->mode == SMI_PART_TIMED_BLOCKED ? all[i].spent : 1;
+		uint64_t spent = l->mode == SMI_PART_TIMED_BLOCKED ? all[i].spent : 1;
 
-		known &= all[i].done && time;
+		known &= all[i].done && spent;
 		/* a process that was too late for any iteration gets a share again */
-		weights[i] = all[i].done ? (double)all[i].done / (double)(time ? time : 1) : 1;
+		weights[i] = all[i].done ? (double)all[i].done / (double)(spent ? spent : 1) : 1;
 	}
 	if (weights && (known || l->mode == SMI_PART_ADAPTED_BLOCKED))
 		shares_set(l, weights);

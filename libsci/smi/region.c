@@ -97,17 +97,16 @@ struct smi_segment *smi_segment_at(struct smi_region *r, const void *addr)
 static bool region_covers(struct smi_region *r, const char *addr, size_t len)
 {
 	struct smi_segment *s = smi_segment_at(r, addr);
-	char *base;
-	size_t size;
+	const char *base = r->base;
+	size_t size = r->size;
 
-	if (r->replicated)
-		return addr >= r->base && len <= r->size &&
-		       (size_t)(addr - r->base) <= r->size - len;
-	if (!s || !r->base)
+	if (!base || (!s && !r->replicated))
 		return false;
-	base = r->type == SMI_SHM_FRAGMENTED ? s->addr : r->base;
-	size = r->type == SMI_SHM_FRAGMENTED ? s->mapped : r->size;
-	return len <= size && (size_t)(addr - base) <= size - len;
+	if (s && r->type == SMI_SHM_FRAGMENTED) {
+		base = s->addr;
+		size = s->mapped;
+	}
+	return addr >= base && len <= size && (size_t)(addr - base) <= size - len;
 }
 
 /* Find the region that contains a range. Context: smi.lock is held. */

@@ -137,20 +137,15 @@ SMI_API smi_error_t SMI_Signal_setCallBack(int rank, void (*fcn)(void *), void *
 
 	if (err)
 		return err;
-	err = SMI_ERR_PENDING;
-	h = calloc(1, sizeof(*h));
+	h = malloc(sizeof(*h));
 	if (!h)
 		return SMI_ERR_NOMEM;
-	h->iProcRank = rank;
-	h->callback_fcn = fcn;
-	h->callback_arg = arg;
+	*h = (smi_signal_handle_t) { .iProcRank = rank, .callback_fcn = fcn, .callback_arg = arg };
 	pthread_mutex_lock(&smi.lock);
 	s = signal_get_sender(rank);
-	if (!s->awaited) {
-		ret = pthread_create(&h->ptThread, NULL, callback_run, h);
-		s->awaited = !ret;
-		err = ret ? 2000 + ret : SMI_SUCCESS;
-	}
+	ret = s->awaited ? 0 : pthread_create(&h->ptThread, NULL, callback_run, h);
+	err = s->awaited ? SMI_ERR_PENDING : ret ? 2000 + ret : SMI_SUCCESS;
+	s->awaited |= !ret;
 	pthread_mutex_unlock(&smi.lock);
 	if (err)
 		free(h);

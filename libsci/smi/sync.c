@@ -262,10 +262,8 @@ SMI_API smi_error_t SMI_BARRIER_INIT(int *id, int algorithm, int active)
 {
 	int i;
 
-	SMI_ENTER();
 	(void)active;
-	if (!id || (algorithm != PROGRESS_COUNTER_BARRIER && algorithm != SCHULZ_BARRIER))
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!id || (algorithm != PROGRESS_COUNTER_BARRIER && algorithm != SCHULZ_BARRIER));
 	for (i = 0; i < BARRIERS_MAX && sync_state.barriers[i]; i++)
 		;
 	if (i == BARRIERS_MAX)
