@@ -24,8 +24,7 @@ struct request {
 	bool answered;
 	struct smi_region *importing;	/* the region that this request imports */
 	bool gone;			/* the owner has freed the segment */
-	int err;
-	uint64_t size, skip;
+	struct smi_msg answer;
 };
 
 static struct imports {
@@ -272,9 +271,7 @@ void smi_import_handle_answer(const struct smi_msg *m)
 		if (q->number != m->b || q->owner != m->from)
 			continue;
 		q->answered = true;
-		q->err = m->a;
-		q->size = m->c;
-		q->skip = m->d;
+		q->answer = *m;
 	}
 }
 
@@ -323,7 +320,7 @@ static int request_send(struct request *q, enum smi_msg_type type, struct smi_re
 	while (!err && !q->answered)
 		err = smi_wait_change();
 	pthread_mutex_unlock(&smi.lock);
-	return err ? err : q->err;
+	return err ? err : q->answer.a;
 }
 
 /* Disconnect from a segment and release it at its owner, which may then remove it. */
@@ -375,8 +372,8 @@ int smi_create_import(struct smi_region *r, smi_region_info_t *info, int *id, vo
 	r->segs[0].sci_id = (unsigned int)info->sgmt_id;
 	err = request_send(&q, SMI_MSG_IMPORT, r);
 	if (!err) {
-		r->segs[0].size = q.size;
-		r->segs[0].skip = q.skip;
+		r->segs[0].size = q.answer.c;
+		r->segs[0].skip = q.answer.d;
 		r->connected = true;
 		err = import_map(r, info);
 		err = err ? err : smi_region_publish(r);

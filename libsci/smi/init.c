@@ -68,7 +68,6 @@ static void library_end(void)
 	smi_channel_close();
 	smi_imports_end();
 	smi_regions_end();
-	smi_loops_end();
 	if (smi.sd)
 		SCIClose(smi.sd, 0, &err);
 	smi_team_end();

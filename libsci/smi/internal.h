@@ -353,7 +353,6 @@ void smi_message_handle_taken(const struct smi_msg *m);
 
 /* ---- loop.c, split.c ---- */
 
-void smi_loops_end(void);
 /* Stop the clock of a timed loop: the program begins to wait. */
 void smi_loops_pause(void);
 /* Get this process's range of the split loop @id; with @total, the whole range. */

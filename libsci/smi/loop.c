@@ -17,11 +17,12 @@
 #define HELP_MAX	16		/* default number of processes to help */
 #define SPEED_NS	20000000u	/* nanoseconds of a speed measurement */
 
-struct loop {				/* the slot is free if @borders is NULL */
+struct loop {
+	bool used;
 	bool running;
 	int low, mode;
 	uint64_t n;			/* iterations */
-	uint64_t *borders;		/* first iteration of each process's share; [size]: n */
+	uint64_t first, end;		/* this process's share */
 	double k;
 	uint64_t min[2], max[2];	/* limits of a chunk's size: own share, other share */
 	int help;
@@ -31,6 +32,12 @@ struct loop {				/* the slot is free if @borders is NULL */
 };
 
 static struct loop loops[SMI_LOOPS_MAX];
+
+/* Weights of the processes: the sums of the lower ranks and of all, and this process's weight. */
+struct weights {
+	double before, own, sum;
+};
+
 static double *speeds;			/* per process, after SMI_Evaluate_speed() */
 
 /* The timed loop that is running, and the time of its start. */
@@ -39,7 +46,7 @@ static uint64_t timing_start;
 
 static struct loop *loop_get(int id)
 {
-	return id >= 0 && id < SMI_LOOPS_MAX && loops[id].borders ? &loops[id] : NULL;
+	return id >= 0 && id < SMI_LOOPS_MAX && loops[id].used ? &loops[id] : NULL;
 }
 
 void smi_loops_pause(void)
@@ -48,13 +55,6 @@ void smi_loops_pause(void)
 		return;
 	timing->spent = sci_now_ns() - timing_start;
 	timing = NULL;
-}
-
-void smi_loops_end(void)
-{
-	for (int i = 0; i < SMI_LOOPS_MAX; i++)
-		free(loops[i].borders);
-	free(speeds);
 }
 
 /* ---- shares ---- */
@@ -142,19 +142,23 @@ static int share_find_largest(int id)
 
 /* ---- distribution ---- */
 
-/* Set the shares in proportion to @weights, each at least 0; NULL: equal shares. */
-static void shares_set(struct loop *l, const double *weights)
+static void weights_add(struct weights *w, int proc, double weight)
 {
-	double sum = 0, before = 0;
-	int i;
+	if (proc < smi.rank)
+		w->before += weight;
+	else if (proc == smi.rank)
+		w->own = weight;
+	w->sum += weight;
+}
 
-	for (i = 0; i < smi.size; i++)
-		sum += weights ? weights[i] : 1;
-	for (i = 0; i < smi.size; i++) {
-		l->borders[i] = (uint64_t)((double)l->n * (before / sum) + 0.5);
-		before += weights ? weights[i] : 1;
-	}
-	l->borders[smi.size] = l->n;
+/* Set this process's share in proportion to its weight. The next process computes the same border. */
+static void share_set(struct loop *l, const struct weights *w)
+{
+	double n = (double)l->n;
+
+	l->first = (uint64_t)(n * (w->before / w->sum) + 0.5);
+	l->end = smi.rank == smi.size - 1 ? l->n :
+		 (uint64_t)(n * ((w->before + w->own) / w->sum) + 0.5);
 }
 
 /* Result of a process in the last run, exchanged at the start of a run. */
@@ -162,30 +166,28 @@ struct outcome {
 	uint64_t done, spent;
 };
 
-/* Set the initial shares in proportion to the results of the last run. */
-static void shares_shift(struct loop *l, const struct outcome *all)
+/* Set the initial share in proportion to the results of the last run. */
+static void share_shift(struct loop *l, const struct outcome *all)
 {
-	double *weights = calloc((size_t)smi.size, sizeof(*weights));
+	struct weights w = { 0 };
 	bool known = true;
-	int i;
 
-	for (i = 0; weights && i < smi.size; i++) {
+	for (int i = 0; i < smi.size; i++) {
 		uint64_t spent = l->mode == SMI_PART_TIMED_BLOCKED ? all[i].spent : 1;
 
 		known &= all[i].done && spent;
 		/* a process that was too late for any iteration gets a share again */
-		weights[i] = all[i].done ? (double)all[i].done / (double)(spent ? spent : 1) : 1;
+		weights_add(&w, i, all[i].done ? (double)all[i].done /
+						 (double)(spent ? spent : 1) : 1);
 	}
-	if (weights && (known || l->mode == SMI_PART_ADAPTED_BLOCKED))
-		shares_set(l, weights);
-	free(weights);
+	if (known || l->mode == SMI_PART_ADAPTED_BLOCKED)
+		share_set(l, &w);
 }
 
 /* Make chunks smaller if other processes took part of this process's share, else larger. */
 static void loop_adapt_k(struct loop *l)
 {
-	uint64_t share = l->borders[smi.rank + 1] - l->borders[smi.rank];
-	bool smaller = l->done < share;
+	bool smaller = l->done < l->end - l->first;
 
 	if (l->adapt == SMI_ADAPT_LINEAR)
 		l->k += smaller ? 1 : -1;
@@ -201,7 +203,7 @@ static int run_start(int id)
 	struct loop *l = &loops[id];
 	const struct outcome *all = smi.board;
 	struct outcome mine;
-	uint64_t share, first = 0, end;
+	uint64_t share, first, end;
 	int i, err;
 
 	smi_loops_pause();
@@ -214,13 +216,10 @@ static int run_start(int id)
 	if (share)
 		loop_adapt_k(l);
 	if (share && l->mode >= SMI_PART_ADAPTED_BLOCKED)
-		shares_shift(l, all);
-	if (l->mode == SMI_PART_CYCLIC) {
-		end = (l->n + (uint64_t)(smi.size - 1 - smi.rank)) / (uint64_t)smi.size;
-	} else {
-		first = l->borders[smi.rank];
-		end = l->borders[smi.rank + 1];
-	}
+		share_shift(l, all);
+	first = l->mode == SMI_PART_CYCLIC ? 0 : l->first;
+	end = l->mode == SMI_PART_CYCLIC ?
+	      (l->n + (uint64_t)(smi.size - 1 - smi.rank)) / (uint64_t)smi.size : l->end;
 	err = share_op(id, SCI_ATOMIC_SET, share_pack(first, end), 0, &share, smi.rank);
 	l->done = l->spent = 0;
 	l->running = !err;
@@ -233,11 +232,11 @@ SMI_API smi_error_t SMI_Loop_init(int *id, int low, int high, int mode)
 {
 	int64_t n = (int64_t)high - low + 1;
 	struct loop *l;
-	int i, err;
+	int i;
 
 	SMI_REFUSE(!id || mode < SMI_PART_BLOCKED || mode > SMI_PART_TIMED_BLOCKED ||
 		   n > INT_MAX);
-	for (i = 0; i < SMI_LOOPS_MAX && loops[i].borders; i++)
+	for (i = 0; i < SMI_LOOPS_MAX && loops[i].used; i++)
 		;
 	if (i == SMI_LOOPS_MAX)
 		return SMI_ERR_NOMEM;
@@ -245,18 +244,11 @@ SMI_API smi_error_t SMI_Loop_init(int *id, int low, int high, int mode)
 	*l = (struct loop) {
 		.low = low, .n = n > 0 ? (uint64_t)n : 0, .mode = mode, .k = smi.size,
 		.min = { 1, 1 }, .max = { UINT32_MAX, UINT32_MAX }, .help = HELP_MAX,
-		.adapt = SMI_NO_ADAPT,
+		.adapt = SMI_NO_ADAPT, .used = true,
 	};
-	l->borders = calloc((size_t)smi.size + 1, sizeof(*l->borders));
-	err = smi_agree(smi.team, l->borders ? SMI_SUCCESS : SMI_ERR_NOMEM);
-	if (err) {
-		free(l->borders);
-		l->borders = NULL;
-		return err;
-	}
-	shares_set(l, NULL);
+	share_set(l, &(struct weights){ smi.rank, 1, smi.size });
 	*id = i;
-	return SMI_SUCCESS;
+	return smi_agree(smi.team, SMI_SUCCESS);
 }
 
 SMI_API smi_error_t SMI_Loop_free(int id)
@@ -267,8 +259,7 @@ SMI_API smi_error_t SMI_Loop_free(int id)
 	SMI_REFUSE(!l);
 	smi_loops_pause();
 	err = smi_agree(smi.team, SMI_SUCCESS);
-	free(l->borders);
-	l->borders = NULL;
+	l->used = false;
 	return err;
 }
 
@@ -285,11 +276,9 @@ static void chunk_store_bounds(const struct loop *l, int proc, uint64_t first, u
 
 static void run_timed(struct loop *l, int *low, int *high)
 {
-	uint64_t first = l->borders[smi.rank], end = l->borders[smi.rank + 1];
-
-	l->done = end - first;
-	if (end > first)
-		chunk_store_bounds(l, smi.rank, first, end, low, high);
+	l->done = l->end - l->first;
+	if (l->done)
+		chunk_store_bounds(l, smi.rank, l->first, l->end, low, high);
 	timing = l;
 	timing_start = sci_now_ns();
 }
@@ -393,8 +382,7 @@ SMI_API smi_error_t SMI_Evaluate_speed(double *n_values)
 	err = smi_exchange(&mine, sizeof(mine));
 	memcpy(speeds, smi.board, (size_t)smi.size * sizeof(*speeds));
 	for (slowest = speeds[0], i = 1; i < smi.size; i++)
-		if (speeds[i] < slowest)
-			slowest = speeds[i];
+		slowest = speeds[i] < slowest ? speeds[i] : slowest;
 	for (i = 0; !err && i < smi.size; i++)
 		n_values[i] = speeds[i] /= slowest;
 	return err;
@@ -402,9 +390,12 @@ SMI_API smi_error_t SMI_Evaluate_speed(double *n_values)
 
 SMI_API smi_error_t SMI_Use_evaluated_speed(int id)
 {
+	struct weights w = { 0 };
 	struct loop *l = loop_get(id);
 
 	SMI_REFUSE(!l || !speeds);
-	shares_set(l, speeds);
+	for (int i = 0; i < smi.size; i++)
+		weights_add(&w, i, speeds[i]);
+	share_set(l, &w);
 	return SMI_SUCCESS;
 }

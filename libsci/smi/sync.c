@@ -32,7 +32,6 @@ static struct sync {
 	struct mutex mutexes[SMI_LOCKS_MAX];
 	bool barriers[BARRIERS_MAX];
 	int counters;
-	int values[SMI_PCS_MAX + 1];	/* own value of each counter, by row */
 	pthread_mutex_t store;		/* serializes this process's stores of counters */
 } sync_state = { .store = PTHREAD_MUTEX_INITIALIZER };
 
@@ -292,6 +291,12 @@ static unsigned int counter_row(int id)
 	return id >= 0 && id < sync_state.counters ? (unsigned int)id + 1 : 0;
 }
 
+static int counter_value(int id, int proc)
+{
+	return (int)atomic_load_explicit(smi_cell(counter_row(id), proc),
+					 memory_order_acquire);
+}
+
 SMI_API smi_error_t SMI_Init_PC(int *id)
 {
 	int err;
@@ -315,32 +320,22 @@ SMI_API smi_error_t SMI_Reset_PC(int id)
 		return err;
 	for (i = 0; i < smi.size; i++)
 		atomic_store(smi_cell(counter_row(id), i), 0);
-	sync_state.values[counter_row(id)] = 0;
 	return smi_agree(smi.team, SMI_SUCCESS);
 }
 
 SMI_API smi_error_t SMI_Increment_PC(int id, int val)
 {
-	int *value, err;
+	int value, err;
 
 	SMI_REFUSE(!counter_row(id) || val < 0);
 	if (!(id & NOCONSISTENCY))
 		smi_store_barrier();
-	value = &sync_state.values[counter_row(id)];
 	pthread_mutex_lock(&sync_state.store);
-	err = val > INT_MAX - *value ? SMI_ERR_PARAM : SMI_SUCCESS;
-	if (!err) {
-		*value += val;
-		err = counter_store(counter_row(id), (uint32_t)*value);
-	}
+	value = counter_value(id, smi.rank);
+	err = val > INT_MAX - value ? SMI_ERR_PARAM :
+				      counter_store(counter_row(id), (uint32_t)(value + val));
 	pthread_mutex_unlock(&sync_state.store);
 	return err;
-}
-
-static int counter_value(int id, int proc)
-{
-	return (int)atomic_load_explicit(smi_cell(counter_row(id), proc),
-					 memory_order_acquire);
 }
 
 SMI_API smi_error_t SMI_Get_PC(int id, int proc, int *val)
