@@ -356,24 +356,19 @@ void deck_connects_end(struct deck_world *w, const struct deck_mbox *box)
 static int connect_begin(struct deck_world *w, const struct deck_mbox *box,
 			 const struct deck_note *note, struct sci_peer *from)
 {
-	struct question *q;
-	struct sci_req *req;
+	struct question *q = question_new(w, from, note);
 	int ret;
 
+	if (!q)
+		return -ENOMEM;
 	/* first process the disconnect of an earlier connection by the port */
 	sci_progress(box->ep);
-	ret = sci_iconnect(box->ep, &w->ends[note->rank].port, -1, &req);
-	if (ret)
-		return ret;
-	q = question_new(w, from, note);
-	if (!q) {
-		sci_cancel(req);
-		sci_wait(req, -1, NULL);
-		return -ENOMEM;
-	}
 	q->box = box;
-	q->req = req;
-	connect_poll(q, CONNECT_LOOK_MS);
+	ret = sci_iconnect(box->ep, &w->ends[note->rank].port, -1, &q->req);
+	if (ret)
+		question_end(q, ret, NULL);
+	else
+		connect_poll(q, CONNECT_LOOK_MS);
 	return 0;
 }
 

@@ -5,7 +5,7 @@
  *
  * Each process has one data interrupt, to which all other processes connect. The library's thread
  * handles each message when it arrives, also while the program computes. A handler never waits.
- * Callbacks of the program run in the callback thread (smi_job_queue()).
+ * Callbacks of the program run in the callback thread (smi_callback_queue()).
  */
 #include "libsci/smi/internal.h"
 
@@ -136,8 +136,7 @@ void smi_channel_close(void)
 
 struct later {
 	struct list link;
-	void (*fn)(int, int);
-	int a, b;
+	int id, reason;
 };
 
 static struct worker {
@@ -160,7 +159,7 @@ static void *worker_run(void *arg)
 		}
 		job = container_of(list_pop(&worker.jobs), struct later, link);
 		pthread_mutex_unlock(&smi.lock);
-		job->fn(job->a, job->b);
+		smi_region_call_back(job->id, job->reason);
 		free(job);
 		pthread_mutex_lock(&smi.lock);
 	}
@@ -168,7 +167,7 @@ static void *worker_run(void *arg)
 	return NULL;
 }
 
-void smi_job_queue(void (*fn)(int, int), int a, int b)
+void smi_callback_queue(int id, int reason)
 {
 	struct later *job = worker.stop ? NULL : malloc(sizeof(*job));
 
@@ -178,7 +177,7 @@ void smi_job_queue(void (*fn)(int, int), int a, int b)
 		free(job);
 		return;
 	}
-	*job = (struct later) { .fn = fn, .a = a, .b = b };
+	*job = (struct later) { .id = id, .reason = reason };
 	list_add_tail(&job->link, &worker.jobs);
 	pthread_cond_broadcast(&smi.change);
 }

@@ -150,7 +150,7 @@ int smi_free_local(struct smi_region *r)
 
 /* ---- callbacks ---- */
 
-static void region_call_back(int id, int reason)
+void smi_region_call_back(int id, int reason)
 {
 	struct smi_region *r = smi_region_get(id);
 	smi_region_callback_t cb = NULL;
@@ -179,7 +179,7 @@ static void region_call_back(int id, int reason)
 static void region_queue_callback(const struct smi_region *r, int reason)
 {
 	if (r->flags & SMI_SHM_CALLBACK)
-		smi_job_queue(region_call_back, r->id, reason);
+		smi_callback_queue(r->id, reason);
 }
 
 /* ---- the owner's side of an import ---- */

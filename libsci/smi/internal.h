@@ -166,8 +166,8 @@ void smi_channel_close(void);
 int smi_channel_send(int rank, struct smi_msg *m);
 /* Wait for smi.change. Context: smi.lock is held. Return: 0; SMI_ERR_OTHER: a process has died. */
 int smi_wait_change(void);
-/* Run @fn(@a, @b) in the callback thread, after earlier jobs. Context: smi.lock is held. */
-void smi_job_queue(void (*fn)(int, int), int a, int b);
+/* Run smi_region_call_back() in the callback thread, after earlier jobs. Context: smi.lock is held. */
+void smi_callback_queue(int id, int reason);
 void smi_jobs_stop(void);
 
 /* ---- segment.c ---- */
@@ -266,6 +266,8 @@ int smi_free_local(struct smi_region *r);
 int smi_free_import(struct smi_region *r);
 void smi_regions_end(void);
 void smi_imports_end(void);
+/* Run the callback of a region, and do what it returns. */
+void smi_region_call_back(int id, int reason);
 void smi_import_handle_answer(const struct smi_msg *m);
 void smi_import_handle_gone(const struct smi_msg *m);
 void smi_export_handle_import(const struct smi_msg *m);

@@ -203,8 +203,6 @@ static int query_region(smi_query_t query, int arg, void *result)
 {
 	struct smi_region *r = smi_region_get(arg);
 	struct smi_segment *own = r ? region_own_segment(r) : NULL;
-	void *base = r ? r->base : NULL;
-	size_t size = r ? r->size : 0;
 
 	switch (query) {
 	case SMI_Q_SMI_REGION_CONNECTED:
@@ -215,20 +213,19 @@ static int query_region(smi_query_t query, int arg, void *result)
 		return query_store_int(result, own && !r->no_adapter ? (int)r->adapter :
 								       SMI_ADPT_INVALID);
 	case SMI_Q_SMI_REGION_ADDRESS:
-		if (own && r->nsegs > 1 && !r->replicated)
-			base = own->addr;
-		*(void **)result = base;
-		return r ? SMI_SUCCESS : SMI_ERR_PARAM;
+		*(void **)result = !r ? NULL : own && r->nsegs > 1 && !r->replicated ?
+				   own->addr : r->base;
+		break;
 	case SMI_Q_SMI_REGION_SIZE:
-		*(size_t *)result = r && r->type == SMI_SHM_FRAGMENTED ? r->segs[0].size :
-									 size;
-		return r ? SMI_SUCCESS : SMI_ERR_PARAM;
+		*(size_t *)result = !r ? 0 : r->type == SMI_SHM_FRAGMENTED ? r->segs[0].size :
+									     r->size;
+		break;
 	case SMI_Q_SMI_REGION_OWNER:
 		return query_store_int(result, r ? r->owner : -1);
 	default:
 		*(size_t *)result = r && r->nsegs == 1 && r->base ? r->offset : (size_t)-1;
-		return r ? SMI_SUCCESS : SMI_ERR_PARAM;
 	}
+	return r ? SMI_SUCCESS : SMI_ERR_PARAM;
 }
 
 static int query_smi(smi_query_t query, int arg, void *result)

@@ -284,27 +284,20 @@ static int copies_combine(struct smi_region *r, int mode, int p1, int p2)
 	return copies_sync(err);
 }
 
-/* Map the shared segments at free addresses, and combine the copies in these segments. */
-static int copies_combine_aside(struct smi_region *r, int mode, int p1, int p2)
-{
-	int i, err = SMI_SUCCESS;
-
-	for (i = 0; !err && i < r->nsegs; i++)
-		err = smi_segment_map(&r->segs[i], 0, r->segs[i].size, NULL);
-	err = copies_sync(err);
-	return err ? err : copies_combine(r, mode, p1, p2);
-}
-
 /* Combine the copies. @share: make the region shared again; else store the result in all copies. */
 static int region_combine(int id, int mode, int p1, int p2, bool share)
 {
 	struct smi_region *r = region_find_whole(id);
-	int i, err;
+	int i, err = SMI_SUCCESS;
 
 	SMI_REFUSE(!r || combine_check_args(r, mode, p1));
 	if (!r->replicated)
 		return SMI_SUCCESS;
-	err = copies_combine_aside(r, mode, p1, p2);
+	/* map the shared segments at free addresses, and combine the copies in these segments */
+	for (i = 0; !err && i < r->nsegs; i++)
+		err = smi_segment_map(&r->segs[i], 0, r->segs[i].size, NULL);
+	err = copies_sync(err);
+	err = err ? err : copies_combine(r, mode, p1, p2);
 	for (i = 0; !err && !share && copy_is_combined(r) && i < r->nsegs; i++)
 		memcpy(r->base + r->segs[i].offset, r->segs[i].addr, r->segs[i].size);
 	smi_region_unmap(r);
