@@ -108,16 +108,9 @@ static int piece_get(struct deck_world *w, unsigned int class, void **out)
 	return ret;
 }
 
-static size_t size_round_to_pages(size_t size)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	return (size + page - 1) & ~(page - 1);
-}
-
 static int large_get(struct deck_world *w, size_t size, void **out)
 {
-	size_t len = size_round_to_pages(size);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), len = (size + page - 1) & ~(page - 1);
 	struct deck_chunk *c, *n;
 	int ret;
 

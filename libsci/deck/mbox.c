@@ -164,11 +164,6 @@ static int request_wait_or_cancel(struct deck_mbox *box, struct sci_req *req, in
 	return request_wait_progress(req, &box->requests, -1, st);
 }
 
-static int timeout_to_error(int timeout)
-{
-	return timeout ? -ETIMEDOUT : -EAGAIN;
-}
-
 /*
  * Retrieve a message without waiting. @told: set to whether it is the service's report of a death.
  */
@@ -290,7 +285,9 @@ int deck_mbox_timedretrv(deck_mbox_t *box, deck_msg_t *msg, int timeout)
 	ret = ret ? ret : request_wait_or_cancel(box, req, timeout, &st);
 	atomic_fetch_sub_explicit(&box->waiting, 1, memory_order_relaxed);
 	ret = retrieve_end(box, msg, ret, &st);
-	return ret == -ECANCELED ? timeout_to_error(timeout) : ret;
+	if (ret == -ECANCELED)
+		return timeout ? -ETIMEDOUT : -EAGAIN;
+	return ret;
 }
 
 int deck_mbox_tryretrv(deck_mbox_t *box, deck_msg_t *msg)
@@ -357,7 +354,7 @@ int deck_wait(deck_req_t *req, int timeout)
 		return -EINVAL;
 	ret = request_wait_progress(req->req, request_get_counter(req), timeout, &st);
 	if (ret == -EAGAIN || ret == -ETIMEDOUT)
-		return timeout_to_error(timeout);
+		return timeout ? -ETIMEDOUT : -EAGAIN;
 	atomic_fetch_sub_explicit(request_get_counter(req), 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&deck_world()->requests, 1, memory_order_relaxed);
 	req->msg->busy = false;

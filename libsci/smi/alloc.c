@@ -10,11 +10,10 @@
 
 static int pool_enter(struct smi_region *r)
 {
-	if (r->pool_lock < 0) {
-		pthread_mutex_lock(&smi.lock);
-		return SMI_SUCCESS;
-	}
-	return smi_lock_take(r->pool_lock, -1);
+	if (r->pool_lock >= 0)
+		return smi_lock_take(r->pool_lock, -1);
+	pthread_mutex_lock(&smi.lock);
+	return SMI_SUCCESS;
 }
 
 static void pool_leave(struct smi_region *r)

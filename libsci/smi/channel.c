@@ -15,10 +15,8 @@
 
 #include "libsci/base/thread.h"
 
-static struct channel {
-	sci_local_data_interrupt_t in;
-	sci_remote_data_interrupt_t *out;
-} channel;
+static sci_local_data_interrupt_t channel_in;
+static sci_remote_data_interrupt_t *channel_out;	/* by process */
 
 static void channel_handle(const struct smi_msg *m)
 {
@@ -60,6 +58,21 @@ static sci_callback_action_t channel_receive(void *arg, sci_local_data_interrupt
 	return SCI_CALLBACK_CONTINUE;
 }
 
+/* Pause, longer with each call. The caller sets *@n to 0 before the first call. */
+static void channel_back_off(unsigned int *n)
+{
+	const struct timespec moment = { 0, 50000 };
+
+	if (*n < 200)
+		sci_cpu_relax();
+	else if (*n < 400)
+		sched_yield();
+	else
+		nanosleep(&moment, NULL);
+	++*n;
+	sci_team_progress(smi.team);
+}
+
 int smi_channel_send(int rank, struct smi_msg *m)
 {
 	unsigned int n = 0, len = (unsigned int)offsetof(struct smi_msg, data) + m->len;
@@ -72,9 +85,9 @@ int smi_channel_send(int rank, struct smi_msg *m)
 	}
 	/* NOSPC: the peer's queue is full; retry until its thread has emptied the queue */
 	do {
-		SCITriggerDataInterrupt(channel.out[rank], m, len, 0, &err);
+		SCITriggerDataInterrupt(channel_out[rank], m, len, 0, &err);
 		if (err == SCI_ERR_NOSPC)
-			smi_backoff(&n);
+			channel_back_off(&n);
 	} while (err == SCI_ERR_NOSPC && !atomic_load(&smi.dead));
 	return err ? 1000 + SMI_ERR_OTHER : SMI_SUCCESS;
 }
@@ -101,22 +114,22 @@ int smi_channel_open(void)
 	sci_error_t failed;
 	int err;
 
-	SCICreateDataInterrupt(smi.sd, &channel.in, smi.adapter, &number, channel_receive, NULL,
+	SCICreateDataInterrupt(smi.sd, &channel_in, smi.adapter, &number, channel_receive, NULL,
 			       SCI_FLAG_USE_CALLBACK, &failed);
 	err = smi_agree(smi.team, failed ? 1000 + SMI_ERR_OTHER : SMI_SUCCESS);
 	err = err ? err : smi_exchange(&number, sizeof(number));
 	if (err)
 		return err;
-	channel.out = calloc((size_t)smi.size, sizeof(channel.out[0]));
-	for (int i = 0; channel.out && i < smi.size; i++) {
+	channel_out = calloc((size_t)smi.size, sizeof(channel_out[0]));
+	for (int i = 0; channel_out && i < smi.size; i++) {
 		if (i == smi.rank)
 			continue;
-		SCIConnectDataInterrupt(smi.sd, &channel.out[i], smi.sci_node[smi_node_of(i)],
+		SCIConnectDataInterrupt(smi.sd, &channel_out[i], smi.sci_node[smi_node_of(i)],
 					smi.adapter, numbers[i], 0, 0, &failed);
 		if (failed)
 			return 1000 + SMI_ERR_OTHER;
 	}
-	return channel.out ? SMI_SUCCESS : SMI_ERR_NOMEM;
+	return channel_out ? SMI_SUCCESS : SMI_ERR_NOMEM;
 }
 
 void smi_channel_close(void)
@@ -124,12 +137,12 @@ void smi_channel_close(void)
 	sci_error_t err;
 	int i;
 
-	if (channel.in)
-		SCIRemoveDataInterrupt(channel.in, 0, &err);
-	for (i = 0; channel.out && i < smi.size; i++)
-		if (channel.out[i])
-			SCIDisconnectDataInterrupt(channel.out[i], 0, &err);
-	free(channel.out);
+	if (channel_in)
+		SCIRemoveDataInterrupt(channel_in, 0, &err);
+	for (i = 0; channel_out && i < smi.size; i++)
+		if (channel_out[i])
+			SCIDisconnectDataInterrupt(channel_out[i], 0, &err);
+	free(channel_out);
 }
 
 /* ---- the callback thread ---- */

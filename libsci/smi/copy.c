@@ -93,7 +93,7 @@ int smi_copy_checked(struct smi_segment *to, void *dst, const void *src, size_t 
 {
 	const struct copy c = { to, dst, src, flags };
 
-	if (to && to->seq)
+	if (to->seq)
 		return copy_in_pieces(&c, size, piece_store);
 	memcpy(dst, src, size);
 	return SMI_SUCCESS;

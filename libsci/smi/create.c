@@ -194,16 +194,6 @@ static int region_map_everywhere(struct smi_region *r)
 	return smi_agree(r->team, smi_region_map(r, NULL));
 }
 
-static void region_store_addresses(const struct smi_region *r, void **address)
-{
-	if (r->type != SMI_SHM_FRAGMENTED) {
-		*address = r->base;
-		return;
-	}
-	for (int i = 0; i < r->nsegs; i++)
-		address[i] = r->segs[i].addr;
-}
-
 void smi_tell_owner(struct smi_region *r)
 {
 	struct smi_msg m = { .type = SMI_MSG_IMPORT, .a = (int)r->segs[0].sci_id, .b = -1 };
@@ -227,7 +217,9 @@ int smi_create_common(struct smi_region *r, smi_region_info_t *info, void **addr
 		return err;
 	}
 	r->connected = r->base != NULL;
-	region_store_addresses(r, address);
+	*address = r->base;
+	for (i = 0; r->type == SMI_SHM_FRAGMENTED && i < r->nsegs; i++)
+		address[i] = r->segs[i].addr;
 	if (r->connected && smi_one_segment(r))
 		smi_tell_owner(r);
 	return SMI_SUCCESS;

@@ -27,14 +27,8 @@ struct request {
 	struct smi_msg answer;
 };
 
-static struct imports {
-	struct list requests;
-	int number;
-	struct list freed;		/* freed LOCAL regions that have importers */
-} imports = {
-	.requests = { &imports.requests, &imports.requests },
-	.freed = { &imports.freed, &imports.freed },
-};
+static struct list requests = { &requests, &requests };
+static struct list freed = { &freed, &freed };	/* freed LOCAL regions that have importers */
 
 /* ---- LOCAL ---- */
 
@@ -134,7 +128,7 @@ int smi_free_local(struct smi_region *r)
 	smi.regions[r->id] = NULL;
 	r->id = -1;
 	if (busy)
-		list_add_tail(&r->freed, &imports.freed);
+		list_add_tail(&r->freed, &freed);
 	pthread_mutex_unlock(&smi.lock);
 	if (!busy) {
 		local_close(r);
@@ -231,7 +225,7 @@ static struct smi_region *importer_remove(const struct smi_msg *m, struct smi_re
 		r->importers[m->from]--;
 		return r;
 	}
-	list_for_each_entry_safe(r, n, &imports.freed, freed) {
+	list_for_each_entry_safe(r, n, &freed, freed) {
 		if (r->segs[0].sci_id != (unsigned int)m->a || !r->importers[m->from])
 			continue;
 		r->importers[m->from]--;
@@ -267,7 +261,7 @@ void smi_import_handle_answer(const struct smi_msg *m)
 {
 	struct request *q, *n;
 
-	list_for_each_entry_safe(q, n, &imports.requests, link) {
+	list_for_each_entry_safe(q, n, &requests, link) {
 		if (q->number != m->b || q->owner != m->from)
 			continue;
 		q->answered = true;
@@ -280,7 +274,7 @@ static bool import_is_requested(const struct smi_region *r)
 {
 	struct request *q, *n;
 
-	list_for_each_entry_safe(q, n, &imports.requests, link)
+	list_for_each_entry_safe(q, n, &requests, link)
 		if (q->importing == r)
 			return true;
 	return false;
@@ -291,7 +285,7 @@ void smi_import_handle_gone(const struct smi_msg *m)
 {
 	struct request *q, *n;
 
-	list_for_each_entry_safe(q, n, &imports.requests, link)
+	list_for_each_entry_safe(q, n, &requests, link)
 		q->gone |= q->owner == m->from && q->segment == m->a;
 	for (int i = 0; i < smi.nregions; i++) {
 		struct smi_region *r = smi.regions[i];
@@ -307,13 +301,14 @@ static int request_send(struct request *q, enum smi_msg_type type, struct smi_re
 {
 	struct smi_segment *s = &r->segs[0];
 	struct smi_msg m = { .type = type, .a = (int)s->sci_id };
+	static int number;
 	int err;
 
 	*q = (struct request) { .owner = s->owner, .segment = (int)s->sci_id,
 				.importing = r };
 	pthread_mutex_lock(&smi.lock);
-	m.b = q->number = imports.number++ & 0x7fffffff;
-	list_add_tail(&q->link, &imports.requests);
+	m.b = q->number = number++ & 0x7fffffff;
+	list_add_tail(&q->link, &requests);
 	pthread_mutex_unlock(&smi.lock);
 	err = smi_channel_send(s->owner, &m);
 	pthread_mutex_lock(&smi.lock);
@@ -405,7 +400,7 @@ void smi_imports_end(void)
 {
 	struct smi_region *r, *n;
 
-	list_for_each_entry_safe(r, n, &imports.freed, freed) {
+	list_for_each_entry_safe(r, n, &freed, freed) {
 		local_close(r);
 		smi_region_drop(r);
 	}

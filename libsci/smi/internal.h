@@ -41,21 +41,6 @@
 
 /* ---- the program ---- */
 
-/* The state that this process keeps for one process of the program. */
-struct smi_proc {
-	int pid;
-	/* signal.c: signals that have arrived, and the threads that wait for them */
-	unsigned int for_any;		/* sent with SMI_SIGNAL_ANY */
-	unsigned int direct;
-	bool awaited;
-	/* message.c: */
-	bool full;			/* @data has a message from the process */
-	bool sent;			/* a message to the process awaits SMI_Send_wait() */
-	bool taken;			/* the process has received the message of @sent */
-	uint32_t len;
-	unsigned char data[SMI_MESSAGE_MAX];
-};
-
 struct smi {
 	_Atomic bool up;
 	_Atomic bool ending;		/* in SMI_Finalize(): peers may leave */
@@ -159,6 +144,20 @@ struct smi_msg {
 	uint32_t len;
 	uint32_t pad;
 	unsigned char data[SMI_MESSAGE_MAX];
+};
+
+/* The state that this process keeps for one process of the program. */
+struct smi_proc {
+	int pid;
+	/* signal.c: signals that have arrived, and the threads that wait for them */
+	unsigned int for_any;		/* sent with SMI_SIGNAL_ANY */
+	unsigned int direct;
+	bool awaited;
+	/* message.c: */
+	bool full;			/* @message awaits SMI_Recv() */
+	bool sent;			/* a message to the process awaits SMI_Send_wait() */
+	bool taken;			/* the process has received the message of @sent */
+	struct smi_msg message;
 };
 
 int smi_channel_open(void);
@@ -338,8 +337,6 @@ int smi_lock_give(int lock);
  */
 int smi_cell_put(unsigned int row, uint32_t value, int proc);
 _Atomic uint32_t *smi_cell(unsigned int row, int proc);
-/* Pause, longer with each call. The caller sets *@n to 0 before the first call. */
-void smi_backoff(unsigned int *n);
 
 /* ---- copy.c ---- */
 

@@ -82,10 +82,8 @@ static uint64_t chunk_size(const struct loop *l, uint64_t rest, bool other)
 {
 	uint64_t n = (uint64_t)((double)rest / l->k);
 
-	if (n > l->max[other])
-		n = l->max[other];
-	if (n < l->min[other])
-		n = l->min[other];
+	n = n > l->max[other] ? l->max[other] : n;
+	n = n < l->min[other] ? l->min[other] : n;
 	return n < rest ? n : rest;
 }
 
@@ -290,11 +288,9 @@ SMI_API smi_error_t SMI_Get_iterations(int id, int *status, int *low, int *high)
 	int proc, err;
 
 	SMI_REFUSE(!l || !status || !low || !high);
-	if (!l->running) {
-		err = run_start(id);
-		if (err)
-			return err;
-	}
+	err = l->running ? SMI_SUCCESS : run_start(id);
+	if (err)
+		return err;
 	*status = SMI_LOOP_READY;
 	*low = 1;
 	*high = 0;

@@ -13,8 +13,7 @@ void smi_message_handle_data(const struct smi_msg *m)
 	if (b->full)
 		return;
 	b->full = true;
-	b->len = m->len;
-	memcpy(b->data, m->data, m->len);
+	b->message = *m;
 }
 
 void smi_message_handle_taken(const struct smi_msg *m)
@@ -96,10 +95,10 @@ SMI_API smi_error_t SMI_Recv(void *buf, int count, int src)
 		err = smi_wait_change();
 	/* receive a message that has arrived even if its sender has died */
 	if (b->full)
-		err = b->len == (uint32_t)count ? SMI_SUCCESS : SMI_ERR_PARAM;
+		err = b->message.len == (uint32_t)count ? SMI_SUCCESS : SMI_ERR_PARAM;
 	if (!err) {
 		if (count)
-			memcpy(buf, b->data, (size_t)count);
+			memcpy(buf, b->message.data, (size_t)count);
 		b->full = false;
 	}
 	pthread_mutex_unlock(&smi.lock);

@@ -10,11 +10,6 @@
 
 /* ---- ranks ---- */
 
-static int node_count_procs(int node)
-{
-	return smi.first[node + 1] - smi.first[node];
-}
-
 /* Define a query @name that stores the number @value. */
 #define QUERY_INT(name, value)						\
 	SMI_API smi_error_t name(int *result)				\
@@ -28,8 +23,8 @@ QUERY_INT(SMI_Proc_rank, smi.rank)
 QUERY_INT(SMI_Proc_size, smi.size)
 QUERY_INT(SMI_Node_rank, smi.node)
 QUERY_INT(SMI_Node_size, smi.nodes)
-QUERY_INT(SMI_Local_proc_rank, smi.rank - smi.first[smi.node])
-QUERY_INT(SMI_Local_proc_size, node_count_procs(smi.node))
+QUERY_INT(SMI_Local_proc_rank, sci_team_local_rank(smi.team, smi.rank))
+QUERY_INT(SMI_Local_proc_size, sci_team_node_size(smi.team, smi.node))
 QUERY_INT(SMI_Page_size, (int)smi.page)
 
 SMI_API smi_error_t SMI_Max_local_proc_size(int *size)
@@ -37,8 +32,8 @@ SMI_API smi_error_t SMI_Max_local_proc_size(int *size)
 	SMI_REFUSE(!size);
 	*size = 0;
 	for (int i = 0; i < smi.nodes; i++)
-		if (node_count_procs(i) > *size)
-			*size = node_count_procs(i);
+		if (sci_team_node_size(smi.team, i) > *size)
+			*size = sci_team_node_size(smi.team, i);
 	return SMI_SUCCESS;
 }
 

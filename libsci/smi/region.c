@@ -12,15 +12,11 @@
 
 struct smi_region *smi_region_new(int type)
 {
-	struct smi_region *r = calloc(1, sizeof(*r));
+	struct smi_region *r = malloc(sizeof(*r));
 
-	if (!r)
-		return NULL;
-	r->id = -1;
-	r->type = type;
-	r->owner = -1;
-	r->team = smi.team;
-	r->adapter = smi.adapter;
+	if (r)
+		*r = (struct smi_region) { .id = -1, .type = type, .owner = -1,
+					   .team = smi.team, .adapter = smi.adapter };
 	return r;
 }
 
@@ -167,24 +163,16 @@ static size_t region_span(const struct smi_region *r)
 	return last->offset + last->size;
 }
 
-/* Receive the address that member @attempt % size of the region's team proposes, or propose it. */
-static int place_propose(struct smi_region *r, int attempt, char **base)
-{
-	int leader = attempt % sci_team_size(r->team);
-
-	*base = NULL;
-	if (sci_team_rank(r->team) == leader)
-		*base = smi_address_propose(attempt, region_span(r));
-	return smi_error_of_team(sci_team_bcast(r->team, leader, base, sizeof(*base)));
-}
-
 int smi_region_place(struct smi_region *r)
 {
-	int i, err = SMI_ERR_MAPFAILED, mine;
+	int i, leader, err = SMI_ERR_MAPFAILED, mine, size = sci_team_size(r->team);
 	char *base;
 
-	for (i = 0; err && i < smi_address_attempts(sci_team_size(r->team)); i++) {
-		err = place_propose(r, i, &base);
+	for (i = 0; err && i < smi_address_attempts(size); i++) {
+		leader = i % size;
+		base = sci_team_rank(r->team) == leader ? smi_address_propose(i, region_span(r)) :
+							  NULL;
+		err = smi_error_of_team(sci_team_bcast(r->team, leader, &base, sizeof(base)));
 		if (err)
 			return err;
 		mine = base ? smi_region_map(r, base) : SMI_ERR_MAPFAILED;

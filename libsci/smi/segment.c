@@ -18,7 +18,6 @@ int smi_error_of(sci_error_t err)
 		return SMI_SUCCESS;
 	case SCI_ERR_NOSPC:
 	case SCI_ERR_API_NOSPC:
-	case SCI_ERR_HW_NOSPC:
 		return SMI_ERR_NOMEM;
 	case SCI_ERR_ILLEGAL_ADDRESS:
 		return SMI_ERR_MAPFAILED;

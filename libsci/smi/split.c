@@ -103,8 +103,8 @@ static int split_owner(struct split *s, int64_t size, struct smi_region *r)
 	low = low < s->glow ? s->glow : low;
 	high = high > s->ghigh ? s->ghigh : high;
 	split_regular(s, (int)low, high < low ? (int)low - 1 : (int)high,
-		      smi.rank - smi.first[smi.node],
-		      smi.first[smi.node + 1] - smi.first[smi.node]);
+		      sci_team_local_rank(smi.team, smi.rank),
+		      sci_team_node_size(smi.team, smi.node));
 	return SMI_SUCCESS;
 }
 

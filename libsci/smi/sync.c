@@ -11,11 +11,9 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <sched.h>
 #include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define BARRIERS_MAX	64
 
@@ -28,26 +26,10 @@ struct mutex {
 	int proc;
 };
 
-static struct sync {
-	struct mutex mutexes[SMI_LOCKS_MAX];
-	bool barriers[BARRIERS_MAX];
-	int counters;
-	pthread_mutex_t store;		/* serializes this process's stores of counters */
-} sync_state = { .store = PTHREAD_MUTEX_INITIALIZER };
-
-void smi_backoff(unsigned int *n)
-{
-	const struct timespec moment = { 0, 50000 };
-
-	if (*n < 200)
-		sci_cpu_relax();
-	else if (*n < 400)
-		sched_yield();
-	else
-		nanosleep(&moment, NULL);
-	++*n;
-	sci_team_progress(smi.team);
-}
+static struct mutex mutexes[SMI_LOCKS_MAX];
+static bool barriers[BARRIERS_MAX];
+static int counters;
+static pthread_mutex_t counters_store = PTHREAD_MUTEX_INITIALIZER; /* serializes stores of counters */
 
 /* ---- symmetric memory ---- */
 
@@ -62,7 +44,7 @@ int smi_sync_start(void)
 		return smi_error_of_team(ret);
 	memset(p, 0, len);
 	smi_shared = p;
-	sync_state.barriers[0] = true;
+	barriers[0] = true;
 	/* other processes may store counters and beats only after the memset() */
 	return smi_agree(smi.team, SMI_SUCCESS);
 }
@@ -107,31 +89,31 @@ int smi_lock_new(int proc, bool mutex)
 {
 	int step = mutex ? 1 : -1, i = mutex ? 0 : SMI_LOCKS_MAX - 1;
 
-	while (i >= 0 && i < SMI_LOCKS_MAX && sync_state.mutexes[i].used)
+	while (i >= 0 && i < SMI_LOCKS_MAX && mutexes[i].used)
 		i += step;
 	if (i < 0 || i == SMI_LOCKS_MAX)
 		return -1;
-	sem_init(&sync_state.mutexes[i].threads, 0, 1);
-	sync_state.mutexes[i].used = true;
-	sync_state.mutexes[i].listed = mutex;
-	sync_state.mutexes[i].proc = proc;
+	sem_init(&mutexes[i].threads, 0, 1);
+	mutexes[i].used = true;
+	mutexes[i].listed = mutex;
+	mutexes[i].proc = proc;
 	return i;
 }
 
 void smi_lock_free(int lock)
 {
-	if (lock < 0 || !sync_state.mutexes[lock].used)
+	if (lock < 0 || !mutexes[lock].used)
 		return;
-	sem_destroy(&sync_state.mutexes[lock].threads);
-	sync_state.mutexes[lock].used = sync_state.mutexes[lock].listed = false;
+	sem_destroy(&mutexes[lock].threads);
+	mutexes[lock].used = mutexes[lock].listed = false;
 }
 
 int smi_lock_take(int lock, int timeout)
 {
-	sem_t *threads = &sync_state.mutexes[lock].threads;
+	sem_t *threads = &mutexes[lock].threads;
 	int ret;
 
-	if (smi.size == 1 && sync_state.mutexes[lock].listed)
+	if (smi.size == 1 && mutexes[lock].listed)
 		return SMI_SUCCESS;
 	while (timeout ? sem_wait(threads) : sem_trywait(threads))
 		if (errno != EINTR)
@@ -152,20 +134,20 @@ int smi_lock_give(int lock)
 {
 	int ret = 0;
 
-	if (smi.size == 1 && sync_state.mutexes[lock].listed)
+	if (smi.size == 1 && mutexes[lock].listed)
 		return SMI_SUCCESS;
 	if (smi.size > 1)
 		ret = sci_team_unlock(smi.team, &smi_shared->lock[lock].word);
 	if (ret == -EPERM)
 		return SMI_ERR_PARAM;
-	sem_post(&sync_state.mutexes[lock].threads);
+	sem_post(&mutexes[lock].threads);
 	return smi_error_of_team(ret);
 }
 
 static int mutex_get_lock(int id)
 {
 	id &= ~NOCONSISTENCY;
-	return id >= 0 && id < SMI_LOCKS_MAX && sync_state.mutexes[id].listed ? id : -1;
+	return id >= 0 && id < SMI_LOCKS_MAX && mutexes[id].listed ? id : -1;
 }
 
 SMI_API smi_error_t SMI_MUTEX_INIT(int *id, int algorithm, int proc)
@@ -236,7 +218,7 @@ SMI_API smi_error_t SMI_Location_of_mutex(int id, int *proc)
 	int lock = mutex_get_lock(id);
 
 	SMI_REFUSE(lock < 0 || !proc);
-	*proc = sync_state.mutexes[lock].proc;
+	*proc = mutexes[lock].proc;
 	return SMI_SUCCESS;
 }
 
@@ -246,7 +228,7 @@ SMI_API smi_error_t SMI_BARRIER(int id)
 {
 	int ret;
 
-	SMI_REFUSE(id < 0 || id >= BARRIERS_MAX || !sync_state.barriers[id]);
+	SMI_REFUSE(id < 0 || id >= BARRIERS_MAX || !barriers[id]);
 	smi_loops_pause();
 	/* without remote maps the team's barrier orders all stores */
 	if (smi.seq)
@@ -263,11 +245,11 @@ SMI_API smi_error_t SMI_BARRIER_INIT(int *id, int algorithm, int active)
 
 	(void)active;
 	SMI_REFUSE(!id || (algorithm != PROGRESS_COUNTER_BARRIER && algorithm != SCHULZ_BARRIER));
-	for (i = 0; i < BARRIERS_MAX && sync_state.barriers[i]; i++)
+	for (i = 0; i < BARRIERS_MAX && barriers[i]; i++)
 		;
 	if (i == BARRIERS_MAX)
 		return SMI_ERR_NOMEM;
-	sync_state.barriers[i] = true;
+	barriers[i] = true;
 	*id = i;
 	return smi_agree(smi.team, SMI_SUCCESS);
 }
@@ -276,9 +258,9 @@ SMI_API smi_error_t SMI_BARRIER_DESTROY(int id)
 {
 	int err;
 
-	SMI_REFUSE(id < 1 || id >= BARRIERS_MAX || !sync_state.barriers[id]);
+	SMI_REFUSE(id < 1 || id >= BARRIERS_MAX || !barriers[id]);
 	err = smi_agree(smi.team, SMI_SUCCESS);
-	sync_state.barriers[id] = false;
+	barriers[id] = false;
 	return err;
 }
 
@@ -288,7 +270,7 @@ SMI_API smi_error_t SMI_BARRIER_DESTROY(int id)
 static unsigned int counter_row(int id)
 {
 	id &= ~NOCONSISTENCY;
-	return id >= 0 && id < sync_state.counters ? (unsigned int)id + 1 : 0;
+	return id >= 0 && id < counters ? (unsigned int)id + 1 : 0;
 }
 
 static int counter_value(int id, int proc)
@@ -302,11 +284,11 @@ SMI_API smi_error_t SMI_Init_PC(int *id)
 	int err;
 
 	SMI_REFUSE(!id);
-	if (sync_state.counters == SMI_PCS_MAX)
+	if (counters == SMI_PCS_MAX)
 		return SMI_ERR_NOMEM;
 	err = smi_agree(smi.team, SMI_SUCCESS);
 	if (!err)
-		*id = sync_state.counters++;
+		*id = counters++;
 	return err;
 }
 
@@ -330,11 +312,11 @@ SMI_API smi_error_t SMI_Increment_PC(int id, int val)
 	SMI_REFUSE(!counter_row(id) || val < 0);
 	if (!(id & NOCONSISTENCY))
 		smi_store_barrier();
-	pthread_mutex_lock(&sync_state.store);
+	pthread_mutex_lock(&counters_store);
 	value = counter_value(id, smi.rank);
 	err = val > INT_MAX - value ? SMI_ERR_PARAM :
 				      counter_store(counter_row(id), (uint32_t)(value + val));
-	pthread_mutex_unlock(&sync_state.store);
+	pthread_mutex_unlock(&counters_store);
 	return err;
 }
 

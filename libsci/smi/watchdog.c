@@ -85,15 +85,12 @@ static void watchdog_check_process(int rank, uint64_t now, int seconds)
 	struct beat *b = &watchdog.beats[rank];
 	uint32_t beat = atomic_load(smi_cell(0, rank));
 
-	if (sci_team_alive(smi.team, rank)) {
+	if (sci_team_alive(smi.team, rank))
 		watchdog_report_death(rank, "has died");
-		return;
-	}
-	if (beat != b->seen) {
+	else if (beat != b->seen)
 		*b = (struct beat){ beat, now };
-	} else if (now - b->when > (uint64_t)seconds * 1000000000u) {
+	else if (now - b->when > (uint64_t)seconds * 1000000000u)
 		watchdog_report_death(rank, "is silent");
-	}
 }
 
 /* Wait until the next beat is due. Return false if the thread must end. */
