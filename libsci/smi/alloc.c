@@ -4,8 +4,6 @@
 
 #include "libsci/smi/internal.h"
 
-#include <stdlib.h>
-
 #define NODEMEM_SIZE	(1u << 20)	/* the internal region of a node */
 
 static int pool_enter(struct smi_region *r)

@@ -8,7 +8,6 @@
 
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Options of the launcher: the first NEEDED are required, the first WITH_VALUE have a value. */

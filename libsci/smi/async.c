@@ -9,7 +9,6 @@
 #include "libsci/smi/internal.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define DMA_MIN		4096u		/* bytes; shorter DMA needs FORCE_DMA */
 #define TRIES		3		/* attempts of a DMA transfer */

@@ -9,7 +9,6 @@
  */
 #include "libsci/smi/internal.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 

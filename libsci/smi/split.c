@@ -4,8 +4,6 @@
 
 #include "libsci/smi/internal.h"
 
-#include <limits.h>
-
 struct split {
 	bool used;
 	int glow, ghigh;		/* range of all processes */

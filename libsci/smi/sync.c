@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <semaphore.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define BARRIERS_MAX	64
