@@ -63,8 +63,8 @@ int smi_args_strip(int *argc, char ***argv)
 	};
 	for (const char *c = "stT"; *c; c++)
 		if (option_is_given(given, *c))
-			fprintf(stderr, "smi: option -%c has no effect: this library keeps no trace, "
-				"statistics or times (perf and ltrace do)\n", *c);
+			fprintf(stderr, "smi: option -%c has no effect: this library keeps "
+				"no trace, statistics or times (perf and ltrace do)\n", *c);
 	for (k = i + 1; k <= *argc; k++)
 		(*argv)[k - i] = (*argv)[k];
 	*argc -= i;

@@ -24,33 +24,22 @@ static void plan_segment(struct smi_region *r, int i, int owner, size_t size)
 }
 
 /* Plan one segment. This process maps its @r->size bytes from @r->offset on. */
-static int plan_one(struct smi_region *r, const smi_region_info_t *info, int owner)
+static void plan_one(struct smi_region *r, const smi_region_info_t *info, int owner)
 {
-	int err;
-
-	if (!smi_rank_ok(owner) || !info->size)
-		return SMI_ERR_PARAM;
-	err = smi_region_alloc_segments(r, 1);
-	if (err)
-		return err;
 	r->owner = owner;
 	plan_segment(r, 0, owner, smi_round(info->size));
 	if (r->type != SMI_SHM_SMP && owner != smi.rank)
 		r->offset = info->offset;
-	return SMI_SUCCESS;
 }
 
 /* Give each node a share in proportion to its processes. Shares begin at page boundaries. */
-static int plan_blocked(struct smi_region *r, const smi_region_info_t *info)
+static void plan_blocked(struct smi_region *r, const smi_region_info_t *info)
 {
 	size_t pages = smi_round(info->size) / smi.page, from = 0, to;
-	int i, err = info->size ? smi_region_alloc_segments(r, smi.nodes) : SMI_ERR_PARAM;
 
-	if (err)
-		return err;
 	if (pages < (size_t)smi.nodes)
 		pages = (size_t)smi.nodes;
-	for (i = 0; i < smi.nodes; i++) {
+	for (int i = 0; i < smi.nodes; i++) {
 		to = pages * (size_t)smi.first[i + 1] / (size_t)smi.size;
 		if (to <= from)
 			to = from + 1;
@@ -60,7 +49,6 @@ static int plan_blocked(struct smi_region *r, const smi_region_info_t *info)
 		plan_segment(r, i, smi.first[i], (to - from) * smi.page);
 		from = to;
 	}
-	return SMI_SUCCESS;
 }
 
 static int plan_customized(struct smi_region *r, const smi_region_info_t *info)
@@ -80,35 +68,33 @@ static int plan_customized(struct smi_region *r, const smi_region_info_t *info)
 	return err;
 }
 
-static int plan_fragmented(struct smi_region *r, const smi_region_info_t *info)
+static void plan_fragmented(struct smi_region *r, const smi_region_info_t *info)
 {
 	size_t part = smi_round(info->size / (size_t)smi.size);
-	int i, err = info->size ? smi_region_alloc_segments(r, smi.size) : SMI_ERR_PARAM;
 
-	if (err)
-		return err;
-	if (!part)
-		part = smi.page;
-	for (i = 0; i < smi.size; i++)
-		plan_segment(r, i, i, part);
-	return SMI_SUCCESS;
+	for (int i = 0; i < smi.size; i++)
+		plan_segment(r, i, i, part ? part : smi.page);
 }
 
 static int plan_region(struct smi_region *r, const smi_region_info_t *info)
 {
-	switch (r->type) {
-	case SMI_SHM_UNDIVIDED:
-	case SMI_SHM_PT2PT:
-		return plan_one(r, info, info->owner);
-	case SMI_SHM_BLOCKED:
-		return plan_blocked(r, info);
-	case SMI_SHM_CUSTOMIZED:
+	int owner = r->type == SMI_SHM_SMP ? smi.first[smi.node] : info->owner, err;
+	bool blocked = r->type == SMI_SHM_BLOCKED, fragmented = r->type == SMI_SHM_FRAGMENTED;
+
+	if (r->type == SMI_SHM_CUSTOMIZED)
 		return plan_customized(r, info);
-	case SMI_SHM_SMP:
-		return plan_one(r, info, smi.first[smi.node]);
-	default:
-		return plan_fragmented(r, info);
-	}
+	if (!info->size || (smi_one_segment(r) && !smi_rank_ok(owner)))
+		return SMI_ERR_PARAM;
+	err = smi_region_alloc_segments(r, blocked ? smi.nodes : fragmented ? smi.size : 1);
+	if (err)
+		return err;
+	if (blocked)
+		plan_blocked(r, info);
+	else if (fragmented)
+		plan_fragmented(r, info);
+	else
+		plan_one(r, info, owner);
+	return SMI_SUCCESS;
 }
 
 /* A segment's facts, summed over all processes: only the owner's values are not 0. */

@@ -51,9 +51,8 @@ static int local_private(struct smi_segment *s, size_t size)
 static void local_close(struct smi_region *r)
 {
 	struct smi_segment *s = &r->segs[0];
-	bool ours = r->flags & SMI_SHM_PRIVATE && !(r->flags & SMI_SHM_REGISTER);
 
-	if (ours && s->plain)
+	if (s->plain && r->flags & SMI_SHM_PRIVATE && !(r->flags & SMI_SHM_REGISTER))
 		munmap(s->plain, s->size);
 	smi_segment_close(s);
 }

@@ -165,7 +165,7 @@ void smi_channel_close(void);
 int smi_channel_send(int rank, struct smi_msg *m);
 /* Wait for smi.change. Context: smi.lock is held. Return: 0; SMI_ERR_OTHER: a process has died. */
 int smi_wait_change(void);
-/* Run smi_region_call_back() in the callback thread, after earlier jobs. Context: smi.lock is held. */
+/* Run a region's callback in the callback thread, after earlier jobs. Context: smi.lock is held. */
 void smi_callback_queue(int id, int reason);
 void smi_jobs_stop(void);
 

@@ -149,7 +149,7 @@ static void weights_add(struct weights *w, int proc, double weight)
 	w->sum += weight;
 }
 
-/* Set this process's share in proportion to its weight. The next process computes the same border. */
+/* Set this process's share in proportion to its weight. Neighbours compute the same borders. */
 static void share_set(struct loop *l, const struct weights *w)
 {
 	double n = (double)l->n;

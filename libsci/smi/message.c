@@ -68,8 +68,7 @@ SMI_API smi_error_t SMI_Send_wait(int dest)
 		err = SMI_ERR_NOTPOSTED;
 	while (!err && !b->taken)
 		err = smi_wait_change();
-	if (err != SMI_ERR_NOTPOSTED)
-		b->sent = false;
+	b->sent = false;
 	pthread_mutex_unlock(&smi.lock);
 	return err;
 }

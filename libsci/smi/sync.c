@@ -28,7 +28,8 @@ struct mutex {
 static struct mutex mutexes[SMI_LOCKS_MAX];
 static bool barriers[BARRIERS_MAX];
 static int counters;
-static pthread_mutex_t counters_store = PTHREAD_MUTEX_INITIALIZER; /* serializes stores of counters */
+/* serializes this process's stores of counters */
+static pthread_mutex_t counters_store = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- symmetric memory ---- */
 
