@@ -23,8 +23,10 @@ int deck_msg_create(deck_msg_t **out, size_t size)
 	msg->size = size;
 	msg->source = -1;
 	msg->exported = w && size && size >= w->limit;
-	ret = msg->exported ? deck_buf_get(w, size, &buf) :
-			      -posix_memalign(&buf, BUF_ALIGN, size ? size : 1);
+	if (msg->exported)
+		ret = deck_buf_get(w, size, &buf);
+	else
+		ret = size > PTRDIFF_MAX ? -ENOMEM : -posix_memalign(&buf, BUF_ALIGN, size ? size : 1);
 	if (ret) {
 		free(msg);
 		return ret;
