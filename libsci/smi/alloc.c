@@ -96,11 +96,10 @@ SMI_API smi_error_t SMI_Imalloc(size_t size, int region_id, void **adr)
 
 SMI_API smi_error_t SMI_Ifree(void *adr)
 {
-	struct smi_region *r;
+	struct smi_region *r = smi_region_at(adr, 1, false);
 
-	SMI_ENTER();
-	r = smi_region_at(adr, 1, false);
-	return r && r->pool ? region_free(r, adr) : SMI_ERR_PARAM;
+	SMI_REFUSE(!r || !r->pool);
+	return region_free(r, adr);
 }
 
 /* Allocate in process 0, which broadcasts the offset: the addresses of the region may differ. */
@@ -178,11 +177,10 @@ SMI_API void *SMI_Nodemem_alloc(size_t size)
 
 SMI_API smi_error_t SMI_Nodemem_free(void *adr)
 {
-	struct smi_region *r;
+	struct smi_region *r = smi_region_get(smi.node);
 
-	SMI_ENTER();
-	r = smi_region_get(smi.node);
-	return adr && smi_segment_at(r, adr) ? region_free(r, adr) : SMI_ERR_PARAM;
+	SMI_REFUSE(!adr || !smi_segment_at(r, adr));
+	return region_free(r, adr);
 }
 
 SMI_API void *SMI_Nodemem_address(int node)

@@ -38,14 +38,12 @@ static int local_private(struct smi_segment *s, size_t size)
 
 	s->sci_id = atomic_fetch_add(&next, 1);
 	s->size = size;
-	if (s->plain)
-		return SMI_SUCCESS;
-	s->plain = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			-1, 0);
-	if (s->plain != MAP_FAILED)
-		return SMI_SUCCESS;
-	s->plain = NULL;
-	return SMI_ERR_NOMEM;
+	if (!s->plain)
+		s->plain = mmap(NULL, size, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (s->plain == MAP_FAILED)
+		s->plain = NULL;
+	return s->plain ? SMI_SUCCESS : SMI_ERR_NOMEM;
 }
 
 static void local_close(struct smi_region *r)

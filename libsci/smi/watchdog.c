@@ -21,21 +21,16 @@
 #define PERIOD_MS	200
 #define DEFAULT_S	10
 
-static struct watchdog {
-	pthread_t id;
-	bool started;
-	bool stop;
-	int seconds;
-	pthread_mutex_t lock;
-	pthread_cond_t change;
-	struct beat {
-		uint32_t seen;		/* the last beat of a process */
-		uint64_t when;		/* arrival of this beat, in nanoseconds */
-	} *beats;
-} watchdog = {
-	.seconds = DEFAULT_S,
-	.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER,
-};
+static pthread_t watchdog_id;
+static bool watchdog_started, watchdog_ends;
+static int watchdog_seconds = DEFAULT_S;
+static pthread_mutex_t watchdog_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t watchdog_change = PTHREAD_COND_INITIALIZER;
+
+static struct beat {
+	uint32_t seen;			/* the last beat of a process */
+	uint64_t when;			/* arrival of this beat, in nanoseconds */
+} *beats;
 
 static void (*_Atomic callback)(void);
 
@@ -80,7 +75,7 @@ static void watchdog_report_death(int rank, const char *how)
 
 static void watchdog_check_process(int rank, uint64_t now, int seconds)
 {
-	struct beat *b = &watchdog.beats[rank];
+	struct beat *b = &beats[rank];
 	uint32_t beat = atomic_load(smi_cell(0, rank));
 
 	if (sci_team_alive(smi.team, rank))
@@ -97,13 +92,13 @@ static bool watchdog_pause(int *seconds)
 	struct timespec until = sci_deadline(PERIOD_MS);
 	bool stop;
 
-	pthread_mutex_lock(&watchdog.lock);
-	while (!watchdog.stop &&
-	       !pthread_cond_clockwait(&watchdog.change, &watchdog.lock, CLOCK_MONOTONIC, &until))
+	pthread_mutex_lock(&watchdog_lock);
+	while (!watchdog_ends &&
+	       !pthread_cond_clockwait(&watchdog_change, &watchdog_lock, CLOCK_MONOTONIC, &until))
 		;
-	stop = watchdog.stop;
-	*seconds = watchdog.seconds;
-	pthread_mutex_unlock(&watchdog.lock);
+	stop = watchdog_ends;
+	*seconds = watchdog_seconds;
+	pthread_mutex_unlock(&watchdog_lock);
 	return !stop;
 }
 
@@ -114,7 +109,7 @@ static bool watchdog_pause(int *seconds)
 static void beat_send(uint32_t beat, uint64_t now, int seconds)
 {
 	for (int i = 0; i < smi.size; i++)
-		if (i != smi.rank && !(seconds > 0 && now - watchdog.beats[i].when >
+		if (i != smi.rank && !(seconds > 0 && now - beats[i].when >
 				       (uint64_t)seconds * 500000000u))
 			smi_cell_put(0, beat, i);
 	sci_team_progress(smi.team);
@@ -141,32 +136,32 @@ int smi_watchdog_start(void)
 {
 	int i, ret;
 
-	if (smi_args.no_watchdog || smi.size == 1 || watchdog.started)
+	if (smi_args.no_watchdog || smi.size == 1 || watchdog_started)
 		return SMI_SUCCESS;
-	watchdog.beats = calloc((size_t)smi.size, sizeof(*watchdog.beats));
-	if (!watchdog.beats)
+	beats = calloc((size_t)smi.size, sizeof(*beats));
+	if (!beats)
 		return SMI_ERR_NOMEM;
 	for (i = 0; i < smi.size; i++)
-		watchdog.beats[i].when = sci_now_ns();
+		beats[i].when = sci_now_ns();
 	/* the first beat makes connections while all peers are known to be alive */
 	beat_send(1, sci_now_ns(), 0);
-	watchdog.stop = false;
-	ret = sci_thread_start(&watchdog.id, watchdog_run, NULL, "smi-watchdog");
-	watchdog.started = !ret;
+	watchdog_ends = false;
+	ret = sci_thread_start(&watchdog_id, watchdog_run, NULL, "smi-watchdog");
+	watchdog_started = !ret;
 	return ret ? 2000 - ret : SMI_SUCCESS;
 }
 
 void smi_watchdog_stop(void)
 {
-	pthread_mutex_lock(&watchdog.lock);
-	watchdog.stop = true;
-	pthread_cond_broadcast(&watchdog.change);
-	pthread_mutex_unlock(&watchdog.lock);
-	if (watchdog.started)
-		pthread_join(watchdog.id, NULL);
-	watchdog.started = false;
-	free(watchdog.beats);
-	watchdog.beats = NULL;
+	pthread_mutex_lock(&watchdog_lock);
+	watchdog_ends = true;
+	pthread_cond_broadcast(&watchdog_change);
+	pthread_mutex_unlock(&watchdog_lock);
+	if (watchdog_started)
+		pthread_join(watchdog_id, NULL);
+	watchdog_started = false;
+	free(beats);
+	beats = NULL;
 }
 
 SMI_API smi_error_t SMI_Watchdog(int seconds)
@@ -174,9 +169,9 @@ SMI_API smi_error_t SMI_Watchdog(int seconds)
 	int err;
 
 	SMI_REFUSE(seconds < SMI_WATCHDOG_OFF);
-	pthread_mutex_lock(&watchdog.lock);
-	watchdog.seconds = seconds < 0 ? 0 : seconds;
-	pthread_mutex_unlock(&watchdog.lock);
+	pthread_mutex_lock(&watchdog_lock);
+	watchdog_seconds = seconds < 0 ? 0 : seconds;
+	pthread_mutex_unlock(&watchdog_lock);
 	if (seconds != SMI_WATCHDOG_OFF)
 		return smi_watchdog_start();
 	/* all processes stop together: a process without this thread would seem dead */
