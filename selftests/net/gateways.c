@@ -4,6 +4,7 @@
  * Processes of virtual clusters that have no network in common, and gateways between
  * them.  Rank A is node 4 of cluster "a", rank B is node 8 of cluster "b".
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -163,6 +164,25 @@ TEST(two_gateways_in_a_row)
 	run_pair(&a, &b);
 	gateway_end(first);
 	gateway_end(second);
+}
+
+static void no_event(void *owner, const struct sci_event *ev)
+{
+	(void)owner;
+	(void)ev;
+}
+
+TEST(a_net_refuses_broadcast_groups)
+{
+	static const struct site site = { 12, { "a" }, "sci", "", { 0 } };
+	const struct sci_lseg_param param = {
+		.id = 1, .size = 4096, .flags = SCI_LSEG_BROADCAST, .event = no_event,
+	};
+	struct sci_fabric *f = gateway_open(&site);
+	struct sci_lseg *s;
+
+	CHECK_EQ(f->ops->lseg.create(f, &param, &s), -EOPNOTSUPP);
+	f->ops->close(f);
 }
 
 /* ---- gateways that die ---- */

@@ -349,7 +349,7 @@ struct sci_query_ops {
  * @create:	Create a segment; allocate and reserve its memory unless @p says
  *		EMPTY. -EEXIST: the id is taken; -ENOSPC: no memory or no
  *		descriptors; -EMSGSIZE: a broadcast group of another size has
- *		the id.
+ *		the id; -EOPNOTSUPP: the fabric has no broadcast groups.
  * @export:	Let importers connect through an adapter from now on.
  * @unexport:	Let no new importer connect; see enum sci_unexport.
  * @importers:	Return how many importers are connected.

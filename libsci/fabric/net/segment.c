@@ -84,9 +84,12 @@ int net_lseg_create(struct sci_fabric *f, const struct sci_lseg_param *p,
 		       struct sci_lseg **out)
 {
 	struct net *net = net_of(f);
-	struct sci_lseg *s = calloc(1, sizeof(*s));
+	struct sci_lseg *s;
 	int ret = 0;
 
+	if (p->flags & SCI_LSEG_BROADCAST)
+		return -EOPNOTSUPP;
+	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
 	s->net = net;
