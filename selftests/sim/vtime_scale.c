@@ -344,6 +344,7 @@ TEST(peers_are_connected_on_demand)
 	} want[] = {
 		{ SCALE_BARRIER, 7, 16 * 7 },	/* peers in distances 1, 2, 4 and 8 */
 		{ SCALE_BROADCAST, 4, 15 * 2 },
+		{ SCALE_CHAIN, 2, 15 * 2 },
 		{ SCALE_ALLREDUCE, 4, 16 * 4 },
 		{ SCALE_NEIGHBOURS, 4, 16 * 4 },
 		{ SCALE_ALLTOALL, 15, 16 * 15 },
@@ -395,6 +396,7 @@ TEST(operations_send_as_many_packets_as_they_must)
 			rounds++;
 		packets_check(SCALE_BARRIER, n, n * up);
 		packets_check(SCALE_BROADCAST, n, n - 1);
+		packets_check(SCALE_CHAIN, n, n - 1);
 		packets_check(SCALE_ALLREDUCE, n, (rounds << rounds) + 2 * (n - (1u << rounds)));
 	}
 }

@@ -9,6 +9,7 @@
 #include "sim/vtime/network.h"
 
 #define ENDPOINT	1u
+#define CHAIN_SEGMENT	7168u	/* bytes, as in libsci/team/trees.c */
 #define PATIENCE_MS	10000	/* longer than any operation that works */
 
 int member_open(struct member *m, struct vt_node *n)
@@ -187,6 +188,46 @@ int collective_broadcast(struct member *m, size_t bytes)
 	while (!ret && (k /= 2))
 		if (m->rank + k < m->size)
 			ret = member_send(m, m->rank + k, m->buf, bytes);
+	return ret ? ret : block_check(m, 0, 0, m->buf, bytes);
+}
+
+static size_t segment_len(size_t bytes, size_t at)
+{
+	return bytes - at < CHAIN_SEGMENT ? bytes - at : CHAIN_SEGMENT;
+}
+
+/* Receive the segment at @at, and send the segment before it. */
+static int chain_round(struct member *m, struct sci_peer *from, struct sci_peer *to, size_t at,
+		       size_t bytes)
+{
+	size_t before = at - CHAIN_SEGMENT;
+	struct sci_req *reqs[2];
+	unsigned int n = 0;
+	int ret = 0;
+
+	if (from && (at < bytes || !at))
+		ret = sci_irecv(m->ep, from, m->buf + at, segment_len(bytes, at), &reqs[n++]);
+	if (!ret && to && at)
+		ret = sci_isend(to, m->buf + before, segment_len(bytes, before), &reqs[n++]);
+	return ret ? ret : sci_waitall(reqs, n, PATIENCE_MS, NULL);
+}
+
+int collective_chain(struct member *m, size_t bytes)
+{
+	struct sci_peer *from = NULL, *to = NULL;
+	size_t segments = bytes ? (bytes - 1) / CHAIN_SEGMENT + 1 : 1;
+	int ret = 0;
+
+	if (!coll_buffer(m, bytes))
+		return -ENOMEM;
+	if (m->rank)
+		ret = peer_get(m, m->rank - 1, &from);
+	else
+		block_fill(m, 0, 0, m->buf, bytes);
+	if (!ret && m->rank + 1 < m->size)
+		ret = peer_get(m, m->rank + 1, &to);
+	for (size_t i = 0; !ret && i <= segments; i++)
+		ret = chain_round(m, from, to, i * CHAIN_SEGMENT, bytes);
 	return ret ? ret : block_check(m, 0, 0, m->buf, bytes);
 }
 

@@ -44,6 +44,9 @@ int collective_barrier(struct member *m, size_t bytes);
 /* Broadcast from rank 0 along a binomial tree. */
 int collective_broadcast(struct member *m, size_t bytes);
 
+/* Broadcast from rank 0 along a chain of all ranks, in segments, as a team does with long data. */
+int collective_chain(struct member *m, size_t bytes);
+
 /*
  * Compute the sum of @bytes of all ranks, byte by byte, on all ranks. Recursive doubling takes
  * log2 n rounds of exchanges between pairs. Ranks beyond a power of two send their bytes to

@@ -30,6 +30,7 @@ struct pattern {
 static const struct pattern patterns[SCALE_PATTERNS] = {
 	[SCALE_BARRIER] = { "barrier", collective_barrier },
 	[SCALE_BROADCAST] = { "broadcast", collective_broadcast },
+	[SCALE_CHAIN] = { "chain", collective_chain },
 	[SCALE_ALLREDUCE] = { "allreduce", collective_allreduce },
 	[SCALE_NEIGHBOURS] = { "neighbours", collective_neighbours },
 	[SCALE_ALLTOALL] = { "alltoall", collective_alltoall },
