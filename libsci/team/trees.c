@@ -9,7 +9,7 @@
  * of each group are consecutive.
  *
  *	barrier			dissemination
- *	broadcast		binomial tree, in segments
+ *	broadcast		binomial tree, in segments; chain for long data and many groups
  *	reduce			binomial tree
  *	allreduce		recursive doubling, or reduce and broadcast
  *	scan, exscan		recursive doubling
@@ -34,13 +34,17 @@
 
 #include "libsci/team/plan.h"
 
-#define SEGMENT		(128u << 10)	/* bytes; unit of forwarding in a broadcast */
+#define SEGMENT		(128u << 10)	/* bytes; unit of forwarding in a tree */
+#define CHAIN_SEGMENT	(7u << 10)	/* bytes; unit of forwarding in a chain */
+#define CHAIN_SHARE	(4u << 10)	/* bytes for each member that make a chain worthwhile */
+#define CHAIN_MEMBERS	5		/* fewest members of a chain */
 #define DOUBLING_MAX	(64u << 10)	/* longest allreduce by recursive doubling */
 #define BRUCK_MAX	1024u		/* longest part of an allgather by Bruck's algorithm */
 #define PAIRS		8		/* pairs of an all-to-all in flight together */
 
 /* The members of a tree: their ranks in order, and the position of the caller. */
 struct tree {
+	const struct sci_team *team;
 	const int *ranks;		/* NULL: all members */
 	int n;
 	int me;				/* -1: the caller is not a member */
@@ -62,30 +66,84 @@ static void tree_add_barrier(struct plan *p, const struct tree *t)
 	}
 }
 
+/*
+ * Receive from @parent and send to @n @children. A round receives a segment and sends the previous
+ * segment. Members are positions in the tree. @parent: -1 for the root
+ */
+static void tree_add_segments(struct plan *p, const struct tree *t, int parent,
+			      const int *children, int n, size_t segment, uint8_t *buf, size_t len)
+{
+	for (size_t at = 0; at < len; at += segment) {
+		size_t part = len - at < segment ? len - at : segment;
+
+		if (parent >= 0)
+			plan_recv(p, tree_rank(t, parent), buf + at, part);
+		plan_round(p);
+		for (int i = 0; i < n; i++)
+			plan_send(p, tree_rank(t, children[i]), buf + at, part);
+	}
+	plan_round(p);
+}
+
+/* A chain visits the members in the order of their nodes, which is the order on a ring. */
+static uint64_t chain_key(const struct tree *t, int i)
+{
+	const struct sci_team *team = t->team;
+	int world = team->members[tree_rank(t, i)].world;
+
+	return (uint64_t)team->world->ranks[world].addr.node << 32 | (unsigned int)i;
+}
+
+/* Return the position after or before the caller's in the chain, as if its ends were joined. */
+static int chain_beside(const struct tree *t, bool after)
+{
+	uint64_t me = chain_key(t, t->me), least = UINT64_MAX;
+	int beside = t->me;
+
+	for (int i = 0; i < t->n; i++) {
+		uint64_t key = chain_key(t, i), distance = after ? key - me : me - key;
+
+		if (distance && distance < least) {
+			least = distance;
+			beside = i;
+		}
+	}
+	return beside;
+}
+
+static void tree_add_chain(struct plan *p, const struct tree *t, int root, uint8_t *buf,
+			   size_t len)
+{
+	int parent = t->me == root ? -1 : chain_beside(t, false), child = chain_beside(t, true);
+
+	tree_add_segments(p, t, parent, &child, child != root, CHAIN_SEGMENT, buf, len);
+}
+
+/*
+ * In a tree, the root's link carries the data log2 n times; in a chain, each link carries the data
+ * once, but the last member waits for n segments. A segment of a chain is shorter than the longest
+ * eager message (8 KiB), so it has no handshake. sim/vtime/SCALE.md compares trees and chains.
+ */
 static void tree_add_bcast(struct plan *p, const struct tree *t, int root, uint8_t *buf,
 			   size_t len)
 {
-	int me = (t->me - root + t->n) % t->n, parent = -1, low = 1;
+	int me = (t->me - root + t->n) % t->n, parent = -1, low = 1, n = 0;
+	int children[31];
 
 	if (t->me < 0 || !len)
 		return;
+	if (t->n >= CHAIN_MEMBERS && len / CHAIN_SHARE >= (size_t)t->n) {
+		tree_add_chain(p, t, root, buf, len);
+		return;
+	}
 	while (low < t->n && !(me & low))
 		low *= 2;
 	if (me)
 		parent = (me - low + root) % t->n;
-	for (size_t at = 0; at < len; at += SEGMENT) {
-		size_t n = len - at < SEGMENT ? len - at : SEGMENT;
-
-		/* receive a segment in the round that forwards the previous segment */
-		if (parent >= 0)
-			plan_recv(p, tree_rank(t, parent), buf + at, n);
-		plan_round(p);
-		for (int d = low / 2; d; d /= 2)
-			if (me + d < t->n)
-				plan_send(p, tree_rank(t, (me + d + root) % t->n),
-					  buf + at, n);
-	}
-	plan_round(p);
+	for (int d = low / 2; d; d /= 2)
+		if (me + d < t->n)
+			children[n++] = (me + d + root) % t->n;
+	tree_add_segments(p, t, parent, children, n, SEGMENT, buf, len);
 }
 
 /*
@@ -149,7 +207,7 @@ static bool member_is_leader(const struct sci_team *t)
 static void tree_build_barrier(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
-	struct tree tree = { t->leads, t->groups, member_is_leader(t) ? t->group : -1 };
+	struct tree tree = { t, t->leads, t->groups, member_is_leader(t) ? t->group : -1 };
 
 	plan_near(p, t->near, COLL_BARRIER, 0);
 	tree_add_barrier(p, &tree);
@@ -177,7 +235,7 @@ static uint32_t group_of(const struct sci_team *t, int rank)
 static void tree_build_bcast(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
-	struct tree tree = { t->leads, t->groups, member_is_leader(t) ? t->group : -1 };
+	struct tree tree = { t, t->leads, t->groups, member_is_leader(t) ? t->group : -1 };
 	int root_group = 0, near_root = sci_team_translate(t, c->root, t->near);
 	bool early;
 
@@ -222,11 +280,11 @@ static uint8_t *tree_reduce_to_first(struct sci_coll *c, struct plan *p, struct 
 	size_t len = c->n * c->op->size;
 	uint8_t *acc = plan_tmp(p, 0, len), *other = plan_tmp(p, 1, len);
 
-	*tree = (struct tree){ NULL, t->size, t->rank };
+	*tree = (struct tree){ t, NULL, t->size, t->rank };
 	if (!acc || !other)
 		return NULL;
 	if (groups_in_order(t)) {
-		*tree = (struct tree){ t->leads, t->groups, member_is_leader(t) ? t->group : -1 };
+		*tree = (struct tree){ t, t->leads, t->groups, member_is_leader(t) ? t->group : -1 };
 		plan_add_near_reduce(c, p, acc, len);
 	} else {
 		plan_copy(p, acc, c->src, len);

@@ -106,9 +106,8 @@ static void give_back(void *p)
 		}							\
 	} while (0)
 
-static void bcast(struct sci_team *t, uint32_t seed)
+static void bcast_bytes(struct sci_team *t, uint32_t seed, size_t len)
 {
-	size_t len = draw_len();
 	int root = (int)draw((uint32_t)sci_team_size(t));
 	uint8_t *p = room(len);
 
@@ -117,6 +116,11 @@ static void bcast(struct sci_team *t, uint32_t seed)
 	DO(t, sci_team_bcast(t, root, p, len), sci_team_ibcast(t, root, p, len, &coll_));
 	expect(p, seed, root, 0, len);
 	give_back(p);
+}
+
+static void bcast(struct sci_team *t, uint32_t seed)
+{
+	bcast_bytes(t, seed, draw_len());
 }
 
 static void gathers(struct sci_team *t, uint32_t seed)
@@ -543,6 +547,79 @@ TEST(three_far_members_lose_packets)
 TEST(eight_members_on_four_nodes_lose_packets)
 {
 	settings_faulty(8, 4, "node", 20, LOSSY);
+}
+
+/* ---- long broadcasts: chains of leaders ---- */
+
+/* Broadcast lengths around the shortest chain of @leaders, and around whole segments. */
+static void chain_bcasts(struct sci_team *t, size_t leaders)
+{
+	const size_t shortest = leaders * 4096, segment = 7168;
+	const size_t lens[] = {
+		shortest - 1, shortest, shortest + 1, 10 * segment - 1, 10 * segment,
+		10 * segment + 1, 250001, MOST,
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(lens); i++) {
+		arena_used = 0;
+		bcast_bytes(t, draw(1000000), lens[i]);
+	}
+}
+
+static void long_bcasts(void *arg)
+{
+	const struct setting *s = arg;
+	struct sci_team *t, *mixed;
+	unsigned int me;
+	void *p;
+
+	setenv("SCI_TEAM_MEMORY", s->memory, 1);
+	setenv("SCI_SYMMETRIC_SIZE", "4M", 1);
+	if (s->fault)
+		setenv("SCI_FAULT", s->fault, 1);
+	CHECK_EQ(sci_team_open(&t, NULL), 0);
+	me = (unsigned int)sci_team_rank(t);
+	/* in this team, the order of ranks is not the order of nodes */
+	CHECK_EQ(sci_team_split(t, 0, (int)(me * 5 % s->n), &mixed), 0);
+	state = s->seed;
+	for (unsigned int i = 0; i < s->rounds; i++) {
+		chain_bcasts(t, s->nodes);
+		chain_bcasts(mixed, s->nodes);
+		if (arena)
+			continue;
+		arena_len = 1u << 20;
+		CHECK_EQ(sci_team_alloc(t, arena_len, 0, &p), 0);
+		arena = p;
+	}
+	CHECK_EQ(sci_team_close(mixed), 0);
+	CHECK_EQ(sci_team_close(t), 0);
+}
+
+static void chains(unsigned int n, unsigned int nodes, const char *memory, const char *fault)
+{
+	struct setting s = { n, nodes, memory, 2, n + nodes, fault };
+
+	ranks_run_arg(n, nodes, long_bcasts, &s, false);
+}
+
+TEST(long_broadcasts_of_far_members)
+{
+	chains(8, 8, "none", NULL);
+}
+
+TEST(long_broadcasts_of_many_nodes)
+{
+	chains(16, 16, "node", NULL);
+}
+
+TEST(long_broadcasts_of_leaders)
+{
+	chains(16, 8, "node", NULL);
+}
+
+TEST(long_broadcasts_lose_packets)
+{
+	chains(8, 8, "none", LOSSY);
 }
 
 /* ---- many calls at once, and teams from parts of a team ---- */

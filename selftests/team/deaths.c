@@ -148,6 +148,42 @@ TEST(most_members_of_nodes_die)
 	kills(6, 2, "node", 4, 10);
 }
 
+/* Member @seed dies while the chain of a long broadcast from rank 2 runs. */
+static void die_in_chain(void *arg)
+{
+	const struct setting *s = arg;
+	struct sci_team *t = open_team(s);
+	const size_t len = 400000;
+	struct sci_coll *coll;
+	void *buf = calloc(1, len);
+	int ret = 0;
+
+	CHECK(buf);
+	if (sci_team_rank(t) == (int)s->seed) {
+		CHECK_EQ(sci_team_bcast(t, 2, buf, len), 0);
+		CHECK_EQ(sci_team_ibcast(t, 2, buf, len, &coll), 0);
+		raise(SIGKILL);
+	}
+	/* members before the victim may have sent everything */
+	for (int i = 0; i < 100 && !ret; i++)
+		ret = sci_team_bcast(t, 2, buf, len);
+	CHECK_EQ(ret, -ECONNRESET);
+	free(buf);
+	CHECK_EQ(sci_team_close(t), 0);
+}
+
+TEST(a_member_of_a_chain_dies)
+{
+	/* the root, the members after it and in the middle, and the last one */
+	static const unsigned int victims[] = { 2, 3, 6, 1 };
+
+	for (size_t i = 0; i < ARRAY_LEN(victims); i++) {
+		struct setting s = { 8, 8, "none", victims[i], 1 };
+
+		ranks_run_arg(8, 8, die_in_chain, &s, true);
+	}
+}
+
 /* A member dies while the other members wait for a word that no member changes. */
 static void wait_in_vain(void *arg)
 {
