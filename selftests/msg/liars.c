@@ -127,6 +127,34 @@ TEST(an_inbox_that_is_not_of_this_layer)
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
+static void says_hello_without_inbox(struct attacker *a, struct lie *lie)
+{
+	struct msg_hello mine = hello_of(a);
+
+	mine.inbox = MSG_NUMBERS + 7;
+	CHECK_EQ(say(a, &mine, sizeof(mine)), 0);
+	stage_set(lie, 1);
+	stage_wait(lie, 2);
+}
+
+/* A process dies after its HELLO, while this program connects to it. */
+TEST(a_peer_without_inbox_ends_with_the_connect)
+{
+	const struct sci_addr addr = { ATTACKER_NODE, ATTACKER_ID };
+	struct lie *lie = lie_begin(says_hello_without_inbox);
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_req *req;
+
+	stage_wait(lie, 1);
+	PROGRESS_UNTIL(ep, !list_empty(&ep->peers), TEST_WAIT_MS);
+	CHECK_EQ(sci_iconnect(ep, &addr, 50, &req), 0);
+	CHECK_EQ(test_wait(req, NULL), -ETIME);
+	PROGRESS_UNTIL(ep, list_empty(&ep->peers), TEST_WAIT_MS);
+	stage_set(lie, 2);
+	peer_join(lie->proc);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
 static void foreign_ring(struct attacker *a, struct lie *lie)
 {
 	struct msg_typed t;

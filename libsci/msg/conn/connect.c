@@ -95,8 +95,10 @@ static void accept_handle_failure(struct sci_peer *p, int error)
 		 * was old, or the other node cannot be reached now. If the program also connects to
 		 * the peer, dial.c sends HELLOs and decides when to give up.
 		 */
-		if (p->state == PEER_CONNECTING)
+		if (p->state == PEER_CONNECTING) {
 			p->nonce = 0;
+			p->incoming = false;
+		}
 		return;
 	}
 	peer_down(p, error);
