@@ -304,6 +304,12 @@ static void repeats(void)
 
 /* ---- a connection that fails for lack of memory ---- */
 
+/* Return whether a call has failed for lack of memory, or because of the connection's end. */
+static bool is_broken(int ret)
+{
+	return ret == -ENOBUFS || ret == -ECONNRESET;
+}
+
 /* Open the connection to @to, with less memory than that needs. */
 static void connection_lose(int to)
 {
@@ -333,10 +339,9 @@ static void connection_fails(void)
 	if (rank == 3)
 		connection_lose(1);
 	CHECK_EQ(barrier(), 0);
-	/* rank 1 may send its message on a new connection */
-	if (scan())
-		CHECK_EQ(scan(), -ENOBUFS);
-	CHECK_EQ(barrier(), -ENOBUFS);
+	/* it may succeed: rank 1 may send its message on a new connection */
+	scan();
+	CHECK(is_broken(barrier()));
 	CHECK_EQ(sci_team_close(all), 0);
 }
 
@@ -355,9 +360,8 @@ static void rank_closes_last(void)
 	if (rank < 2)
 		connection_lose(3);
 	CHECK_EQ(barrier(), 0);
-	if (scan())
-		CHECK_EQ(scan(), -ENOBUFS);
-	CHECK_EQ(barrier(), -ENOBUFS);
+	scan();
+	CHECK(is_broken(barrier()));
 	if (rank == 3)
 		WAIT_UNTIL(atomic_load(left) == 2, TEST_WAIT_MS);
 	CHECK_EQ(sci_team_close(all), 0);
