@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# shellcheck shell=bash disable=SC2154,SC2016,SC2317
+# shellcheck shell=bash disable=SC2034,SC2154,SC2016,SC2317
 # Cases with memory shared by all machines. Part of scripts/cluster-check.
 
 needs_pool() { [[ $kind == ivshmem ]] || skip "without adapters"; }
@@ -30,3 +30,31 @@ case_pool_a_machine_hangs_and_finds_itself_expelled() {
 
 # NODE: it has left the pool
 left() { "$build/sci" pool show "$D/pool" | grep "^$1 .*left"; }
+
+# FILE OPTION...: runs NetPIPE between nodes 4 and 8, and writes its table into FILE
+netpipe_between_machines() {
+	local mpi_options=(--oversubscribe --mca plm_rsh_agent "$PWD/scripts/cluster-rsh"
+		--mca oob_tcp_if_include 10.1.0.0/16 "${@:2}") mpi_windows=()
+	on 4 "$(mpirun 1 "4 8" NPopenmpi -p 0 -u 1048576 -o /tmp/np.out)" >"$tmp/case/netpipe" 2>&1 &&
+		on 4 'cat /tmp/np.out; rm /tmp/np.out' >"$1"
+}
+
+# MPI over the pool beside MPI over TCP between virtio network cards of the same machines.
+# Columns of NetPIPE's table: bytes, Mbit/s, seconds for one way.
+case_pool_mpi_beside_tcp() {
+	needs_pool && needs_two_nodes || return
+	type -P NPopenmpi >/dev/null || skip "no package netpipe-openmpi" || return
+	netpipe_between_machines "$tmp/case/pool" -x FI_PROVIDER_PATH --mca pml cm --mca mtl ofi \
+		--mca mtl_ofi_provider_include sci || return
+	netpipe_between_machines "$tmp/case/tcp" --mca pml ob1 --mca btl tcp,self \
+		--mca btl_tcp_if_include 10.1.0.0/16 || return
+	awk -v shown=" 8 64 512 4096 32768 262144 1048576 " '
+	NR == FNR { pool[$1] = $3; next }
+	!($1 in pool) || !pool[$1] { print "no figure of the pool for " $1 " bytes"; exit bad = 1 }
+	index(shown, " " $1 " ") {
+		printf "= %d bytes: %.1f us over the pool, %.1f us over TCP (%.1f times)\n", $1,
+			pool[$1] * 1e6, $3 * 1e6, $3 / pool[$1]
+		n++
+	}
+	END { exit bad || n != 7 }' "$tmp/case/pool" "$tmp/case/tcp"
+}
