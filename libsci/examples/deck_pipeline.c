@@ -9,7 +9,8 @@
  * several bands at a time, with THREADS threads that retrieve from one mail box. The last
  * process counts the pixels of each brightness. It returns a credit for each band, so that
  * no more than WINDOW bands are in flight. At the end rank 0 computes the counts alone, and
- * compares the results.
+ * compares the results. More processes are more pipelines, side by side: their number is a
+ * multiple of four.
  *
  * usage: sci run -n 4 --nodes 4 deck_pipeline [WIDTH HEIGHT]
  */
@@ -39,19 +40,33 @@ static void ok(int ret, const char *what)
 
 #define OK(call) ok(call, #call)
 
+static int pipelines(void)
+{
+	return deck_size() / 4;
+}
+
+/* Write the name of this pipeline's mail box into @full. */
+static const char *box_name(char full[32], const char *name)
+{
+	snprintf(full, 32, "%s %d", name, deck_rank() % pipelines());
+	return full;
+}
+
 static deck_mbox_t *box_find(const char *name)
 {
 	deck_mbox_t *box;
+	char full[32];
 
-	OK(deck_mbox_find(&box, name, 10000));
+	OK(deck_mbox_find(&box, box_name(full, name), 10000));
 	return box;
 }
 
 static deck_mbox_t *box_create(const char *name)
 {
 	deck_mbox_t *box;
+	char full[32];
 
-	OK(deck_mbox_create(&box, name));
+	OK(deck_mbox_create(&box, box_name(full, name)));
 	return box;
 }
 
@@ -357,12 +372,13 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	OK(deck_init(&argc, &argv));
-	if (deck_size() != 4) {
+	if (deck_size() % 4) {
 		fputs("deck_pipeline: start four processes: sci run -n 4 deck_pipeline\n",
 		      stderr);
 		return 2;
 	}
-	switch (deck_rank()) {
+	/* each stage of a pipeline is on another node, if there are four */
+	switch (deck_rank() / pipelines()) {
 	case 0:
 		ret = run_cut();
 		break;

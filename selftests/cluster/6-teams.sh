@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# shellcheck shell=bash disable=SC2154,SC2317
+# shellcheck shell=bash disable=SC2119,SC2120,SC2154,SC2317
 # Cases with programs that `sci run` starts on several machines. Part of
 # scripts/cluster-check. Programs of selftests/shmem do puts, atomics, locks and collective
 # calls over SCI. SMI's sort and Poisson solver and DECK's pipeline compare with a serial
@@ -31,14 +31,20 @@ team_passes() {
 	' "$tmp/case/team"
 }
 
-# NUMBERS POINTS STEPS: sort and the Poisson solver pass
-smi_passes() { team_passes 2 smi/sort "$1" && team_passes 2 smi/poisson "$2" "$3"; }
+# NUMBERS POINTS STEPS [PROCESSES]: sort and the Poisson solver pass, with so many processes
+# on each machine (2)
+smi_passes() {
+	team_passes "${4:-2}" smi/sort "$1" && team_passes "${4:-2}" smi/poisson "$2" "$3"
+}
 
-# deck_pipeline needs four processes.
+# [PROCESSES]: in all; four are a pipeline
 deck_passes() {
-	((4 % nodes == 0)) || skip "4 processes do not fit $nodes machines" || return
-	team_run $((4 / nodes)) cluster/deck_pipeline 320 200 || return
-	sed -n 's/^the results/= deck_pipeline: &/p' "$tmp/case/team"
+	local all=${1:-4} same
+	((all % nodes == 0)) || skip "$all processes do not fit $nodes machines" || return
+	team_run $((all / nodes)) cluster/deck_pipeline 320 200 || return
+	same=$(grep -c '^the results are the same' "$tmp/case/team")
+	echo "= deck_pipeline: the results of $same pipelines are the same"
+	((same == all / 4))
 }
 
 case_team_one_pe_on_each() {
@@ -67,6 +73,23 @@ case_team_ten_percent_of_packets_lost() { with_loss 10 team_passes 1 cluster/shm
 case_team_smi_one_percent_of_packets_lost() { with_loss 1 smi_passes 50000 80 20; }
 
 case_team_smi_ten_percent_of_packets_lost() { with_loss 10 smi_passes 2000 24 4; }
+
+# 2, 8 and 16 processes; the other cases have 4
+case_team_smi_of_many_processes_one_percent_of_packets_lost() {
+	local n
+	needs_two_nodes || return
+	for n in 1 4 8; do
+		with_loss 1 smi_passes 5000 48 8 "$n" || return
+	done
+}
+
+case_team_deck_of_many_processes_one_percent_of_packets_lost() {
+	local n
+	needs_two_nodes || return
+	for n in 8 16; do
+		with_loss 1 deck_passes "$n" || return
+	done
+}
 
 case_team_deck_one_percent_of_packets_lost() { with_loss 1 deck_passes; }
 
