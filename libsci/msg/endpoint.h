@@ -90,6 +90,7 @@ struct msg_blocks {
 	struct sci_rseg *seg;
 	uint32_t size;			/* 0: not attached */
 	uint32_t end;			/* end of the last block, in bytes with gaps */
+	uint32_t free;			/* all blocks before this position are read */
 };
 
 /* The receiving end of a ring of blocks. Its read position is in peer->now. */

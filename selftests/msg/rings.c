@@ -6,6 +6,9 @@
  *
  *	test process	node 4, one endpoint with little memory for rings
  *	clients		node 8, one process with many endpoints
+ *
+ * An endpoint with many peers begins a block at the start of an empty ring. All of this ring
+ * is free then, not only its end.
  */
 #include "libsci/msg/endpoint.h"
 #include "selftests/msg/traffic.h"
@@ -127,4 +130,99 @@ TEST(all_rings_together_have_a_limit_and_unused_ones_come_back)
 	CHECK(returned);
 	CHECK_EQ(sci_ep_close(ep), 0);
 	peer_join(proc);
+}
+
+/* ---- blocks at the start of an empty ring ---- */
+
+#define BUSY_PEERS	3u		/* more than FEW_PEERS: libsci/msg/conn/blocks.h */
+#define LONG_LEN	(128u << 10)	/* several blocks */
+#define BLOCK_LEN	(7u << 10)	/* one block */
+
+/* The sender is ep[0]; its messages go to ep[1]. All endpoints belong to the test process. */
+struct star {
+	struct sci_ep *ep[BUSY_PEERS + 1];
+	struct sci_peer *to;
+};
+
+static void star_progress(const struct star *s)
+{
+	for (unsigned int i = 0; i <= BUSY_PEERS; i++)
+		test_progress(s->ep[i]);
+}
+
+static struct star star_open(void)
+{
+	static const struct config c = {
+		.n = 5, .set = { { SCI_PARAM_ATTACH_AFTER, 0 },
+				 { SCI_PARAM_LINES_MAX, 64 },
+				 { SCI_PARAM_EAGER_MAX, LONG_LEN },
+				 { SCI_PARAM_EAGER_BLOCK, BLOCK_LEN },
+				 { SCI_PARAM_EAGER_RING, 512 << 10 } }
+	};
+	struct star s;
+
+	for (unsigned int i = 0; i <= BUSY_PEERS; i++)
+		s.ep[i] = test_ep_config(TEST_ID + i, &c);
+	for (unsigned int i = BUSY_PEERS; i; i--) {
+		const struct sci_addr addr = { 4, TEST_ID + i };
+
+		CHECK_EQ(sci_peer_open(s.ep[0], &addr, -1, &s.to), 0);
+		WAIT_UNTIL((star_progress(&s), !sci_peer_state(s.to)), TEST_WAIT_MS);
+	}
+	return s;
+}
+
+static void star_recv(const struct star *s, uint64_t tag, size_t len)
+{
+	static unsigned char in[LONG_LEN];
+	struct sci_status st;
+	struct sci_req *req;
+
+	CHECK_EQ(sci_itrecv(s->ep[1], NULL, CONTEXT, tag, 0, in, len, &req), 0);
+	WAIT_UNTIL((star_progress(s), !sci_test(req, &st)), TEST_WAIT_MS);
+	CHECK_EQ(st.len, len);
+	CHECK_BYTES(in, len, tag);
+}
+
+/* Send a message, unless it would wait. */
+static int star_send(const struct star *s, uint64_t tag, size_t len)
+{
+	static unsigned char out[LONG_LEN];
+	const struct iovec iov = { out, len };
+	const struct sci_send send = {
+		.iov = &iov, .n = 1, .tag = tag, .context = CONTEXT,
+		.flags = SCI_SEND_TAGGED | SCI_SEND_COPY | SCI_SEND_AT_ONCE,
+	};
+
+	msg_fill(out, len, tag);
+	return sci_isendm(s->to, &send, NULL);
+}
+
+/* The receiver reads each message before the next is sent, so the ring is empty each time. */
+static uint64_t star_exchange(const struct star *s, uint64_t tag)
+{
+	static const size_t lens[] = { BLOCK_LEN, LONG_LEN, BLOCK_LEN, BLOCK_LEN, BLOCK_LEN };
+
+	for (unsigned int i = 0; i < ARRAY_LEN(lens); i++, tag++) {
+		WAIT_UNTIL((star_progress(s), !star_send(s, tag, lens[i])), TEST_WAIT_MS);
+		star_recv(s, tag, lens[i]);
+	}
+	return tag;
+}
+
+TEST(a_ring_that_starts_again_has_room_for_many_blocks)
+{
+	struct star s = star_open();
+
+	for (uint64_t tag = 1, end; tag < 400; tag = end) {
+		tag = star_exchange(&s, tag);
+		for (end = tag; !star_send(&s, end, BLOCK_LEN); end++)
+			CHECK(end - tag < DATA_LINES);
+		/* credits for half of the lines may be late */
+		CHECK(end - tag >= DATA_LINES / 2);
+		for (; tag < end; tag++)
+			star_recv(&s, tag, BLOCK_LEN);
+	}
+	for (unsigned int i = 0; i <= BUSY_PEERS; i++)
+		CHECK_EQ(sci_ep_close(s.ep[i]), 0);
 }

@@ -219,7 +219,7 @@ static bool send_would_wait(struct sci_peer *p, const struct sci_send *send,
 			    size_t len)
 {
 	struct msg_cursor at = { .iov = send->iov, .n = send->n };
-	const struct msg_blocks *b = &p->blocks_tx[RING_EAGER];
+	struct msg_blocks *b = &p->blocks_tx[RING_EAGER];
 	const uint64_t *params = p->ep->params;
 	uint32_t lines = 1;
 	size_t most;

@@ -57,18 +57,30 @@ static inline uint32_t blocks_start(const struct sci_peer *p,
 	return b->end + here;
 }
 
+/*
+ * Update b->free for a block at @start. In an empty ring the bytes before @start hold no block:
+ * they need no credit. Ignore an impossible read position of the peer.
+ */
+static inline void blocks_credit(struct msg_blocks *b, uint32_t start)
+{
+	uint32_t read = sci_load_acquire(b->status);
+
+	if (read == b->end)
+		b->free = start;
+	else if ((int32_t)(read - b->free) > 0 && (int32_t)(b->end - read) > 0)
+		b->free = read;
+}
+
 /* Return the position of the next block, or -EAGAIN if the ring has no room for it. */
-static inline int64_t blocks_room(const struct sci_peer *p,
-				  const struct msg_blocks *b,
+static inline int64_t blocks_room(const struct sci_peer *p, struct msg_blocks *b,
 				  const struct msg_cursor *at, size_t len)
 {
 	uint32_t start = blocks_start(p, b, at, len);
 	uint32_t end = start + (uint32_t)MSG_PAD(len);
 
 	peer_refresh(p, b->status, sizeof(*b->status));
-	if (end - sci_load_acquire(b->status) > b->size)
-		return -EAGAIN;
-	return start;
+	blocks_credit(b, start);
+	return end - b->free > b->size ? -EAGAIN : (int64_t)start;
 }
 
 /*
