@@ -108,7 +108,8 @@ static uint64_t link_down_ms(struct sci_ep *ep)
 	return info.link_down_ms;
 }
 
-static void act_count(struct stage *st, const struct act *a, struct traffic *t)
+/* Add what the endpoint of @t has counted. @down_ms: link_down_ms() at its open */
+static void act_count(struct stage *st, const struct act *a, struct traffic *t, uint64_t down_ms)
 {
 	struct sci_ep_stats s = test_ep_stats(t->ep);
 
@@ -120,7 +121,7 @@ static void act_count(struct stage *st, const struct act *a, struct traffic *t)
 					 s.resent_blocks);
 	atomic_fetch_add(&st->messages, traffic_done(t));
 	faults_add(&st->faults);
-	atomic_fetch_add(&st->down_ms, link_down_ms(t->ep));
+	atomic_fetch_add(&st->down_ms, link_down_ms(t->ep) - down_ms);
 	CHECK_EQ(s.crc_errors, 0);
 }
 
@@ -128,12 +129,13 @@ static void act_count(struct stage *st, const struct act *a, struct traffic *t)
 static bool act(struct stage *st, const struct act *a, bool first)
 {
 	static struct traffic t;
-	uint64_t until;
+	uint64_t until, down_ms;
 	bool again;
 
 	setenv("SCI_FAULT", st->fault, 1);
 	until = test_now_ms() + st->run_ms;
 	t.ep = test_ep_open(a->number, st->flags);
+	down_ms = link_down_ms(t.ep);
 	traffic_params(t.ep, a->ways);
 	act_flows(st, a, &t, act_connect(t.ep, first, a->number), first);
 	do {
@@ -141,7 +143,7 @@ static bool act(struct stage *st, const struct act *a, bool first)
 			t.flow[i].limit += a->count;
 		traffic_run(&t);
 	} while (act_goes_on(st, t.ep, first, until));
-	act_count(st, a, &t);
+	act_count(st, a, &t, down_ms);
 	traffic_free(&t);
 	meet(t.ep, &st->meeting, 2);
 	again = strstr(st->fault, "linkdown") && !st->faults.cut;
