@@ -4,7 +4,7 @@
  * The threads that make calls to other nodes. A thread ends when no call is waiting.
  *
  * A peer that is stopped, or hostile, does not answer its call for up to a minute. So a call that
- * lasts longer than SLOW_MS makes room for another thread. Calls that wait for this room get it
+ * lasts longer than CALL_SLOW_MS makes room for another thread. Calls that wait for this room get it
  * when the program dials, or when a peer repeats its HELLO.
  */
 
