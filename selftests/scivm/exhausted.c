@@ -46,7 +46,10 @@ void *malloc(size_t len)
 
 /* ---- tests ---- */
 
-/* Members 0 and 1 have changed different words of a page of member 0, and member 0 has released. */
+/*
+ * Members 0 and 1 have changed different words of a page of member 0, and member 0 has released.
+ * Member 1 took its copy before member 0 wrote.
+ */
 static volatile uint32_t *both_change(struct member *m)
 {
 	struct sci_vm_range r = kind(SCI_VM_HOME, 0);
@@ -54,17 +57,23 @@ static volatile uint32_t *both_change(struct member *m)
 
 	member_open(m, &cached);
 	p = alloc_for_all(m, 64 * PAGE, &r);
-	p[m->rank] = 10 + (uint32_t)m->rank;
-	if (!m->rank)
+	if (m->rank)
+		p[1] = 11;
+	meet(m);
+	if (!m->rank) {
+		p[0] = 10;
 		CHECK_EQ(sci_vm_release(m->vm, NULL), 0);
+	}
 	meet(m);
 	return p;
 }
 
 static void changes_check(const struct member *m, const volatile uint32_t *p)
 {
-	if (m->rank)
+	if (m->rank) {
 		CHECK_EQ(sci_vm_release(m->vm, NULL), 0);
+		CHECK_EQ(sci_vm_acquire(m->vm, NULL), 0);
+	}
 	meet(m);
 	CHECK_EQ(p[0], 10);
 	CHECK_EQ(p[1], 11);
