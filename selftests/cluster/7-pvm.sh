@@ -83,19 +83,25 @@ case_pvm_programs_of_debian() {
 	scripts/check-pvm --compare "$tmp/pvm/debian" "$tmp/pvm/ours"
 }
 
-# QEMU is killed by SIGKILL while 100 tasks talk. The daemons notice it because the link of the
-# dead machine goes down.
-case_pvm_the_machine_of_a_host_dies() {
+# TASKS: QEMU is killed by SIGKILL while so many tasks talk. The daemons notice it because the
+# link of the dead machine goes down.
+pvm_machine_dies() {
 	local dead
 	((nodes > 2)) || skip "needs three machines" || return
 	dead=$(ids | sed -n 3p)
 	pvm_prepare || return
-	pvm_churn 'hosts_come_and_go_*' SCI_TEST_PVM_KILL=/tmp/pvm-kill
+	on 4 'rm -f /tmp/pvm-kill' || return
+	pvm_churn 'hosts_come_and_go_*' SCI_TEST_PVM_KILL=/tmp/pvm-kill SCI_TEST_PROCESSES="$1"
 	within 300 on 4 'test -e /tmp/pvm-kill' || return
 	cluster kill "$dead" || return
 	pvm_churn_end "$(ids | grep -vx "$dead")" || return
 	cluster start "$dead"
 }
+
+case_pvm_the_machine_of_a_host_dies() { pvm_machine_dies 100; }
+
+# Shows the time of the notification itself: 100 tasks keep the daemons from the processors.
+case_pvm_the_machine_of_a_host_with_few_tasks_dies() { pvm_machine_dies 12; }
 
 # 1,000 tasks begin on all machines, and exit or are killed.
 case_pvm_tasks_come_and_go() {

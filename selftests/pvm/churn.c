@@ -5,7 +5,7 @@
  *
  * Hosts are virtual nodes.  With SCI_TEST_PVM_HOSTS=NAME,NAME they are machines with these
  * names.  To end a host, the test makes the file SCI_TEST_PVM_KILL, and the caller of the
- * test kills the machine.
+ * test kills the machine.  SCI_TEST_PROCESSES=N is the number of tasks that talk.
  */
 
 #include <dirent.h>
@@ -15,10 +15,10 @@
 #include "selftests/pvm/machine.h"
 
 #if TEST_ASAN || TEST_TSAN
-#define TALKERS	40
+#define TALKERS	40u
 #define TASKS	100
 #else
-#define TALKERS	100
+#define TALKERS	100u
 #define TASKS	1000
 #endif
 #define TOKENS	10
@@ -27,30 +27,46 @@
 
 enum { ALL = 5, TOKEN, PING, PONG, END, TASK_GONE, HOST_GONE, NO_TAG };
 
+/* Tasks that pass tokens. */
+struct talkers {
+	int n, tids[TALKERS];
+};
+
 /* Send a token to a random task that has not ended. */
-static void token_pass(const int *tids, unsigned int *seed)
+static void token_pass(const struct talkers *t, unsigned int *seed)
 {
 	int tid, ret;
 
 	do {
-		tid = tids[rand_r(seed) % TALKERS];
+		tid = t->tids[rand_r(seed) % (unsigned int)t->n];
 		ret = pvm_pstat(tid);
 	} while (ret != PvmOk && ret != PvmSysErr);
 	pvm_initsend(PvmDataDefault);
 	pvm_send(tid, TOKEN);
 }
 
+/* Tell @n of @tids, which may be all of @t, whom to pass tokens to. */
+static void talk(int *tids, int n, struct talkers *t)
+{
+	pvm_initsend(PvmDataDefault);
+	pvm_pkint(&t->n, 1, 1);
+	pvm_pkint(t->tids, t->n, 1);
+	CHECK_EQ(pvm_mcast(tids, n, ALL), 0);
+}
+
 /* Pass tokens on. Answer each ping with the number of tokens so far. */
 static int child_main(int argc, char **argv)
 {
 	unsigned int seed = (unsigned int)getpid();
-	int tids[TALKERS], tag, tokens = 0;
+	struct talkers t;
+	int tag, tokens = 0;
 
 	(void)argc;
 	(void)argv;
 	pvm_setopt(PvmAutoErr, 0);
 	pvm_recv(pvm_parent(), ALL);
-	pvm_upkint(tids, TALKERS, 1);
+	pvm_upkint(&t.n, 1, 1);
+	pvm_upkint(t.tids, t.n, 1);
 	while (pvm_recv(-1, -1) > 0) {
 		pvm_bufinfo(pvm_getrbuf(), NULL, &tag, NULL);
 		if (tag == END)
@@ -61,7 +77,7 @@ static int child_main(int argc, char **argv)
 			pvm_send(pvm_parent(), PONG);
 		} else if (tag == TOKEN) {
 			tokens++;
-			token_pass(tids, &seed);
+			token_pass(&t, &seed);
 		}
 	}
 	return pvm_exit();
@@ -76,16 +92,16 @@ static int ping(int tid)
 }
 
 /*
- * Check that tokens pass through one of @tids that is on none of the @n @hosts. The tokens are new:
- * a host that has ended may have had all others.
+ * Check that tokens pass through a task that is on none of the @n @hosts. The tokens are new: a host
+ * that has ended may have had all others.
  */
-static void talk_check(const int *tids, const int *hosts, int n)
+static void talk_check(const struct talkers *t, const int *hosts, int n)
 {
 	int tid = 0, before;
 
 	for (int i = 0; !tid; i++) {
-		CHECK(i < TALKERS);
-		tid = tids[i];
+		CHECK(i < t->n);
+		tid = t->tids[i];
 		for (int j = 0; j < n; j++)
 			if (pvm_tidtohost(tid) == hosts[j])
 				tid = 0;
@@ -142,53 +158,61 @@ static void host_kill_noticed(int tid)
 	test_note("HostDelete comes %.1f ms after the last answer of the host", machine_now_ms() - last);
 }
 
-static int task_of(const int *tids, int host)
+static int task_of(const struct talkers *t, int host)
 {
 	int i = 0;
 
-	while (i < TALKERS && pvm_tidtohost(tids[i]) != host)
+	while (i < t->n && pvm_tidtohost(t->tids[i]) != host)
 		i++;
-	CHECK(i < TALKERS);
-	return tids[i];
+	CHECK(i < t->n);
+	return t->tids[i];
+}
+
+static unsigned int talkers_number(void)
+{
+	const char *text = getenv("SCI_TEST_PROCESSES");
+	unsigned int n = text ? (unsigned int)atoi(text) : TALKERS;
+
+	CHECK(n && n <= TALKERS);
+	return n;
 }
 
 /* One host is deleted and one is killed. Then the hosts whose machines run are added again. */
 TEST(hosts_come_and_go_while_tasks_talk)
 {
 	char *names[HOSTS];
-	int hosts[HOSTS], again[2], tids[TALKERS], tid, gone = 0, left = 0, result;
+	int hosts[HOSTS], again[2], tid, gone = 0, left = 0, result;
 	int n = hosts_name(names), back = getenv("SCI_TEST_PVM_KILL") ? 1 : 2;
+	struct talkers t = { .n = (int)talkers_number() };
 
 	machine_begin();
 	CHECK_EQ(pvm_addhosts(names, n, hosts), n);
-	machine_spawn("talk", TALKERS, tids);
-	CHECK_EQ(pvm_notify(PvmTaskExit, TASK_GONE, TALKERS, tids), 0);
-	pvm_initsend(PvmDataDefault);
-	pvm_pkint(tids, TALKERS, 1);
-	CHECK_EQ(pvm_mcast(tids, TALKERS, ALL), 0);
-	talk_check(tids, hosts, 0);
+	machine_spawn("talk", t.n, t.tids);
+	CHECK_EQ(pvm_notify(PvmTaskExit, TASK_GONE, t.n, t.tids), 0);
+	talk(t.tids, t.n, &t);
+	talk_check(&t, hosts, 0);
 	CHECK_EQ(pvm_notify(PvmHostDelete, HOST_GONE, 2, hosts), 0);
 	CHECK_EQ(pvm_delhosts(names, 1, &result), 1);
 	CHECK(pvm_recv(-1, HOST_GONE) > 0);
-	talk_check(tids, hosts, 1);
-	host_kill_noticed(task_of(tids, hosts[1]));
-	for (int i = 0; i < TALKERS; i++)
-		gone += pvm_tidtohost(tids[i]) == hosts[0] || pvm_tidtohost(tids[i]) == hosts[1];
-	CHECK(gone > 0 && gone < TALKERS);
+	talk_check(&t, hosts, 1);
+	host_kill_noticed(task_of(&t, hosts[1]));
+	for (int i = 0; i < t.n; i++)
+		gone += pvm_tidtohost(t.tids[i]) == hosts[0] || pvm_tidtohost(t.tids[i]) == hosts[1];
+	CHECK(gone > 0 && gone < t.n);
 	for (int i = 0; i < gone; i++) {
 		CHECK(pvm_recv(-1, TASK_GONE) > 0);
 		pvm_upkint(&tid, 1, 1);
 		CHECK(pvm_tidtohost(tid) == hosts[0] || pvm_tidtohost(tid) == hosts[1]);
 	}
-	talk_check(tids, hosts, 2);
+	talk_check(&t, hosts, 2);
 	CHECK_EQ(pvm_addhosts(names, back, again), back);
-	talk_check(tids, hosts, 2);
-	for (int i = 0; i < TALKERS; i++)
-		if (pvm_pstat(tids[i]) == PvmOk) {
-			ping(tids[i]);
+	talk_check(&t, hosts, 2);
+	for (int i = 0; i < t.n; i++)
+		if (pvm_pstat(t.tids[i]) == PvmOk) {
+			ping(t.tids[i]);
 			left++;
 		}
-	CHECK_EQ(left, TALKERS - gone);
+	CHECK_EQ(left, t.n - gone);
 	machine_end();
 }
 
@@ -323,7 +347,8 @@ TEST(tasks_that_end_leave_the_daemon_and_their_parent_as_they_were)
 {
 	struct holds daemon = { 0 }, parent = { 0 };
 	unsigned int n = test_calls(TASKS / BATCH);
-	int batch[BATCH], n_tasks, n_hosts = 0, hosts[HOSTS], tids[TALKERS] = { 0 };
+	int batch[BATCH], n_tasks, n_hosts = 0, hosts[HOSTS];
+	struct talkers none = { 0 };
 	char *names[HOSTS];
 	pid_t master = 0;
 
@@ -335,9 +360,7 @@ TEST(tasks_that_end_leave_the_daemon_and_their_parent_as_they_were)
 	for (unsigned int i = 0; i < n; i++) {
 		machine_spawn("talk", BATCH, batch);
 		CHECK_EQ(pvm_notify(PvmTaskExit, TASK_GONE, BATCH, batch), 0);
-		pvm_initsend(PvmDataDefault);
-		pvm_pkint(tids, TALKERS, 1);
-		CHECK_EQ(pvm_mcast(batch, BATCH, ALL), 0);
+		talk(batch, BATCH, &none);
 		for (int j = 0; j < BATCH; j++)
 			ping(batch[j]);
 		for (int j = 0; j < BATCH; j++)
