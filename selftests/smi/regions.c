@@ -258,7 +258,9 @@ static void pair(void)
 		CHECK_SMI(SMI_Create_shreg(SMI_SHM_PT2PT, &info, &id, (void **)&p));
 		p[!rank] = 7 + rank;
 		mine = (void *)(uintptr_t)p;
+		CHECK_SMI(SMI_Flush_write(other));
 		CHECK_SMI(SMI_Sendrecv(&mine, &theirs, sizeof(mine), other));
+		CHECK_SMI(SMI_Flush_read(other));
 		CHECK(mine == theirs);
 		seen = p[!!rank];
 		CHECK_EQ(seen, 7 + other);
