@@ -427,6 +427,11 @@ pid_t peer_pid(struct peer *p)
 	return p->pid;
 }
 
+pid_t harness_pid(const struct peer *p)
+{
+	return p->pid;
+}
+
 /* Return false if the process does not end in time. */
 static bool peer_reap(struct peer *p)
 {

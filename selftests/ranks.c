@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -145,37 +146,117 @@ static void ranks_serve(struct job *j, struct boot_server *server, bool may_die)
 
 /* ---- the ranks ---- */
 
+/* On another machine a rank has a copy, and the variables of this file have their initial values. */
+struct start {
+	unsigned int rank;
+	int fd;				/* the connection to the server; -1: connect to @server */
+	struct sockaddr_in server;
+	void (*fn)(void *arg);
+	void (*plain)(void);
+	void *arg;
+};
+
+/* Return a connection from another machine. */
+static int rank_connect(const struct start *s)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	CHECK(fd >= 0);
+	CHECK_EQ(connect(fd, (const struct sockaddr *)&s->server, sizeof(s->server)), 0);
+	return fd;
+}
+
 static void rank_main(struct peer *self, void *arg)
 {
-	struct boot_stream *s = arg;
+	const struct start *s = arg;
+	int fd = s->fd;
 	char value[48];
 	struct stat st;
 
 	(void)self;
+	my_rank = s->rank;
 	/* the server's ends of this rank's connection and of earlier ones */
-	for (unsigned int i = 0; i < my_rank; i++)
+	for (unsigned int i = 0; fd >= 0 && i <= my_rank; i++)
 		close(job.ranks[i].stream.in);
-	close(job.ranks[my_rank].stream.in);
-	CHECK_EQ(fstat(s->in, &st), 0);
-	snprintf(value, sizeof(value), "%d:%llu", s->in, (unsigned long long)st.st_ino);
+	if (fd < 0)
+		fd = rank_connect(s);
+	CHECK_EQ(fstat(fd, &st), 0);
+	snprintf(value, sizeof(value), "%d:%llu", fd, (unsigned long long)st.st_ino);
 	setenv("SCI_BOOT", value, 1);
-	if (job.plain)
-		job.plain();
+	if (s->plain)
+		s->plain();
 	else
-		job.fn(job.arg);
+		s->fn(s->arg);
+}
+
+/* Return a socket that accepts the connection of a rank on machine @address. */
+static int rank_listen(const char *address, struct sockaddr_in *here)
+{
+	struct sockaddr_in there = { .sin_family = AF_INET, .sin_port = htons(1) };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof(*here);
+
+	/* this machine's address in their network */
+	CHECK(fd >= 0 && inet_aton(address, &there.sin_addr));
+	CHECK_EQ(connect(fd, (struct sockaddr *)&there, sizeof(there)), 0);
+	CHECK_EQ(getsockname(fd, (struct sockaddr *)here, &len), 0);
+	close(fd);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK(fd >= 0);
+	here->sin_port = 0;
+	CHECK_EQ(bind(fd, (struct sockaddr *)here, len), 0);
+	CHECK_EQ(listen(fd, 1), 0);
+	CHECK_EQ(getsockname(fd, (struct sockaddr *)here, &len), 0);
+	return fd;
+}
+
+static int rank_accept(int listener)
+{
+	struct pollfd p = { .fd = listener, .events = POLLIN };
+	int fd;
+
+	CHECK_EQ(poll(&p, 1, TEST_WAIT_MS), 1);
+	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	CHECK(fd >= 0);
+	close(listener);
+	return fd;
 }
 
 static void rank_spawn(struct job *j, unsigned int i, unsigned int node)
 {
-	struct boot_stream theirs = { 0 };
-	int fds[2];
+	const char *address = node == 4 ? NULL : remote_address(node);
+	struct start s = {
+		.rank = i, .fd = -1, .fn = j->fn, .plain = j->plain, .arg = j->arg,
+	};
+	struct rank *r = &j->ranks[i];
+	int fds[2] = { -1, -1 }, listener = -1;
 
-	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-	j->ranks[i] = (struct rank){ .stream = { .in = fds[0], .out = fds[0] } };
-	theirs.in = fds[1];
-	my_rank = i;
-	j->ranks[i].pid = peer_pid(peer_spawn(node, rank_main, &theirs));
-	close(fds[1]);
+	if (address) {
+		listener = rank_listen(address, &s.server);
+	} else {
+		CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+		s.fd = fds[1];
+	}
+	*r = (struct rank){ .stream = { .in = fds[0], .out = fds[0] } };
+	r->pid = harness_pid(peer_spawn(node, rank_main, &s));
+	if (address)
+		r->stream.in = r->stream.out = rank_accept(listener);
+	else
+		close(fds[1]);
+}
+
+/* Return @nodes, or the number of machines if each node is a machine. */
+static unsigned int nodes_limit(unsigned int nodes)
+{
+	unsigned int n = 1;
+
+	if (!remote_machines())
+		return nodes;
+	if (nodes == 1 || remote_variable(job.arg))
+		test_needs_one_machine();
+	while (n < nodes && remote_address(4 * (n + 1)))
+		n++;
+	return n;
 }
 
 static void job_run(unsigned int n, unsigned int nodes, bool may_die)
@@ -183,8 +264,8 @@ static void job_run(unsigned int n, unsigned int nodes, bool may_die)
 	struct boot_place places[RANKS_MAX];
 	struct boot_server *server;
 
-	test_needs_one_machine();
 	CHECK(n && n <= RANKS_MAX && nodes && nodes <= n);
+	nodes = nodes_limit(nodes);
 	job.n = 0;
 	job.aborted = 0;
 	for (unsigned int i = 0; i < n; i++) {

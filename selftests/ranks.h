@@ -22,6 +22,9 @@
  * Ranks are peers of the test (harness.h). The test serves them with the launcher's own code
  * (libsci/team/boot_server.h) until all ranks have ended. Call ranks_run() before the first
  * call of the library.
+ *
+ * If each node is a machine (remote.h), ranks of several nodes are spread over the machines that
+ * there are. Jobs of one node are skipped, and jobs with an argument that is a variable.
  */
 #ifndef SELFTESTS_RANKS_H
 #define SELFTESTS_RANKS_H

@@ -213,6 +213,11 @@ static size_t variable_bytes(const void *p, size_t max)
 	return len;
 }
 
+bool remote_variable(const void *p)
+{
+	return variable_bytes(p, 1) != 0;
+}
+
 static bool spawn_put(int fd, unsigned int node, peer_fn *fn, void *arg)
 {
 	static char data[sizeof(struct spawn) + ARG_LEN_MAX + ENVIRONMENT_MAX];

@@ -32,6 +32,9 @@ bool remote_machines(void);
 /* Return the address of a node's machine, or NULL if the node has no machine. */
 const char *remote_address(unsigned int node);
 
+/* Return whether @p points to memory that differs between machines. */
+bool remote_variable(const void *p);
+
 /*
  * remote_main() - the first call of main()
  *
@@ -61,6 +64,7 @@ void remote_forget(void);
 __attribute__((noreturn))
 void harness_peer(unsigned int node, pid_t parent, int fd, peer_fn *fn,
 		  void *arg);
+pid_t harness_pid(const struct peer *p);	/* of the stub, if the peer is remote */
 unsigned int harness_objects(void);
 void harness_fail(void);
 bool harness_failed(void);

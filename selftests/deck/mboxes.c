@@ -395,7 +395,7 @@ static void mesh_round(struct mesh *m, int round)
 static void all_to_all(void *arg)
 {
 	int rank = (int)ranks_rank();
-	int rounds = *(int *)arg;
+	int rounds = (int)(uintptr_t)arg;
 	struct mesh m = { .rank = rank };
 	char name[16];
 
@@ -426,7 +426,7 @@ static void all_to_all(void *arg)
 
 static void check_all_to_all(int n, int nodes, int rounds)
 {
-	ranks_run_arg(n, nodes, all_to_all, &rounds, false);
+	ranks_run_arg(n, nodes, all_to_all, (void *)(uintptr_t)rounds, false);
 }
 
 TEST(all_to_all_of_2)
