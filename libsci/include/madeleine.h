@@ -15,7 +15,8 @@
  *    a time, and a channel has one incoming message: a second thread waits, a second attempt of
  *    the same thread is fatal.
  *  - Both sides name the same blocks in the same order, with the same lengths and modes.
- *  - When a process dies, processes that wait for it fail.
+ *  - When a process dies, processes that wait or test for its messages fail. A gateway is such
+ *    a process: its death is an error at both ends of the messages that it forwards.
  */
 #ifndef MADELEINE_H
 #define MADELEINE_H

@@ -9,7 +9,8 @@
  *
  * A gateway forwards blocks in the order of their posted receives, which is the order in which the
  * previous hop sent the blocks. A gateway ends when a process that it is connected to dies, so that
- * the processes that communicate through the gateway receive an error.
+ * the processes that communicate through the gateway receive an error. Other gateways do not take
+ * over: the blocks that the dead gateway held are lost, and common_exit() waits for all processes.
  *
  * No process waits for ever, and a gateway's memory is bounded:
  *

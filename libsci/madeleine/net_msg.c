@@ -309,14 +309,37 @@ static int net_flush(struct mad_world *w, struct mad_link *l)
 	return l->way ? way_flush(w, l) : 0;
 }
 
+/* Return the error of a dead process; 0: the process lives, or is not connected. */
+static int rank_get_error(struct rail *r, int rank)
+{
+	int error = r->peer[rank] ? sci_peer_state(r->peer[rank]) : 0;
+
+	return error == -EINPROGRESS ? 0 : error;
+}
+
 /* Return the rank of a dead peer; -1: there is none. */
 static int rank_find_dead(struct rail *r, int *error)
 {
 	for (int i = 0; i < r->w->size; i++)
-		if (r->peer[i] && (*error = sci_peer_state(r->peer[i])) &&
-		    *error != -EINPROGRESS)
+		if ((*error = rank_get_error(r, i)))
 			return i;
 	return -1;
+}
+
+/*
+ * Test for a first fragment. Each call checks only one process, in turn: programs call this often.
+ * The check comes first, because messages that arrive before a death come before the error.
+ */
+static int first_probe(struct rail *r, struct mad_inbox *in, uint64_t ignore, int *rank)
+{
+	int next = (int)(in->next++ % (unsigned int)r->w->size);
+	int error = rank_get_error(r, next), ret;
+
+	ret = sci_tprobe(r->ep, NULL, rail_context(in->channel), in->sub, ignore, 0, NULL);
+	if (ret != -EAGAIN || !error)
+		return ret;
+	*rank = next;
+	return error;
 }
 
 /*
@@ -351,7 +374,7 @@ static long net_first(struct mad_world *w, struct mad_inbox *in, void *buf, size
 	if (networks_are_several(in->networks))
 		return gateway_first(w, in, buf, size, wait, rank);
 	if (!wait)
-		ret = sci_tprobe(r->ep, NULL, context, in->sub, ignore, 0, NULL);
+		ret = first_probe(r, in, ignore, rank);
 	ret = ret ? ret : sci_itrecv(r->ep, NULL, context, in->sub, ignore, buf, size, &req);
 	ret = ret ? ret : first_wait(r, req, &st, rank);
 	if (ret)

@@ -5,7 +5,7 @@
  *
  * A network carries the fragments of messages. Fragments of one link arrive in order, at the
  * link of the same channel and sub-channel on the other side. Calls return 0 or -errno. A call
- * that waits for a process fails when the process dies.
+ * that waits for a process, or tests for a message, fails when the process dies.
  */
 #ifndef LIBSCI_MADELEINE_NETWORK_H
 #define LIBSCI_MADELEINE_NETWORK_H
@@ -44,6 +44,7 @@ struct mad_inbox {
 	uint32_t sub;
 	bool ways;			/* some messages arrive through gateways */
 	uint64_t networks;		/* bit mask of the rails that receive messages */
+	unsigned int next;		/* process that the next test for a message checks */
 	void *slots;			/* private to the network: for several rails */
 };
 

@@ -6,6 +6,7 @@
 
 #include <pm2_common.h>
 
+#include "libsci/fabric/core/fabric.h"
 #include "selftests/madeleine/files.h"
 #include "selftests/ranks.h"
 
@@ -46,6 +47,10 @@ static void parcels_of(unsigned int i, struct parcel p[2])
 	}
 }
 
+#define VICTIM_MESSAGE	14u		/* its blocks are sent before the end of the message */
+
+static pid_t victim_pid;		/* rank 0 kills it in VICTIM_MESSAGE; 0: no process */
+
 static void parcels_send(p_mad_channel_t c, int to, unsigned int i, struct parcel p[2])
 {
 	p_mad_connection_t k = mad_begin_packing(c, to);
@@ -60,6 +65,8 @@ static void parcels_send(p_mad_channel_t c, int to, unsigned int i, struct parce
 		if (p[b].send == mad_send_SAFER)
 			memset(p[b].buf, 0xee, p[b].len);
 	}
+	if (victim_pid && i == VICTIM_MESSAGE && c->process_lrank == 0)
+		CHECK_EQ(kill(victim_pid, SIGKILL), 0);
 	for (unsigned int b = 0; b < 2; b++)
 		if (p[b].send == mad_send_LATER)
 			test_fill(p[b].buf, p[b].len, 2 * i + b);
@@ -89,7 +96,7 @@ static void all_pairs(void *arg)
 	p_mad_madeleine_t m = begin();
 	p_mad_channel_t c = tbx_htable_get(m->channel_htable, arg);
 	int last = c ? c->pc->count - 1 : -1;
-	unsigned int n = PAIRS * PAIRS * (SLOW ? 1 : LENGTHS);
+	unsigned int n = PAIRS * PAIRS * (SLOW || victim_pid ? 1 : LENGTHS);
 	struct parcel p[2];
 
 	p[0].buf = malloc(BLOCK_MAX);
@@ -413,17 +420,34 @@ TEST(a_receiver_that_does_not_receive)
 /* ---- deaths ---- */
 
 static int errors_fd;
+static int gateways;		/* the session's processes are the end 0, gateways, and an end */
+
+/* Return whether an end's error text names one of the gateways, or comes from a barrier. */
+static bool is_text_of_end(const char *text)
+{
+	char way[64], gone[64];
+	bool found = strstr(text, "the processes of the session cannot meet: ");
+
+	for (int g = 1; g <= gateways && !found; g++) {
+		snprintf(way, sizeof(way), "by way of process %d: ", g);
+		snprintf(gone, sizeof(gone), "process %d is gone: ", g);
+		found = strstr(text, way) || strstr(text, gone);
+	}
+	return found;
+}
 
 /* Check the library's error message. The library calls abort() itself: any call is safe here. */
 /* NOLINTBEGIN(bugprone-signal-handler,cert-sig30-c) */
 static void on_abort(int sig)
 {
+	int rank = (int)ranks_rank();
+	bool is_end = rank == 0 || rank > gateways;
 	char text[1024];
 	ssize_t n = pread(errors_fd, text, sizeof(text) - 1, 0);
 
 	(void)sig;
 	text[n > 0 ? n : 0] = '\0';
-	if (strstr(text, "by way of process 1: ") || strstr(text, "process 1 is gone: "))
+	if (is_end ? is_text_of_end(text) : strstr(text, "madeleine: gateway: ") != NULL)
 		_exit(0);
 	fprintf(stdout, "# %s\n", text);
 	fflush(stdout);
@@ -438,36 +462,56 @@ static void expect_abort(void)
 	signal(SIGABRT, on_abort);
 }
 
-enum ends { BOTH_RECEIVE, SEND_AND_RECEIVE, SEND_TO_NOBODY };
+enum ends { BOTH_RECEIVE, BOTH_TEST, BOTH_MEET, SEND_AND_RECEIVE, SEND_TO_NOBODY };
 
-/* Ranks 0 and 2 go on until they get the error that rank 1, the gateway, has died. */
+struct death {
+	int victim;
+	enum ends ends;
+};
+
+static void send_long(p_mad_channel_t c, int to, void *text, size_t len)
+{
+	p_mad_connection_t k = mad_begin_packing(c, to);
+
+	mad_pack(k, text, len, mad_send_CHEAPER, mad_receive_CHEAPER);
+	mad_end_packing(k);
+}
+
+static void take_long(p_mad_channel_t c, void *text, size_t len)
+{
+	p_mad_connection_t k = mad_begin_unpacking(c);
+
+	mad_unpack(k, text, len, mad_send_CHEAPER, mad_receive_CHEAPER);
+	mad_end_unpacking(k);
+}
+
+/* One gateway dies. All other processes go on until they get an error. */
 static void gateway_dies(void *arg)
 {
 	p_mad_channel_t c = mad_get_channel(begin(), "c");
-	enum ends ends = *(enum ends *)arg;
+	const struct death *d = arg;
+	int rank = c->process_lrank, last = c->pc->count - 1;
 	static char text[1 << 20];
-	p_mad_connection_t k;
 
-	if (c->process_lrank == 1) {
+	if (rank == d->victim) {
 		number_take(mad_begin_unpacking(c));
 		number_take(mad_begin_unpacking(c));
-		ranks_die_in(ends == BOTH_RECEIVE ? 1 : 20000);
+		ranks_die_in(d->ends == BOTH_RECEIVE ? 1 : 20000);
 		number_take(mad_begin_unpacking(c));
 	}
 	expect_abort();
-	number_send(c, 1, 0);
-	while (c->process_lrank == 0 && ends != BOTH_RECEIVE) {
-		k = mad_begin_packing(c, 2);
-		mad_pack(k, text, sizeof(text), mad_send_CHEAPER, mad_receive_CHEAPER);
-		mad_end_packing(k);
-	}
-	while (c->process_lrank == 2 && ends == SEND_AND_RECEIVE) {
-		k = mad_begin_unpacking(c);
-		mad_unpack(k, text, sizeof(text), mad_send_CHEAPER, mad_receive_CHEAPER);
-		mad_end_unpacking(k);
-	}
-	if (ends == SEND_TO_NOBODY)
+	if (rank == 0 || rank == last)
+		number_send(c, d->victim, 0);
+	while (rank == 0 && (d->ends == SEND_AND_RECEIVE || d->ends == SEND_TO_NOBODY))
+		send_long(c, last, text, sizeof(text));
+	while (rank == last && d->ends == SEND_AND_RECEIVE)
+		take_long(c, text, sizeof(text));
+	if (rank == last && d->ends == SEND_TO_NOBODY)
 		mad_begin_unpacking(tbx_htable_get(mad_get_madeleine()->channel_htable, "d"));
+	else if (d->ends == BOTH_MEET)
+		mad_leonie_barrier();
+	else if (d->ends == BOTH_TEST)
+		WAIT_UNTIL(mad_message_ready(c), TEST_WAIT_MS);
 	else
 		mad_begin_unpacking(c);
 	CHECK(!"the death of a gateway is an error");
@@ -475,16 +519,29 @@ static void gateway_dies(void *arg)
 
 static void gateway_death(enum ends ends)
 {
+	struct death d = { 1, ends };
+
 	test_session("channels : ({ name : l; net : n; hosts : (a, g); },"
 		     " { name : r; net : t; hosts : (g, b); },"
 		     " { name : d; net : t; hosts : (g, b); });"
 		     "vchannels : { name : c; channels : (l, r); };");
-	ranks_run_arg(3, 3, gateway_dies, &ends, true);
+	gateways = 1;
+	ranks_run_arg(3, 3, gateway_dies, &d, true);
 }
 
 TEST(a_gateway_dies_while_both_ends_receive)
 {
 	gateway_death(BOTH_RECEIVE);
+}
+
+TEST(a_gateway_dies_while_both_ends_test_for_messages)
+{
+	gateway_death(BOTH_TEST);
+}
+
+TEST(a_gateway_dies_while_both_ends_meet)
+{
+	gateway_death(BOTH_MEET);
 }
 
 TEST(a_gateway_dies_in_a_message)
@@ -495,4 +552,120 @@ TEST(a_gateway_dies_in_a_message)
 TEST(a_gateway_dies_while_a_sender_has_no_credits)
 {
 	gateway_death(SEND_TO_NOBODY);
+}
+
+/* Each pair of ends uses one of the two gateways: the death of either is an error at both ends. */
+static void one_gateway_dies(enum ends ends)
+{
+	test_session("channels : ({ name : l; net : n; hosts : (a, g[0..1]); },"
+		     " { name : r; net : t; hosts : (g[0..1], b); });"
+		     "vchannels : { name : c; channels : (l, r); };");
+	gateways = 2;
+	for (int victim = 1; victim <= 2; victim++) {
+		struct death d = { victim, ends };
+
+		ranks_run_arg(4, 4, gateway_dies, &d, true);
+	}
+}
+
+TEST(one_of_two_gateways_dies_while_both_ends_receive)
+{
+	one_gateway_dies(BOTH_RECEIVE);
+}
+
+TEST(one_of_two_gateways_dies_while_both_ends_test_for_messages)
+{
+	one_gateway_dies(BOTH_TEST);
+}
+
+TEST(one_of_two_gateways_dies_in_a_message)
+{
+	one_gateway_dies(SEND_AND_RECEIVE);
+}
+
+/* The victim and one of the ends are not connected. */
+TEST(a_gateway_dies_behind_another_gateway)
+{
+	test_session("channels : ({ name : l; net : n; hosts : (a, g); },"
+		     " { name : s; net : t; hosts : (g, h); },"
+		     " { name : r; net : m; hosts : (h, b); });"
+		     "vchannels : { name : c; channels : (l, s, r); };");
+	gateways = 2;
+	ranks_run_arg(4, 4, gateway_dies, &(struct death){ 1, BOTH_RECEIVE }, true);
+	ranks_run_arg(4, 4, gateway_dies, &(struct death){ 2, SEND_AND_RECEIVE }, true);
+}
+
+static void sender_dies(void *arg)
+{
+	p_mad_channel_t c = mad_get_channel(begin(), "c");
+	p_mad_connection_t k;
+
+	(void)arg;
+	if (c->process_lrank == 1) {
+		number_send(c, 0, 7);
+		raise(SIGKILL);
+	}
+	expect_abort();
+	WAIT_UNTIL((k = mad_message_ready(c)), TEST_WAIT_MS);
+	CHECK_EQ(number_take(k), 7);
+	WAIT_UNTIL(mad_message_ready(c), TEST_WAIT_MS);
+	CHECK(!"the death of a sender is an error");
+}
+
+TEST(a_message_comes_before_the_death_of_its_sender)
+{
+	test_session("channels : { name : c; net : n; hosts : (a, b); };");
+	gateways = 1;
+	ranks_run_arg(2, 2, sender_dies, NULL, true);
+}
+
+/* ---- gateways that are not processes of the session ---- */
+
+static const char *const clusters[] = { "a", "b" };
+
+static void gateway_main(struct peer *self, void *arg)
+{
+	char names[2][64];
+	const char *fabrics[2];
+	struct sci_fabric *g;
+
+	(void)arg;
+	for (unsigned int i = 0; i < 2; i++) {
+		test_use_cluster(clusters[i]);
+		snprintf(names[i], sizeof(names[i]), "%s", getenv("SCI_FABRIC"));
+		fabrics[i] = names[i];
+	}
+	CHECK_EQ(sci_gateway_open(&g, fabrics, 2, atoi(getenv("SCI_NODE")), "sci"), 0);
+	peer_send(self, "open");
+	for (;;)
+		pause();
+}
+
+static void cluster_member(void *arg)
+{
+	unsigned int rank = ranks_rank();
+
+	test_use_cluster(clusters[rank]);
+	setenv("SCI_NET_PEERS", rank ? "4=via:12,4=via:16" : "8=via:12,8=via:16", 1);
+	all_pairs(arg);
+}
+
+/* The connection uses one of the two gateways: kill each gateway once. */
+TEST(a_session_survives_one_of_two_gateways_of_its_network)
+{
+	test_session("channels : { name : c; net : n; hosts : (a, b); };");
+	setenv("SCI_NET", "sci", 1);
+	setenv("SCI_NET_RETRY", "10", 1);
+	for (unsigned int victim = 0; victim < 2; victim++) {
+		struct peer *gates[2];
+
+		for (unsigned int i = 0; i < 2; i++) {
+			gates[i] = peer_spawn(12 + 4 * i, gateway_main, NULL);
+			peer_expect(gates[i], "open");
+		}
+		victim_pid = peer_pid(gates[victim]);
+		ranks_run_arg(2, 2, cluster_member, (void *)(uintptr_t)"c", false);
+		for (unsigned int i = 0; i < 2; i++)
+			peer_kill(gates[i], SIGKILL);
+	}
 }
