@@ -96,16 +96,38 @@ static void gateway_end(struct peer *p)
 
 static const struct site *site_b;
 
-static void rank_b(struct peer *proc, void *arg)
+static struct pair pair_start(const struct site *a, const struct site *b,
+			      void (*fn)(struct peer *proc, void *arg))
+{
+	struct pair l;
+
+	site_b = b;
+	l.proc = peer_spawn(b->node, fn, NULL);
+	peer_expect(l.proc, "there");
+	be_at(a);
+	l.ep = test_ep_open(TEST_ID, 0);
+	l.to = test_ep_connect(l.ep, b->node, TEST_ID);
+	CHECK(l.to->stream);
+	return l;
+}
+
+static struct pair pair_accept(struct peer *proc)
 {
 	struct pair l = { .proc = proc };
 
-	(void)arg;
 	be_at(site_b);
 	l.ep = test_ep_open(TEST_ID, 0);
 	peer_send(proc, "there");
 	l.to = test_ep_accept(l.ep);
 	CHECK(l.to->stream);
+	return l;
+}
+
+static void rank_b(struct peer *proc, void *arg)
+{
+	struct pair l = pair_accept(proc);
+
+	(void)arg;
 	exchange(l.ep, l.to, 1);
 	exchange_memory(&l);
 	pair_close(&l);
@@ -113,21 +135,12 @@ static void rank_b(struct peer *proc, void *arg)
 
 static void run_pair(const struct site *a, const struct site *b)
 {
-	struct peer *p;
-	struct pair l;
+	struct pair l = pair_start(a, b, rank_b);
 
-	site_b = b;
-	p = peer_spawn(b->node, rank_b, NULL);
-	peer_expect(p, "there");
-	be_at(a);
-	l.proc = p;
-	l.ep = test_ep_open(TEST_ID, 0);
-	l.to = test_ep_connect(l.ep, b->node, TEST_ID);
-	CHECK(l.to->stream);
 	exchange(l.ep, l.to, 1);
 	exchange_memory(&l);
 	pair_close(&l);
-	peer_join(p);
+	peer_join(l.proc);
 }
 
 TEST(a_gateway_between_two_rings)
@@ -203,8 +216,10 @@ static void fork_once(void)
 
 static bool forks;
 
-/* Exchange numbered messages of all lengths; @victim dies half-way. */
-static void traffic(struct pair *l, struct peer *victim)
+#define VICTIMS		2u
+
+/* Exchange numbered messages of all lengths; the victims die one after the other. */
+static void traffic(struct pair *l, struct peer *const victims[VICTIMS])
 {
 	unsigned char *out = malloc(ROUND_MAX), *in = malloc(ROUND_MAX);
 	uint64_t state = 7;
@@ -219,8 +234,9 @@ static void traffic(struct pair *l, struct peer *victim)
 		CHECK_EQ(sci_itsend(l->to, 7, i, out, len, &reqs[0]), 0);
 		if (forks && i % 4 == 0)
 			fork_once();
-		if (victim && i == ROUNDS / 2)
-			CHECK_EQ(kill(peer_pid(victim), SIGKILL), 0);
+		for (unsigned int v = 0; victims && v < VICTIMS; v++)
+			if (victims[v] && i == ROUNDS * (v + 1) / (VICTIMS + 1))
+				CHECK_EQ(kill(peer_pid(victims[v]), SIGKILL), 0);
 		CHECK_EQ(sci_itrecv(l->ep, l->to, 7, i, 0, in, ROUND_MAX, &reqs[1]), 0);
 		CHECK_EQ(sci_waitall(reqs, 2, TEST_WAIT_MS, st), 0);
 		CHECK_EQ(st[1].len, len);
@@ -230,18 +246,23 @@ static void traffic(struct pair *l, struct peer *victim)
 	free(in);
 }
 
+static void rank_b_traffic(struct peer *proc, void *arg)
+{
+	struct pair l = pair_accept(proc);
+
+	(void)arg;
+	traffic(&l, NULL);
+	pair_close(&l);
+}
+
 static _Atomic bool *b_done;
 
 static void rank_b_bereft(struct peer *proc, void *arg)
 {
-	struct pair l = { .proc = proc };
+	struct pair l = pair_accept(proc);
 	char c;
 
 	(void)arg;
-	be_at(site_b);
-	l.ep = test_ep_open(TEST_ID, 0);
-	peer_send(proc, "there");
-	l.to = test_ep_accept(l.ep);
 	traffic(&l, NULL);
 	atomic_store(b_done, true);
 	CHECK_EQ(sci_recv(l.ep, l.to, &c, 1, NULL), -ECONNRESET);
@@ -256,39 +277,106 @@ TEST(another_gateway_takes_over)
 	static const struct site b = { 8, { "b" }, "sci", "4=via:12,4=via:16", { 0 } };
 	static const struct site g1 = { 12, { "a", "b" }, "sci", "", { 0 } };
 	static const struct site g2 = { 16, { "a", "b" }, "sci", "", { 0 } };
-	struct peer *first = gateway_start(&g1), *second = gateway_start(&g2), *p;
+	struct peer *first = gateway_start(&g1), *second = gateway_start(&g2);
 	struct pair l;
 	char c;
 
 	b_done = test_shared(sizeof(*b_done));
-	site_b = &b;
-	p = peer_spawn(b.node, rank_b_bereft, NULL);
-	peer_expect(p, "there");
-	be_at(&a);
-	l.proc = p;
-	l.ep = test_ep_open(TEST_ID, 0);
-	l.to = test_ep_connect(l.ep, b.node, TEST_ID);
+	l = pair_start(&a, &b, rank_b_bereft);
 	/* node 4 begins with the second gateway */
-	traffic(&l, second);
+	traffic(&l, (struct peer *const[VICTIMS]){ second });
 	WAIT_UNTIL((sci_progress(l.ep), atomic_load(b_done)), TEST_WAIT_MS);
 	CHECK_EQ(kill(peer_pid(first), SIGKILL), 0);
 	CHECK_EQ(sci_recv(l.ep, l.to, &c, 1, NULL), -ECONNRESET);
-	peer_expect(p, "told");
+	peer_expect(l.proc, "told");
 	CHECK_EQ(sci_ep_close(l.ep), 0);
-	peer_join(p);
+	peer_join(l.proc);
 }
 
-static void rank_b_traffic(struct peer *proc, void *arg)
+/* Two gateways end at each end of the sockets. Kill one of each two, in all combinations. */
+TEST(another_gateway_takes_over_in_each_row)
 {
-	struct pair l = { .proc = proc };
+	static const struct site a = { 4, { "a" }, "sci", "8=via:12,8=via:16", { 0 } };
+	static const struct site b = { 8, { "b" }, "sci", "4=via:20,4=via:24", { 0 } };
+	static const struct site rows[2][2] = {
+		{ { 12, { "a" }, "unix", "8=via:20,8=via:24", { 20, 24 } },
+		  { 16, { "a" }, "unix", "8=via:20,8=via:24", { 20, 24 } } },
+		{ { 20, { "b" }, "unix", "4=via:12,4=via:16", { 12, 16 } },
+		  { 24, { "b" }, "unix", "4=via:12,4=via:16", { 12, 16 } } },
+	};
+
+	for (unsigned int i = 0; i < 4; i++) {
+		struct peer *g[2][2], *victims[VICTIMS];
+		struct pair l;
+
+		for (unsigned int k = 0; k < 4; k++)
+			g[k / 2][k % 2] = gateway_start(&rows[k / 2][k % 2]);
+		victims[0] = g[0][i % 2];
+		victims[1] = g[1][i / 2];
+		l = pair_start(&a, &b, rank_b_traffic);
+		traffic(&l, victims);
+		pair_close(&l);
+		peer_join(l.proc);
+		for (unsigned int k = 0; k < 2; k++) {
+			peer_kill(victims[k], SIGKILL);
+			gateway_end(victims[k] == g[k][0] ? g[k][1] : g[k][0]);
+		}
+	}
+}
+
+#define ADDS		64u
+
+static void rank_b_memory(struct peer *proc, void *arg)
+{
+	struct pair l = pair_accept(proc);
+	struct sci_key key;
+	void *memory;
 
 	(void)arg;
-	be_at(site_b);
-	l.ep = test_ep_open(TEST_ID, 0);
-	peer_send(proc, "there");
-	l.to = test_ep_accept(l.ep);
-	traffic(&l, NULL);
+	CHECK_EQ(sci_buf_alloc(l.ep, LEN_MAX + 8, &memory), 0);
+	CHECK_EQ(sci_buf_key(l.ep, memory, LEN_MAX + 8, &key), 0);
+	CHECK_EQ(sci_tsend(l.to, 9, 0, &key, sizeof(key)), 0);
+	pair_meet(&l);
+	CHECK_EQ(*(uint64_t *)memory, ADDS);
+	CHECK_BYTES((unsigned char *)memory + 8, LEN_MAX, 77);
 	pair_close(&l);
+}
+
+/* A gateway dies during one-sided calls: no byte is lost, and each atomic is executed once. */
+TEST(another_gateway_takes_over_one_sided_calls)
+{
+	static const struct site a = { 4, { "a" }, "sci", "8=via:12,8=via:16", { 0 } };
+	static const struct site b = { 8, { "b" }, "sci", "4=via:12,4=via:16", { 0 } };
+	static const struct site g[] = {
+		{ 12, { "a", "b" }, "sci", "", { 0 } }, { 16, { "a", "b" }, "sci", "", { 0 } },
+	};
+	static const struct sci_rmw add = {
+		.op = SCI_RMW_ADD, .type = SCI_RMW_UINT64, .operand = 1,
+	};
+	struct peer *first = gateway_start(&g[0]), *second = gateway_start(&g[1]);
+	struct pair l = pair_start(&a, &b, rank_b_memory);
+	unsigned char *out = malloc(LEN_MAX), *in = malloc(LEN_MAX);
+	struct iovec iov = { out, LEN_MAX };
+	struct sci_req *reqs[ADDS + 1];
+	struct sci_key key;
+
+	CHECK(out && in);
+	msg_fill(out, LEN_MAX, 77);
+	CHECK_EQ(sci_trecv(l.ep, l.to, 9, 0, 0, &key, sizeof(key), NULL), 0);
+	CHECK_EQ(sci_iwritev(l.to, &key, 8, &iov, 1, &reqs[ADDS]), 0);
+	for (unsigned int i = 0; i < ADDS; i++)
+		CHECK_EQ(sci_irmw(l.to, &key, 0, &add, NULL, &reqs[i]), 0);
+	/* node 4 begins with the second gateway */
+	CHECK_EQ(kill(peer_pid(second), SIGKILL), 0);
+	CHECK_EQ(sci_waitall(reqs, ADDS + 1, TEST_WAIT_MS, NULL), 0);
+	CHECK_EQ(sci_read(l.to, &key, 8, in, LEN_MAX), 0);
+	CHECK_BYTES(in, LEN_MAX, 77);
+	pair_meet(&l);
+	pair_close(&l);
+	peer_join(l.proc);
+	gateway_end(first);
+	free(out);
+	free(in);
 }
 
 TEST(processes_fork_meanwhile)
@@ -296,20 +384,14 @@ TEST(processes_fork_meanwhile)
 	static const struct site a = { 4, { "a" }, "sci", "8=via:12", { 0 } };
 	static const struct site b = { 8, { "b" }, "sci", "4=via:12", { 0 } };
 	static const struct site g = { 12, { "a", "b" }, "sci", "", { 0 } };
-	struct peer *gate = gateway_start(&g), *p;
+	struct peer *gate = gateway_start(&g);
 	struct pair l;
 
 	forks = true;
-	site_b = &b;
-	p = peer_spawn(b.node, rank_b_traffic, NULL);
-	peer_expect(p, "there");
-	be_at(&a);
-	l.proc = p;
-	l.ep = test_ep_open(TEST_ID, 0);
-	l.to = test_ep_connect(l.ep, b.node, TEST_ID);
+	l = pair_start(&a, &b, rank_b_traffic);
 	traffic(&l, NULL);
 	pair_close(&l);
-	peer_join(p);
+	peer_join(l.proc);
 	gateway_end(gate);
 }
 
@@ -374,14 +456,10 @@ static struct gauge gauge_ask(struct peer *gate, int command)
 
 static void rank_b_pings(struct peer *proc, void *arg)
 {
-	struct pair l = { .proc = proc };
+	struct pair l = pair_accept(proc);
 	char c;
 
 	(void)arg;
-	be_at(site_b);
-	l.ep = test_ep_open(TEST_ID, 0);
-	peer_send(proc, "there");
-	l.to = test_ep_accept(l.ep);
 	for (unsigned int i = 0; i < PINGS; i++) {
 		CHECK_EQ(sci_recv(l.ep, l.to, &c, 1, NULL), 0);
 		CHECK_EQ(sci_send(l.to, &c, 1), 0);
@@ -410,20 +488,14 @@ TEST(a_gateway_polls_while_it_is_busy)
 	static const struct site a = { 4, { "a" }, "sci", "8=via:12", { 0 } };
 	static const struct site b = { 8, { "b" }, "sci", "4=via:12", { 0 } };
 	static const struct site site = { 12, { "a", "b" }, "sci", "", { 0 } };
-	struct peer *gate = peer_spawn(site.node, gateway_watched, (void *)(uintptr_t)&site), *p;
+	struct peer *gate = peer_spawn(site.node, gateway_watched, (void *)(uintptr_t)&site);
 	struct gauge before, after;
 	unsigned int sent = 0;
 	struct pair l;
 	char c = 1;
 
 	peer_expect(gate, "open");
-	site_b = &b;
-	p = peer_spawn(b.node, rank_b_pings, NULL);
-	peer_expect(p, "there");
-	be_at(&a);
-	l.proc = p;
-	l.ep = test_ep_open(TEST_ID, 0);
-	l.to = test_ep_connect(l.ep, b.node, TEST_ID);
+	l = pair_start(&a, &b, rank_b_pings);
 	before = gauge_ask(gate, GAUGE_QUIET);
 	for (unsigned int i = 0; i < PINGS; i++) {
 		CHECK_EQ(sci_send(l.to, &c, 1), 0);
@@ -439,7 +511,7 @@ TEST(a_gateway_polls_while_it_is_busy)
 	after = send_alone(&l, gate, 'e');
 	CHECK_EQ(after.polls, before.polls);
 	pair_close(&l);
-	peer_join(p);
+	peer_join(l.proc);
 	peer_put(gate, &(int){ GAUGE_END }, sizeof(int));
 	peer_join(gate);
 }

@@ -9,7 +9,8 @@
  * two sockets. Over these sockets the client makes the handshake of a link with the process that
  * it has named. So a link works in the same way with and without gateways: keys, acknowledgements
  * and positions belong to its two ends. When a gateway dies, the link continues over another
- * gateway at the same position.
+ * gateway at the same position. A gateway that does not reach the next gateway tries all its routes
+ * to the process before it refuses the client.
  *
  * Memory: a direction has one buffer of NET_FORWARD_BUF bytes if neither side is a pipe, and
  * otherwise uses the rings of the pipes. The gateway reads only as much as it has room for. A
@@ -228,10 +229,11 @@ bool net_forwards_poll(struct net *net, bool crowded)
 /* ---- setup and end ---- */
 
 /*
- * Find the next hop to the named process. @p->wanted names the process if it is reached through
- * memory, @p->epoch is its slot otherwise.
+ * Find the next hop to the named process on route number @turn. @p->wanted names the process if it
+ * is reached through memory, @p->epoch is its slot otherwise.
  */
-static int hop_find(struct net *net, const struct net_proof *p, struct net_addr *to)
+static int hop_find(struct net *net, const struct net_proof *p, unsigned int turn,
+		    struct net_addr *to)
 {
 	struct net_addr first;
 
@@ -241,7 +243,7 @@ static int hop_find(struct net *net, const struct net_proof *p, struct net_addr 
 		};
 		return p->epoch ? -ERANGE : 0;
 	}
-	if (!net_route_addr(net, p->forward, 0, &first))
+	if (!net_route_addr(net, p->forward, turn, &first))
 		return -EHOSTUNREACH;
 	if (first.via) {
 		*to = first;
@@ -251,22 +253,37 @@ static int hop_find(struct net *net, const struct net_proof *p, struct net_addr 
 	return net_addr_slot(&first, p->epoch, to) ? 0 : -ERANGE;
 }
 
+/* Connect to the next hop. If a gateway is missing, try the next route. */
+static int forward_dial(struct net_forward *f)
+{
+	struct net *net = f->side[0]->net;
+	const struct net_proof *p = &f->side[0]->proof;
+	struct net_addr to;
+	int ret;
+
+	do {
+		ret = hop_find(net, p, f->turn++, &to);
+		if (!ret)
+			ret = net_dial(net, &to, p->wanted,
+				       to.via ? (uint32_t)p->received - 1 : 0, f);
+	} while (ret == -EHOSTUNREACH && net_route_addr(net, p->forward, f->turn, &to));
+	return ret;
+}
+
 /* Begin to relay for @s, whose client has proved that it has the key and has named a process. */
 int net_forward_begin(struct net_socket *s)
 {
 	struct net *net = s->net;
-	const struct net_proof *p = &s->proof;
 	struct net_forward *f;
-	struct net_addr to;
-	int ret = hop_find(net, p, &to);
+	int ret;
 
 	if (!net->gateway)
-		ret = -EHOSTUNREACH;
-	else if (net->n_forwards >= NET_FORWARDS)
-		ret = -ENOSPC;
-	f = ret ? NULL : calloc(1, sizeof(*f));
+		return -EHOSTUNREACH;
+	if (net->n_forwards >= NET_FORWARDS)
+		return -ENOSPC;
+	f = calloc(1, sizeof(*f));
 	if (!f)
-		return ret ? ret : -ENOMEM;
+		return -ENOMEM;
 	f->side[0] = s;
 	s->forward = f;
 	net->n_handshakes--;
@@ -276,7 +293,7 @@ int net_forward_begin(struct net_socket *s)
 	list_init(&f->busy);
 	/* the client must not send before the answer */
 	net_wire_events(s, 0);
-	ret = net_dial(net, &to, p->wanted, to.via ? (uint32_t)p->received - 1 : 0, f);
+	ret = forward_dial(f);
 	/* the caller sends the refusal */
 	if (ret)
 		net_forward_end(f, s, ret);
@@ -302,6 +319,13 @@ void net_forward_end(struct net_forward *f, struct net_socket *closing, int erro
 {
 	struct net *net = f->side[0]->net;
 
+	/* the next gateway is missing: try another one before the client gets an answer */
+	if (!f->up && closing && closing == f->side[1] && error == -EHOSTUNREACH) {
+		f->side[1] = NULL;
+		error = forward_dial(f);
+		if (!error)
+			return;
+	}
 	if (!f->up && closing != f->side[0])
 		net_forward_answer(f->side[0], error);
 	list_del(&f->link);

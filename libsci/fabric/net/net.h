@@ -257,6 +257,7 @@ struct net_forward {
 	struct net_socket *side[2];	/* the client, and the next hop */
 	struct net_bytes bytes[2];	/* from side i to the other side */
 	bool up;
+	unsigned int turn;		/* the next route to try */
 	struct list busy;		/* net->busy, while the service thread polls it */
 	uint64_t moved_ns;		/* when bytes were last moved */
 	unsigned int moves;		/* turns with bytes since the last poll */
