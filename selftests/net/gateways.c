@@ -218,7 +218,9 @@ static bool forks;
 
 #define VICTIMS		2u
 
-/* Exchange numbered messages of all lengths; the victims die one after the other. */
+static int victim_signal = SIGKILL;
+
+/* Exchange numbered messages of all lengths; the victims get a signal one after the other. */
 static void traffic(struct pair *l, struct peer *const victims[VICTIMS])
 {
 	unsigned char *out = malloc(ROUND_MAX), *in = malloc(ROUND_MAX);
@@ -236,7 +238,7 @@ static void traffic(struct pair *l, struct peer *const victims[VICTIMS])
 			fork_once();
 		for (unsigned int v = 0; victims && v < VICTIMS; v++)
 			if (victims[v] && i == ROUNDS * (v + 1) / (VICTIMS + 1))
-				CHECK_EQ(kill(peer_pid(victims[v]), SIGKILL), 0);
+				CHECK_EQ(kill(peer_pid(victims[v]), victim_signal), 0);
 		CHECK_EQ(sci_itrecv(l->ep, l->to, 7, i, 0, in, ROUND_MAX, &reqs[1]), 0);
 		CHECK_EQ(sci_waitall(reqs, 2, TEST_WAIT_MS, st), 0);
 		CHECK_EQ(st[1].len, len);
@@ -321,6 +323,29 @@ TEST(another_gateway_takes_over_in_each_row)
 			peer_kill(victims[k], SIGKILL);
 			gateway_end(victims[k] == g[k][0] ? g[k][1] : g[k][0]);
 		}
+	}
+}
+
+/* A gateway does not answer, as after a loss of power: each of the two gateways once. */
+TEST(another_gateway_takes_over_from_a_silent_one)
+{
+	static const struct site a = { 4, { "a" }, "sci", "8=via:12,8=via:16", { 0 } };
+	static const struct site b = { 8, { "b" }, "sci", "4=via:12,4=via:16", { 0 } };
+	static const struct site site[] = {
+		{ 12, { "a", "b" }, "sci", "", { 0 } }, { 16, { "a", "b" }, "sci", "", { 0 } },
+	};
+
+	victim_signal = SIGSTOP;
+	for (unsigned int i = 0; i < 2; i++) {
+		struct peer *g[2] = { gateway_start(&site[0]), gateway_start(&site[1]) };
+		struct pair l = pair_start(&a, &b, rank_b_traffic);
+
+		traffic(&l, (struct peer *const[VICTIMS]){ g[i] });
+		pair_close(&l);
+		peer_join(l.proc);
+		peer_continue(g[i]);
+		gateway_end(g[0]);
+		gateway_end(g[1]);
 	}
 }
 

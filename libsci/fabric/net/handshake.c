@@ -342,6 +342,7 @@ static int client_challenge(struct net_socket *s)
 	};
 	handshake_mac(s, p, NULL, p->mac);
 	l->addr = s->addr;
+	l->turn = s->addr.turn;
 	net_link_take(l, s, p->epoch, true);
 	s->step = NET_WELCOME;
 	return socket_send(s, p, sizeof(*p));

@@ -101,12 +101,21 @@ void net_link_attach(struct net_link *l, struct net_socket *s, uint64_t received
 	net->now_ms = sci_now_ms();
 	l->last_rx_ms = net->now_ms;
 	l->last_tx_ms = net->now_ms;
-	l->dials = 0;
+	l->missing = 0;
 	/* without a watch the socket is useless: the next tick ends the link */
 	if (net_wire_watch(s, EPOLLIN, net_link_ready))
 		l->failed = true;
 	net_link_flush(l);
 	pthread_cond_broadcast(&net->cond);
+}
+
+/* Use another route for the next attempt. */
+static void link_turn(struct net_link *l)
+{
+	struct net_addr next;
+
+	if (!net_route_addr(l->net, l->node, ++l->turn, &next))
+		l->turn = 0;
 }
 
 /* Connect to the other side again. @l may have been freed after this call. */
@@ -115,8 +124,7 @@ static void link_dial(struct net_link *l)
 	struct net_addr to = l->addr, first;
 	int ret;
 
-	/* use another gateway for each attempt */
-	if (to.via && net_route_addr(l->net, l->node, l->dials, &first) &&
+	if (to.via && net_route_addr(l->net, l->node, l->turn, &first) &&
 	    !net_addr_slot(&first, to.slot, &to))
 		to = l->addr;
 	l->dial_ms = sci_now_ms() + DIAL_PAUSE_MS;
@@ -152,11 +160,13 @@ void net_link_dialed(struct net_link *l, int error)
 	if (list_empty(&l->link) || l->socket)
 		return;
 	l->dialing = false;
+	l->missing = error == -EHOSTUNREACH ? l->missing + 1 : 0;
+	if (error == -EHOSTUNREACH || error == -ETIMEDOUT)
+		link_turn(l);
 	if (l->state == LINK_NEW && list_empty(&l->questions))
 		net_link_lost(l, true);
-	/* this gateway is missing, and there is no other gateway */
-	else if (error == -EHOSTUNREACH &&
-		 !net_route_addr(l->net, l->node, ++l->dials, &next))
+	/* all gateways are missing */
+	else if (l->missing && !net_route_addr(l->net, l->node, l->missing, &next))
 		net_link_lost(l, true);
 	/* no process listens at the address, or another instance does */
 	else if (error == -ECONNREFUSED || error == -ENOENT || error == -ESTALE)
@@ -220,6 +230,7 @@ static void link_check_up(struct net_link *l, uint64_t now)
 		return;
 	l->silent = now - l->last_rx_ms > retry / 2;
 	if (l->silent) {
+		link_turn(l);
 		net_link_break(l, l->last_rx_ms);
 	} else if (now - l->last_tx_ms >= retry / 8) {
 		net_link_send(l, &ping, NULL);

@@ -57,6 +57,7 @@ struct net_addr {
 	unsigned int slots;
 	unsigned int via;
 	unsigned int node, slot;
+	unsigned int turn;		/* number of the route, see net_route_addr() */
 	uint32_t pipe;
 };
 
@@ -307,7 +308,8 @@ struct net_link {
 	unsigned int n_serving;
 	struct net_addr addr;		/* the other side's; len 0: it does not listen */
 	bool dialing;
-	unsigned int dials;		/* failed attempts to connect */
+	unsigned int turn;		/* the route for the next attempt to connect */
+	unsigned int missing;		/* number of gateways that were missing, one after the other */
 	bool silent;			/* the link broke because no bytes arrived */
 	bool keen;			/* threads of the program poll the link */
 	bool fresh;			/* the service thread has read it recently */
