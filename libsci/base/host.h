@@ -8,7 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #define SCI_FD_ROOM_MAX		8
 
@@ -66,6 +69,16 @@ size_t sci_page_size(void);
 
 /* Open a file of /proc or /sys for reading. If no descriptor is free, raise the soft limit. */
 FILE *sci_open_kernel_file(const char *path);
+
+/*
+ * Move a mapping to @to: mremap() with MREMAP_FIXED. Libraries of other networks in the process may
+ * replace libc's mremap(), and that of UCX 1.13 ignores @to. Return: @to; MAP_FAILED: errno is set.
+ */
+static inline void *sci_map_move(void *from, size_t old_len, size_t len, void *to)
+{
+	return (void *)syscall(SYS_mremap, from, old_len, len, MREMAP_MAYMOVE | MREMAP_FIXED,
+			       to);
+}
 
 /*
  * Return: 0 if all of [@addr, @addr + @len) is private, anonymous, writable and no stack

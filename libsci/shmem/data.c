@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "libsci/base/host.h"
 #include "libsci/shmem/internal.h"
 
 struct range {
@@ -71,8 +72,7 @@ static int file_pages_replace(uintptr_t start, size_t len)
 	if (p == MAP_FAILED)
 		return -errno;
 	pages_copy(p, (void *)start, len);
-	if (mremap(p, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)start) ==
-	    MAP_FAILED) {
+	if (sci_map_move(p, len, len, (void *)start) == MAP_FAILED) {
 		munmap(p, len);
 		return -ENOMEM;
 	}

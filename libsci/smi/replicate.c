@@ -97,7 +97,7 @@ static int copy_place(struct smi_region *r, int mode, char *copy)
 		smi_region_unmap(r->per_node);
 		return smi_region_map(r->per_node, r->base);
 	}
-	copy = mremap(copy, r->size, r->size, MREMAP_MAYMOVE | MREMAP_FIXED, r->base);
+	copy = sci_map_move(copy, r->size, r->size, r->base);
 	return copy == MAP_FAILED ? SMI_ERR_MAPFAILED : SMI_SUCCESS;
 }
 

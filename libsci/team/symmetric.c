@@ -15,6 +15,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "libsci/base/host.h"
+
 static void region_free(struct team_world *w, struct team_region *r)
 {
 	heap_clear(&r->blocks);
@@ -36,7 +38,7 @@ static int pages_make_anonymous(void *addr, size_t len)
 	if (copy == MAP_FAILED)
 		return -ENOMEM;
 	memcpy(copy, addr, len);
-	if (mremap(copy, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, addr) == MAP_FAILED) {
+	if (sci_map_move(copy, len, len, addr) == MAP_FAILED) {
 		munmap(copy, len);
 		return -ENOMEM;
 	}

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "libsci/base/attr.h"
+#include "libsci/base/host.h"
 
 /* Return the number of ranges that begin at or below @addr. vm->serve_lock is held. */
 static size_t ranges_below(const struct sci_vm *vm, const uint8_t *addr)
@@ -603,7 +604,7 @@ static int range_return(struct vm_range *r)
 	if (p == MAP_FAILED)
 		return -errno;
 	words_copy(p, r->addr, r->len);
-	if (mremap(p, r->len, r->len, MREMAP_MAYMOVE | MREMAP_FIXED, r->addr) == MAP_FAILED) {
+	if (sci_map_move(p, r->len, r->len, r->addr) == MAP_FAILED) {
 		munmap(p, r->len);
 		return -errno;
 	}

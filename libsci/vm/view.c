@@ -17,6 +17,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "libsci/base/host.h"
+
 /* Return true if mremap() can duplicate a mapping. It cannot under qemu-user. */
 bool vm_can_map(void *memory)
 {
@@ -45,8 +47,7 @@ size_t vm_view_len(const struct vm_range *r, size_t i)
 
 static int view_place(void *addr, void *src, size_t len)
 {
-	return mremap(src, 0, len, MREMAP_MAYMOVE | MREMAP_FIXED, addr) == MAP_FAILED ?
-	       -errno : 0;
+	return sci_map_move(src, 0, len, addr) == MAP_FAILED ? -errno : 0;
 }
 
 /* Shut a view to see whether it is used. After an error the view stays open. */

@@ -334,7 +334,7 @@ int shm_copy_cover(struct shm_copy *c, void *addr, size_t len)
 {
 	int ret;
 
-	if (mremap(c->cache, 0, len, MREMAP_MAYMOVE | MREMAP_FIXED, addr) == MAP_FAILED)
+	if (sci_map_move(c->cache, 0, len, addr) == MAP_FAILED)
 		return -errno;
 	pthread_mutex_lock(&c->shm->check.lock);
 	ret = range_add(&c->shm->check, &(struct shm_range){ addr, len, c, 0 });

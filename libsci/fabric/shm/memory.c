@@ -293,8 +293,7 @@ int shm_memory_adopt(int memfd, void *addr, size_t len)
 	if (p == MAP_FAILED)
 		return -errno;
 	pages_copy(p, addr, len);
-	if (mremap(p, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, addr) ==
-	    MAP_FAILED) {
+	if (sci_map_move(p, len, len, addr) == MAP_FAILED) {
 		ret = -errno;
 		munmap(p, len);
 	}
@@ -313,8 +312,7 @@ void shm_memory_return(void *addr, size_t len)
 	if (p == MAP_FAILED)
 		return;
 	pages_copy(p, addr, len);
-	if (mremap(p, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, addr) ==
-	    MAP_FAILED)
+	if (sci_map_move(p, len, len, addr) == MAP_FAILED)
 		munmap(p, len);
 }
 
@@ -362,7 +360,6 @@ int shm_map_copy(void *base, uint64_t off, size_t len, unsigned int flags,
 	size_t delta = (size_t)(off & (page - 1));
 	size_t length = (len + delta + page - 1) & ~(page - 1);
 	char *from = (char *)base + (off - delta);
-	int how = MREMAP_MAYMOVE;
 	char *want = NULL, *p;
 
 	if (flags & SCI_MAP_FIXED) {
@@ -379,9 +376,10 @@ int shm_map_copy(void *base, uint64_t off, size_t len, unsigned int flags,
 		}
 		if (p == MAP_FAILED)
 			return -EADDRNOTAVAIL;
-		how |= MREMAP_FIXED;
+		p = sci_map_move(from, 0, length, want);
+	} else {
+		p = mremap(from, 0, length, MREMAP_MAYMOVE);
 	}
-	p = mremap(from, 0, length, how, want);
 	if (p == MAP_FAILED) {
 		int ret = -errno;
 
