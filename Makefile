@@ -55,6 +55,9 @@ SCI_OBJ := $(call obj,libsci/tools/*.c)
 OFI_OBJ := $(call obj,libsci/ofi/*.c)
 OFI_TESTS := $(call obj,selftests/ofi/*.c)
 OFI_TESTS := $(OFI_TESTS:.o=)
+OSHMEM_OBJ := $(call obj,libsci/oshmem/*.c)
+OSHMEM_COMPONENTS := $(patsubst %,$(B)/openmpi/mca_%_sci.so,spml sshmem atomic)
+OSHCC ?= oshcc
 MPI_TESTS := $(call obj,selftests/mpi/*.c)
 MPI_TESTS := $(MPI_TESTS:.o=)
 MPICC ?= mpicc.openmpi
@@ -119,6 +122,7 @@ say = @$(if $(V),:,printf '  %-7s %s\n' $(1) $(@:$(B)/%=%))
 all: libs tests bins			## Build: library, sci command, tests (default)
 libs: $(LIBRARIES) $(FRONTEND_LIBS)	## Build: the libraries alone
 ofi: $(O)/.setup-ofi $(B)/libsci-fi.so $(OFI_TESTS)	## Build: the provider for libfabric, and its tests
+oshmem: $(OSHMEM_COMPONENTS)		## Build: components for Open MPI's SHMEM
 mpi-demo: $(O)/.setup-mpi		## See it run: Open MPI on one node, on two, and over two clusters
 	+@$(MAKE) --no-print-directory bins ofi
 	scripts/mpi-demo $(O)
@@ -194,8 +198,8 @@ bench-shmem: $(O)/.setup-peers		## Measure: OpenSHMEM beside that of Open MPI
 	+@$(MAKE) --no-print-directory all ofi
 	scripts/bench-shmem $(O)
 
-shmem-check: $(O)/.setup-mpi libs bins	## Check: OpenSHMEM programs on libsci and on Open MPI
-	scripts/tap-summary --limit 900 "scripts/check-shmem $(O)"
+shmem-check: $(O)/.setup-mpi libs bins oshmem	## Check: OpenSHMEM programs on libsci and on Open MPI
+	scripts/tap-summary --limit 1200 "scripts/check-shmem $(O)"
 
 model: $(O)/.setup-demo			## See it run: the papers' tables in virtual time
 	+@$(MAKE) --no-print-directory bins
@@ -287,6 +291,26 @@ $(OFI_OBJ) $(OFI_TESTS:=.o): | $(O)/.setup-ofi
 $(OFI_TESTS): %: %.o $(B)/selftests/common.a $(B)/libsci.a
 	$(call say,LINK)
 	$(Q)$(LINK) $^ -lfabric $(LIBS) -lm
+
+# The headers of Open MPI's internals include other headers by paths of its source tree.
+OSHMEM_INCLUDE = $(shell $(OSHCC) --showme:incdirs)
+$(B)/openmpi/include: | $(O)/.setup-mpi
+	@mkdir -p $@/oshmem $@/ompi
+	@ln -sfn $(firstword $(OSHMEM_INCLUDE)) $@/oshmem/include
+	@ln -sfn $(firstword $(OSHMEM_INCLUDE)) $@/ompi/include
+
+$(OSHMEM_OBJ): override CPPFLAGS += $(addprefix -isystem ,$(B)/openmpi/include $(OSHMEM_INCLUDE) \
+	$(firstword $(OSHMEM_INCLUDE))/openshmem)
+$(OSHMEM_OBJ): | $(B)/openmpi/include
+
+# Open MPI unloads the component while threads of endpoints may still run.
+$(B)/openmpi/mca_spml_sci.so: $(OSHMEM_OBJ) $(B)/libsci.a
+	$(call say,LINK)
+	$(Q)$(LINK) -shared $(if $(SAN),,-Wl,-z,defs) -Wl,-z,nodelete -Wl,--exclude-libs,ALL $^ \
+		$(addprefix -L,$(shell $(OSHCC) --showme:libdirs)) -loshmem -lmpi -lopen-pal $(LIBS)
+
+$(filter-out %/mca_spml_sci.so,$(OSHMEM_COMPONENTS)): $(B)/openmpi/mca_spml_sci.so
+	@ln -sf $(<F) $@
 
 # MPI tests do not use the library.
 $(MPI_TESTS): $(B)/%: %.c selftests/mpi/check.h | $(O)/.setup-mpi
@@ -419,6 +443,8 @@ install: libs bins $(MAN3)			## Install: to DESTDIR, PREFIX (/usr/local)
 	$(if $(VTIME_OBJ),install -m 755 $(B)/sci-model $(DESTDIR)$(BINDIR)/)
 	$(if $(wildcard $(B)/libsci-fi.so),install -D -m 755 $(B)/libsci-fi.so \
 		$(DESTDIR)$(LIBDIR)/libfabric/libsci-fi.so)
+	$(if $(wildcard $(OSHMEM_COMPONENTS)),install -d $(DESTDIR)$(LIBDIR)/libsci/openmpi && \
+		cp -P $(OSHMEM_COMPONENTS) $(DESTDIR)$(LIBDIR)/libsci/openmpi/)
 	install -d $(DESTDIR)$(PREFIX)/share/libsci/profiles
 	install -m 644 $(PROFILES) $(DESTDIR)$(PREFIX)/share/libsci/profiles/
 	install -D -m 644 include/uapi/linux/sci.h \
@@ -443,6 +469,8 @@ uninstall: $(MAN3)			## Install: remove what install has installed
 		$(DESTDIR)$(LIBDIR)/libfabric/libsci-fi.so
 	[ ! -d $(DESTDIR)$(LIBDIR)/libfabric ] || \
 		rmdir --ignore-fail-on-non-empty $(DESTDIR)$(LIBDIR)/libfabric
+	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/libsci/openmpi/,$(notdir $(OSHMEM_COMPONENTS)))
+	cd $(DESTDIR)$(LIBDIR) 2>/dev/null && rmdir -p libsci/openmpi 2>/dev/null || :
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/libsci/profiles/,$(notdir $(PROFILES)))
 	cd $(DESTDIR)$(PREFIX)/share 2>/dev/null && rmdir -p libsci/profiles 2>/dev/null || :
 	DESTDIR=$(DESTDIR) scripts/install-kmod uninstall $(O) $(VERSION) \
@@ -479,7 +507,7 @@ help:					## Build: this list
 	@echo '  CC CROSS_COMPILE CPPFLAGS CFLAGS LDFLAGS    as usual'
 	@echo '  DESTDIR PREFIX LIBDIR INCLUDEDIR BINDIR MANDIR  for install'
 
-.PHONY: all libs examples demo-deck demo-smi demo-threads ofi mpi-demo mpi-check mpi-tests bins tests demo check check-all bench bench-peers bench-net bench-pvm bench-mpi bench-coll bench-shmem bench-deck bench-smi bench-mad bench-threads shmem-check bench-vm \
+.PHONY: all libs examples demo-deck demo-smi demo-threads ofi oshmem mpi-demo mpi-check mpi-tests bins tests demo check check-all bench bench-peers bench-net bench-pvm bench-mpi bench-coll bench-shmem bench-deck bench-smi bench-mad bench-threads shmem-check bench-vm \
 	headers-check \
 	lint cross cross-check modules modules-check vm vm-check vm-check-debug vm-soak cluster cluster-check \
 	cluster-check-debug install soak \
@@ -487,7 +515,7 @@ help:					## Build: this list
 .DELETE_ON_ERROR:
 .SECONDARY:
 
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(OFI_OBJ) $(OFI_TESTS:=.o) $(SCI_OBJ) $(SELF_OBJ) $(TEST_OBJ) \
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(OFI_OBJ) $(OSHMEM_OBJ) $(OFI_TESTS:=.o) $(SCI_OBJ) $(SELF_OBJ) $(TEST_OBJ) \
 	$(BENCH_OBJ) $(CLUSTERS:=.o) $(KERNEL_OBJ) $(SIM_OBJ) $(SWITCH_OBJ) $(VTIME_OBJ) $(POOL_OBJ) \
 	$(SIMTEST_OBJ) $(FRONTEND_TESTS:=.o) \
 	$(foreach f,$(FRONTENDS),$(call obj,libsci/$(f)/*.c libsci/$(f)/*/*.c)))
