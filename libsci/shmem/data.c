@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <link.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@ struct range {
 };
 
 static struct range data;
+static struct sci_team_view view;
 
 /* Find the writable segment of the program, which dl_iterate_phdr() reports first. */
 static int data_find(struct dl_phdr_info *info, size_t size, void *arg)
@@ -79,6 +81,21 @@ static int file_pages_replace(uintptr_t start, size_t len)
 	return 0;
 }
 
+static int view_make(struct sci_team *team)
+{
+	size_t n = (size_t)sci_team_size(team), *shift = malloc(n * sizeof(*shift));
+
+	if (!shift)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		void *p = sci_team_ptr(team, (void *)data.start, (int)i);
+
+		shift[i] = p ? (size_t)p - data.start : 1;
+	}
+	view = (struct sci_team_view){ data.start, data.end - data.start, n, shift };
+	return 0;
+}
+
 int data_register(struct sci_team *team)
 {
 	int err;
@@ -91,7 +108,19 @@ int data_register(struct sci_team *team)
 		if (err)
 			return err;
 	}
-	return sci_team_register(team, (void *)data.start, data.end - data.start);
+	err = sci_team_register(team, (void *)data.start, data.end - data.start);
+	return err ? err : view_make(team);
+}
+
+void data_exit(void)
+{
+	free((void *)view.shift);
+	view = (struct sci_team_view){ 0 };
+}
+
+const struct sci_team_view *data_view(void)
+{
+	return &view;
 }
 
 bool data_holds(const void *addr)

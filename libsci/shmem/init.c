@@ -16,7 +16,7 @@
 
 static const struct sci_team_view nothing;
 
-struct shmem shmem = { .view = &nothing, .my_pe = -1 };
+struct shmem shmem = { .view = &nothing, .data = &nothing, .my_pe = -1 };
 
 /* ---- errors ---- */
 
@@ -225,6 +225,7 @@ static void shmem_start(const char *call, int requested)
 	if (shmem.serves)
 		shmem_ok_of(call, serve_start(), "cannot start a thread");
 	view_set(shmem.debug ? &nothing : own);
+	shmem.data = shmem.debug ? &nothing : data_view();
 	/* by the standard, a return from main() finalises */
 	if (!registered)
 		registered = !atexit(exit_finalize);
@@ -269,7 +270,9 @@ EXPORT void shmem_finalize(void)
 		serve_stop();
 	sci_team_close(shmem.team);
 	view_set(&nothing);
+	shmem.data = &nothing;
 	shmem.team = NULL;
+	data_exit();
 	memory_exit();
 }
 

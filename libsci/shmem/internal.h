@@ -44,13 +44,14 @@ struct shmem_ctx_ {
 
 /*
  * struct shmem - the state of the process
- * @view: the heap as pe_ptr() sees it. With SHMEM_DEBUG, before shmem_init() and after
- *	shmem_finalize(), the view is empty, so that pe_ptr() calls pe_ptr_slow().
+ * @view, @data: the heap and the static variables as pe_ptr() sees them. With SHMEM_DEBUG, before
+ *	shmem_init() and after shmem_finalize(), both are empty, and pe_ptr() returns NULL.
  * @serves: loads and stores of some PEs do not reach this PE, which makes progress for these PEs
  * @my_pe, @n_pes: -1 and 0 before the first shmem_init()
  */
 struct shmem {
 	const struct sci_team_view *view;
+	const struct sci_team_view *data;
 	struct sci_team *team;
 	bool serves;
 	int my_pe;
@@ -99,18 +100,26 @@ static inline void shmem_running(const char *call)
 __attribute__((cold))
 void *pe_ptr_slow(const char *call, const void *addr, size_t len, int pe);
 
-/*
- * Return the address of @addr in the memory of world PE @pe, if @addr is in the first region of the
- * heap and loads and stores reach that PE. Otherwise return NULL: then call pe_ptr_slow().
- */
-static inline __attribute__((always_inline)) void *pe_ptr(const void *addr, int pe)
+static inline __attribute__((always_inline))
+void *view_ptr(const struct sci_team_view *v, const void *addr, int pe)
 {
-	const struct sci_team_view *v = shmem.view;
 	size_t at = (size_t)addr, r = (size_t)pe;
 
 	if (likely(at - v->base < v->len && r < v->ranks && v->shift[r] != 1))
 		return (void *)(at + v->shift[r]);
 	return NULL;
+}
+
+/*
+ * Return the address of @addr in the memory of world PE @pe, if @addr is in the first region of the
+ * heap or in a static variable, and loads and stores reach that PE. Otherwise return NULL: then
+ * call pe_ptr_slow().
+ */
+static inline __attribute__((always_inline)) void *pe_ptr(const void *addr, int pe)
+{
+	void *p = view_ptr(shmem.view, addr, pe);
+
+	return likely(p) ? p : view_ptr(shmem.data, addr, pe);
 }
 
 static inline void *pe_ptr_of(const char *call, const void *addr, size_t len, int pe)
@@ -131,6 +140,10 @@ static inline void symmetric_check(const char *call, const void *addr, size_t le
 
 /* Make the program's static variables symmetric. Return 0 or -errno. */
 int data_register(struct sci_team *team);
+void data_exit(void);
+
+/* Return the view for shmem.data. */
+const struct sci_team_view *data_view(void);
 
 bool data_holds(const void *addr);
 
