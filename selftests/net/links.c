@@ -196,6 +196,8 @@ static void be_behind_relay(unsigned int node, const char *retry)
 
 /* ---- traffic ---- */
 
+static void (*half_way)(void);		/* called during a message of traffic(); or NULL */
+
 /* Exchange numbered messages of all lengths. */
 static void traffic(struct pair *l, uint64_t seed)
 {
@@ -210,6 +212,8 @@ static void traffic(struct pair *l, uint64_t seed)
 
 		msg_fill(out, len, seed + i);
 		CHECK_EQ(sci_itsend(l->to, 7, i, out, len, &reqs[0]), 0);
+		if (half_way && i == MESSAGES / 2)
+			half_way();
 		CHECK_EQ(sci_itrecv(l->ep, l->to, 7, i, 0, in, MESSAGE_MAX, &reqs[1]), 0);
 		CHECK_EQ(sci_waitall(reqs, 2, TEST_WAIT_MS, st), 0);
 		CHECK_EQ(st[1].len, len);
@@ -250,6 +254,60 @@ TEST(connections_are_cut_again_and_again)
 	CHECK(atomic_load(&relay->cuts) > 5);
 	CHECK_EQ(sci_ep_close(l.ep), 0);
 	peer_join(p);
+}
+
+/* ---- several ways to a node ---- */
+
+/* Node 8 reaches node 4 through the relay, or else at its own port. */
+static void client_of_two_ways(struct peer *proc, void *arg)
+{
+	struct pair l = { .proc = proc };
+	char text[96];
+
+	be_behind_relay(8, arg);
+	snprintf(text, sizeof(text), "4=127.0.0.1:%u+1,4=127.0.0.1:%u+1", relay->port,
+		 relay->target);
+	setenv("SCI_NET_PEERS", text, 1);
+	l.ep = test_ep_open(TEST_ID, 0);
+	l.to = test_ep_connect(l.ep, 4, TEST_ID);
+	traffic(&l, 1);
+	pair_close(&l);
+}
+
+static void two_ways(void (*fail)(void))
+{
+	struct pair l;
+
+	relay_start();
+	l.proc = peer_spawn(8, client_of_two_ways, (void *)(uintptr_t)"10");
+	be_behind_relay(4, "10");
+	l.ep = test_ep_open(TEST_ID, 0);
+	l.to = test_ep_accept(l.ep);
+	half_way = fail;
+	traffic(&l, 1);
+	CHECK_EQ(atomic_load(&relay->connections), 1);
+	pair_close(&l);
+	peer_join(l.proc);
+}
+
+static void relay_stall(void)
+{
+	atomic_store(&relay->stalled, true);
+}
+
+TEST(another_way_takes_over_from_a_silent_one)
+{
+	two_ways(relay_stall);
+}
+
+static void relay_kill(void)
+{
+	CHECK_EQ(kill(relay_pid, SIGKILL), 0);
+}
+
+TEST(another_way_takes_over_from_a_refused_one)
+{
+	two_ways(relay_kill);
 }
 
 /* ---- the end of a link ---- */

@@ -380,6 +380,7 @@ bool net_route_addr(struct net *net, unsigned int node, unsigned int turn,
 
 		if (r->node == node && (r->addr.via != 0) == via && !at--) {
 			*to = r->addr;
+			to->routed = true;
 			to->turn = turn;
 			break;
 		}

@@ -124,9 +124,10 @@ static void link_dial(struct net_link *l)
 	struct net_addr to = l->addr, first;
 	int ret;
 
-	if (to.via && net_route_addr(l->net, l->node, l->turn, &first) &&
+	if (to.routed && net_route_addr(l->net, l->node, l->turn, &first) &&
 	    !net_addr_slot(&first, to.slot, &to))
 		to = l->addr;
+	l->by_gateway = to.via;
 	l->dial_ms = sci_now_ms() + DIAL_PAUSE_MS;
 	l->dialing = true;
 	ret = net_dial_start(l->net, &to, l->nonce, l->port, NULL);
@@ -155,21 +156,22 @@ void net_link_break(struct net_link *l, uint64_t since)
 void net_link_dialed(struct net_link *l, int error)
 {
 	struct net_addr next;
+	bool missing;
 
 	/* the link is ending, or has another socket */
 	if (list_empty(&l->link) || l->socket)
 		return;
 	l->dialing = false;
-	l->missing = error == -EHOSTUNREACH ? l->missing + 1 : 0;
-	if (error == -EHOSTUNREACH || error == -ETIMEDOUT)
-		link_turn(l);
+	missing = error == (l->by_gateway ? -EHOSTUNREACH : -ECONNREFUSED);
+	l->missing = missing ? l->missing + 1 : 0;
+	link_turn(l);
 	if (l->state == LINK_NEW && list_empty(&l->questions))
 		net_link_lost(l, true);
-	/* all gateways are missing */
-	else if (l->missing && !net_route_addr(l->net, l->node, l->missing, &next))
-		net_link_lost(l, true);
-	/* no process listens at the address, or another instance does */
-	else if (error == -ECONNREFUSED || error == -ENOENT || error == -ESTALE)
+	/* the gateway is missing, or no process listens at the address: there may be other routes */
+	else if (missing && net_route_addr(l->net, l->node, l->missing, &next))
+		return;
+	/* no process listens at any address, or another instance does */
+	else if (missing || error == -ECONNREFUSED || error == -ENOENT || error == -ESTALE)
 		net_link_lost(l, true);
 }
 

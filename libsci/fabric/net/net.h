@@ -57,6 +57,7 @@ struct net_addr {
 	unsigned int slots;
 	unsigned int via;
 	unsigned int node, slot;
+	bool routed;			/* from a route of this process */
 	unsigned int turn;		/* number of the route, see net_route_addr() */
 	uint32_t pipe;
 };
@@ -309,7 +310,8 @@ struct net_link {
 	struct net_addr addr;		/* the other side's; len 0: it does not listen */
 	bool dialing;
 	unsigned int turn;		/* the route for the next attempt to connect */
-	unsigned int missing;		/* number of gateways that were missing, one after the other */
+	bool by_gateway;		/* the last attempt was through a gateway */
+	unsigned int missing;		/* attempts in a row without a gateway, or without a listener */
 	bool silent;			/* the link broke because no bytes arrived */
 	bool keen;			/* threads of the program poll the link */
 	bool fresh;			/* the service thread has read it recently */
