@@ -4,7 +4,7 @@
 
 #include "selftests/smi/start.h"
 
-#define N	5000
+#define N	2200
 
 static const int types[] = { SMI_SHM_UNDIVIDED, SMI_SHM_BLOCKED };
 
