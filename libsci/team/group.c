@@ -445,7 +445,7 @@ static int rank_send(struct team_world *w, int rank, uint32_t context, uint64_t 
 
 	while (!ret && (ret = sci_itsend(p, context, tag, buf, len, &req)) == -ENOMEM)
 		ret = rank_retry(w, rank);
-	return ret ? ret : rank_wait(w, rank, req);
+	return member_result(ret ? ret : rank_wait(w, rank, req));
 }
 
 static int rank_recv(struct team_world *w, int rank, uint32_t context, uint64_t tag,
@@ -457,7 +457,7 @@ static int rank_recv(struct team_world *w, int rank, uint32_t context, uint64_t 
 
 	while (!ret && (ret = sci_itrecv(w->ep, p, context, tag, 0, buf, len, &req)) == -ENOMEM)
 		ret = rank_retry(w, rank);
-	return ret ? ret : rank_wait(w, rank, req);
+	return member_result(ret ? ret : rank_wait(w, rank, req));
 }
 
 /*

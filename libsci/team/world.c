@@ -69,7 +69,7 @@ int world_map(struct team_world *w, int rank, const struct sci_key *key, void **
 		if (world_dead(w, rank))
 			return -ECONNRESET;
 	}
-	return ret;
+	return member_result(ret);
 }
 
 /* ---- control memory ---- */

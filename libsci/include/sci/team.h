@@ -248,7 +248,9 @@ int sci_team_peer(struct sci_team *team, int rank, struct sci_peer **peer);
  *
  * This is a collective call of @team. If a member of @team is out of resources, no member gets
  * a new team.
- * Return: 0; -ENOMEM, -ENOSPC: some member is out of resources; -ECONNRESET: a member has died.
+ * Return: 0; -ENOMEM, -ENOSPC: some member is out of resources; -ECONNRESET: a member has died;
+ * -ENOBUFS: a connection ended because the memory of a member ended. Then other members may get
+ * another error.
  */
 int sci_team_split(struct sci_team *team, int colour, int key, struct sci_team **out);
 
@@ -264,7 +266,7 @@ int sci_team_split_node(struct sci_team *team, struct sci_team **out);
  * members need not call.
  * Return: 0; -ENOMEM, -ENOSPC: some member in @ranks is out of resources, and no member gets
  * the team; -EAGAIN: the caller has no memory for connections, and the other members wait until
- * it calls again; -ECONNRESET: a member has died.
+ * it calls again; -ECONNRESET: a member has died; -ENOBUFS: as for sci_team_split().
  */
 int sci_team_create(struct sci_team *team, const int *ranks, int n,
 		    struct sci_team **out);
