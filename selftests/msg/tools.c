@@ -608,15 +608,18 @@ TEST(a_table_that_the_library_reads)
 	CHECK(strstr(text, "# zcopy_min: "));
 	setenv("SCI_MSG_TABLE", in_dir("table"), 1);
 	works("bench -S 8,1M -R 1 -t 0.001");
-	/* a value from the environment is not printed as a default */
+	unsetenv("SCI_MSG_TABLE");
+	remove_dir();
+}
+
+TEST(a_value_from_the_environment_is_no_default)
+{
 	setenv("SCI_MSG_EAGER_MAX", "123", 1);
 	works("tune -R 1 -t 0.001");
 	CHECK(!strstr(ran.out, "eager_max: 123 "));
 	CHECK(!strstr(ran.out, "eager_max 123\n"));
 	OUT_HAS("# for SCI_MSG_TABLE: FABRIC NAME VALUE\n");
 	unsetenv("SCI_MSG_EAGER_MAX");
-	unsetenv("SCI_MSG_TABLE");
-	remove_dir();
 }
 
 TEST(tune_with_a_server)
