@@ -21,7 +21,7 @@ stop_servers() { on 8 'killall -9 stores messages; true'; }
 # and node 4 sends messages to it
 amid_traffic() {
 	local i jobs=()
-	traffic_env="CLUSTER_MAY_LOSE=$1 CLUSTER_SECONDS=$seconds"
+	traffic_env="CLUSTER_MAY_LOSE=$1 CLUSTER_SECONDS=$seconds CLUSTER_SLOW=$slow"
 	shift
 	for i in $(ids); do
 		((i != 8)) || continue
