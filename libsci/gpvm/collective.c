@@ -55,17 +55,17 @@ static int type_size(int type)
 	case PVM_DOUBLE: EACH(double, op); break
 
 /* LARGER() and SMALLER() keep the element with the larger or smaller absolute value. */
-#define LARGER(type)	(a[i] = larger_##type(b[i], a[i]) ? b[i] : a[i])
-#define SMALLER(type)	(a[i] = larger_##type(a[i], b[i]) ? b[i] : a[i])
+#define LARGER(type)	(a[i] = complex_larger_##type(b[i], a[i]) ? b[i] : a[i])
+#define SMALLER(type)	(a[i] = complex_larger_##type(a[i], b[i]) ? b[i] : a[i])
 
-static bool larger_f(_Complex float p, _Complex float q)
+static bool complex_larger_f(_Complex float p, _Complex float q)
 {
 	float pr = __real__ p, pi = __imag__ p, qr = __real__ q, qi = __imag__ q;
 
 	return pr * pr + pi * pi > qr * qr + qi * qi;
 }
 
-static bool larger_d(_Complex double p, _Complex double q)
+static bool complex_larger_d(_Complex double p, _Complex double q)
 {
 	double pr = __real__ p, pi = __imag__ p, qr = __real__ q, qi = __imag__ q;
 

@@ -24,7 +24,7 @@ static void plan_segment(struct smi_region *r, int i, int owner, size_t size)
 }
 
 /* Plan one segment. This process maps its @r->size bytes from @r->offset on. */
-static void plan_one(struct smi_region *r, const smi_region_info_t *info, int owner)
+static void plan_one_segment(struct smi_region *r, const smi_region_info_t *info, int owner)
 {
 	r->owner = owner;
 	plan_segment(r, 0, owner, smi_round(info->size));
@@ -93,7 +93,7 @@ static int plan_region(struct smi_region *r, const smi_region_info_t *info)
 	else if (fragmented)
 		plan_fragmented(r, info);
 	else
-		plan_one(r, info, owner);
+		plan_one_segment(r, info, owner);
 	return SMI_SUCCESS;
 }
 
