@@ -131,7 +131,7 @@ static int take(struct end *e, uint32_t ms)
 
 /* ---- the other process ---- */
 
-enum order { PAIR, TRY_PAIR, RING, TAKE, LEAVE, DESTROY, NOTIFY, CUT, SETTLE, FORK, CLOSE };
+enum order { PAIR, TRY_PAIR, RING, FLOOD, TAKE, LEAVE, DESTROY, NOTIFY, CUT, SETTLE, FORK, CLOSE };
 
 static void order_run(struct end *e, enum order order)
 {
@@ -144,6 +144,10 @@ static void order_run(struct end *e, enum order order)
 		break;
 	case RING:
 		CHECK_EQ(e->f->ops->ring(e->r), 0);
+		break;
+	case FLOOD:
+		for (int k = 0; k < 2000; k++)
+			CHECK_EQ(e->f->ops->ring(e->r), 0);
 		break;
 	case TAKE:
 		CHECK_EQ(take(e, TEST_WAIT_MS), 0);
@@ -381,6 +385,46 @@ TEST(a_cut_ends_both)
 		/* the map is accessible, and is not the peer's memory any more */
 		test_fill(e.theirs, SIZE, 3);
 		CHECK(test_filled(e.theirs, SIZE, 3));
+		stop(&e, p);
+	}
+}
+
+/* The socket is full of triggers when the other process ends the pair. */
+TEST(an_end_after_many_triggers_is_in_order)
+{
+	static const enum order ends[] = { LEAVE, DESTROY, CUT, CLOSE };
+
+	for EACH_PLACE(at) {
+		for (unsigned int i = 0; i < ARRAY_LEN(ends); i++) {
+			struct end e;
+			struct peer *p = start_pair(&e, at);
+
+			command(p, FLOOD);
+			command(p, ends[i]);
+			WAIT_UNTIL(take(&e, 0) == -ETIMEDOUT &&
+				   atomic_load(&e.f->ops->rseg.status(e.r)->gone), TEST_WAIT_MS);
+			check_ended(&e, 0);
+			if (ends[i] != CLOSE)
+				command(p, CLOSE);
+			peer_join(p);
+			end_close(&e);
+		}
+	}
+}
+
+TEST(a_request_to_disconnect_arrives_after_many_triggers)
+{
+	for EACH_PLACE(at) {
+		struct end e;
+		struct peer *p = start_pair(&e, at);
+
+		for (unsigned int n = 1; n < 4; n++) {
+			command(p, FLOOD);
+			command(p, NOTIFY);
+			WAIT_UNTIL(take(&e, 0) == -ETIMEDOUT &&
+				   atomic_load(&e.import.asked) == n, TEST_WAIT_MS);
+		}
+		command(p, FLOOD);
 		stop(&e, p);
 	}
 }

@@ -27,10 +27,33 @@ union control {
 	char buf[CMSG_SPACE(SHM_MAX_FDS * sizeof(int))];
 };
 
+/*
+ * Send a message on a socket that is full of triggers: let it hold twice as many bytes meanwhile.
+ * Without SHM_BYE, for example, the peer would take the end of this connection for a death.
+ */
+static ssize_t send_urgent(int sock, const struct msghdr *mh)
+{
+	socklen_t len = sizeof(int);
+	int size, half, error;
+	ssize_t n;
+
+	if (getsockopt(sock, SOL_SOCKET, SO_SNDBUF, &size, &len))
+		return -1;
+	half = size / 2;
+	/* the kernel sets twice the value */
+	setsockopt(sock, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	n = sendmsg(sock, mh, MSG_NOSIGNAL | MSG_DONTWAIT);
+	error = errno;
+	setsockopt(sock, SOL_SOCKET, SO_SNDBUF, &half, sizeof(half));
+	errno = error;
+	return n;
+}
+
 /**
  * shm_send() - send a message, and descriptors with it
  *
- * The call never blocks. Return: 0; -EAGAIN: the peer does not read; -EPIPE: the peer has ended.
+ * The call never blocks. Only triggers fill a socket: another message is sent nevertheless, unless
+ * the peer has not read the last ones either. Return: 0; -EAGAIN: the peer does not read; -EPIPE: the peer has ended.
  */
 int shm_send(int sock, const struct shm_msg *msg, const int *fds, int n_fds)
 {
@@ -55,6 +78,8 @@ int shm_send(int sock, const struct shm_msg *msg, const int *fds, int n_fds)
 	}
 	for (;;) {
 		if (sendmsg(sock, &mh, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+			return 0;
+		if (errno == EAGAIN && msg->type != SHM_TRIGGER && send_urgent(sock, &mh) >= 0)
 			return 0;
 		if (errno != EINTR)
 			return errno == ECONNRESET ? -EPIPE : -errno;
