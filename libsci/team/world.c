@@ -650,23 +650,32 @@ static void near_bye_exchange(struct team_world *w)
 }
 
 /*
- * Exchange a bye message with each live process that is not on shared memory. This replaces the
- * barrier of sci_team_close(), which fails after the death of a member. If a process has left the
- * job, no connection to it is established, and nothing reports this: do not wait for it.
+ * If the barrier of sci_team_close() fails, each process sends a bye message to each live process
+ * that is not on shared memory, and waits for a bye message or the end of the connection.
  */
-static void far_bye_exchange(struct team_world *w)
+static void far_bye_send(struct team_world *w)
 {
 	struct sci_send send = { .context = TEAM_CTX_BYE,
 				 .flags = SCI_SEND_TAGGED | SCI_SEND_COPY };
-	uint64_t missing_ms = team_now_ms() + MISSING_MS;
 	struct sci_peer *peer;
-	struct team_wait wait;
-	struct sci_msg *msg;
 
 	for (int i = 0; i < w->size; i++)
 		if (!w->ranks[i].page && !world_dead(w, i) && !world_peer(w, i, &peer))
 			while (sci_isendm(peer, &send, NULL) == -EAGAIN)
 				world_poll(w);
+}
+
+/*
+ * If a process has left the job, no connection to it is established, and nothing reports this: do
+ * not wait for it.
+ */
+static void far_bye_wait(struct team_world *w)
+{
+	uint64_t missing_ms = team_now_ms() + MISSING_MS;
+	struct sci_peer *peer;
+	struct team_wait wait;
+	struct sci_msg *msg;
+
 	for (int i = 0; i < w->size; i++) {
 		if (w->ranks[i].page || world_peer(w, i, &peer))
 			continue;
@@ -681,6 +690,7 @@ static void far_bye_exchange(struct team_world *w)
 int sci_team_close(struct sci_team *team)
 {
 	struct team_world *w;
+	bool failed;
 
 	if (!team)
 		return 0;
@@ -689,9 +699,16 @@ int sci_team_close(struct sci_team *team)
 		return -ENOTCONN;
 	if (&team->link == w->teams.next && team->size == w->size) {
 		far_quiet(w);
-		if (sci_team_barrier(team))
-			far_bye_exchange(w);
+		failed = sci_team_barrier(team);
+		if (failed)
+			far_bye_send(w);
 		near_bye_exchange(w);
+		/*
+		 * The barrier of a far member may have succeeded. That member sends no bye message,
+		 * and leaves after its own near_bye_exchange().
+		 */
+		if (failed)
+			far_bye_wait(w);
 		world_free_all(w);
 		return 0;
 	}
