@@ -302,10 +302,8 @@ static int access_start(int region, int offset, void *local, size_t size, bool r
 		return err;
 	if (size && s->rseg && aligned)
 		err = transfer_add(*handle, s, local, s->skip + r->offset + at, size, read);
-	else if (size && read)
-		err = SMI_Memcpy(local, s->addr + at, size, 0);
 	else if (size)
-		err = smi_copy_checked(s, s->addr + at, local, size, 0);
+		err = smi_copy_checked(s, s->addr + at, local, size, 0, read);
 	if (err && fresh)
 		handle_end(*handle);
 	return err ? err : SMI_Mempost(*handle);

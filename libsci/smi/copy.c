@@ -12,16 +12,25 @@
 #define REMOTE_TO	(SMI_MEMCPY_LP_RS | SMI_MEMCPY_LS_RS)
 #define REMOTE_FROM	(SMI_MEMCPY_RS_LP | SMI_MEMCPY_RS_LS)
 
-static struct smi_segment *segment_remote_at(const void *addr)
+/*
+ * Return the segment at @addr if it is remote, else NULL. @size: limited to the bytes in one
+ * segment, remote or not.
+ */
+static struct smi_segment *segment_remote_at(const void *addr, size_t *size)
 {
 	struct smi_region *r;
 	struct smi_segment *s;
+	size_t left;
 
 	if (smi.nodes == 1)
 		return NULL;
 	r = smi_region_at(addr, 1, true);
 	s = r ? smi_segment_at(r, addr) : NULL;
-	return s && s->rseg ? s : NULL;
+	if (!s)
+		return NULL;
+	left = s->mapped - (size_t)((const char *)addr - s->addr);
+	*size = *size < left ? *size : left;
+	return s->rseg ? s : NULL;
 }
 
 /* A copy to or from remote memory. */
@@ -88,38 +97,49 @@ static int copy_in_pieces(const struct copy *c, size_t size,
 	return SMI_SUCCESS;
 }
 
-int smi_copy_checked(struct smi_segment *to, void *dst, const void *src, size_t size,
-		     int flags)
+int smi_copy_checked(struct smi_segment *s, void *shared, void *other, size_t size,
+		     int flags, bool load)
 {
-	const struct copy c = { to, dst, src, flags };
+	const struct copy c = { s, load ? other : shared, load ? shared : other, flags };
 
-	if (to->seq)
-		return copy_in_pieces(&c, size, piece_store);
-	memcpy(dst, src, size);
+	if (load && !(flags & SMI_MEMCPY_NOBARRIER))
+		sci_load_barrier();
+	if (s->seq)
+		return copy_in_pieces(&c, size, load ? piece_load : piece_store);
+	memcpy(c.dst, c.src, size);
+	return SMI_SUCCESS;
+}
+
+/* Copy the bytes that are in one segment, of *@size bytes. *@size: set to their number. */
+static int copy_one_segment(void *dst, void *src, size_t *size, int flags)
+{
+	int type = flags & TYPE_BITS;
+	struct smi_segment *to, *from;
+
+	to = !type || type & REMOTE_TO ? segment_remote_at(dst, size) : NULL;
+	from = !type || type & REMOTE_FROM ? segment_remote_at(src, size) : NULL;
+	if (to)
+		return smi_copy_checked(to, dst, src, *size, flags, false);
+	if (from)
+		return smi_copy_checked(from, src, dst, *size, flags, true);
+	memcpy(dst, src, *size);
 	return SMI_SUCCESS;
 }
 
 SMI_API smi_error_t SMI_Memcpy(void *dst, void *src, size_t size, int flags)
 {
-	int type = flags & TYPE_BITS;
-	struct smi_segment *to, *from;
+	int type = flags & TYPE_BITS, err = SMI_SUCCESS;
 
 	SMI_REFUSE(flags & ~SMI_MEMCPY_FLAGS_ALL || type & (type - 1));
-	if (!size)
-		return SMI_SUCCESS;
-	if (!dst || !src)
+	if (size && (!dst || !src))
 		return SMI_ERR_BADADR;
-	to = !type || type & REMOTE_TO ? segment_remote_at(dst) : NULL;
-	if (to)
-		return smi_copy_checked(to, dst, src, size, flags);
-	from = !type || type & REMOTE_FROM ? segment_remote_at(src) : NULL;
-	if (!from) {
-		memcpy(dst, src, size);
-		return SMI_SUCCESS;
+	for (size_t n; !err && size; size -= n) {
+		n = size;
+		err = copy_one_segment(dst, src, &n, flags);
+		dst = (char *)dst + n;
+		src = (char *)src + n;
 	}
-	if (!(flags & SMI_MEMCPY_NOBARRIER))
-		sci_load_barrier();
-	return copy_in_pieces(&(struct copy){ from, dst, src, flags }, size, piece_load);
+	return err;
 }
 
 /* ---- checks ---- */
@@ -166,9 +186,10 @@ SMI_API smi_error_t SMI_Check_transfer_proc(int proc, int flags)
 SMI_API smi_error_t SMI_Check_transfer_addr(void *adr, int flags)
 {
 	struct smi_segment *s;
+	size_t size = 1;
 
 	SMI_ENTER();
-	s = segment_remote_at(adr);
+	s = segment_remote_at(adr, &size);
 	if (s)
 		return transfer_check_node(smi_node_of(s->owner), flags);
 	return smi_region_at(adr, 1, true) ? SMI_SUCCESS : SMI_ERR_PARAM;

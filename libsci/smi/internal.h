@@ -340,8 +340,9 @@ _Atomic uint32_t *smi_cell(unsigned int row, int proc);
 
 /* ---- copy.c ---- */
 
-int smi_copy_checked(struct smi_segment *to, void *dst, const void *src, size_t size,
-		     int flags);
+/* Load @size bytes at @shared, in one segment, or store them there, until all have arrived. */
+int smi_copy_checked(struct smi_segment *s, void *shared, void *other, size_t size,
+		     int flags, bool load);
 
 /* ---- signal.c, message.c ---- */
 

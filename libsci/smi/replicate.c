@@ -34,6 +34,22 @@ static bool copy_is_combined(const struct smi_region *r)
 	return !(r->replicated & SMI_REP_ONE_PER_NODE) || smi.first[smi.node] == smi.rank;
 }
 
+/* Load or store bytes [@from, @to) of the shared memory, which may be in several segments. */
+static int shared_copy(struct smi_region *r, char *local, size_t from, size_t to, bool load)
+{
+	struct smi_segment *s = r->segs;
+	int err = SMI_SUCCESS;
+
+	for (size_t n; !err && from < to; from += n, local += n) {
+		while (from - s->offset >= s->size)
+			s++;
+		n = s->size - (from - s->offset);
+		n = n < to - from ? n : to - from;
+		err = smi_copy_checked(s, s->addr + (from - s->offset), local, n, 0, load);
+	}
+	return err;
+}
+
 /* ---- to replication ---- */
 
 static int copy_get_range(const struct smi_region *r, int mode, int p1, int p2, int p3,
@@ -129,7 +145,7 @@ SMI_API smi_error_t SMI_Switch_to_replication(int id, int mode, int p1, int p2, 
 		return err;
 	err = copy_create(r, mode, &copy);
 	if (!err && to > from && (!r->per_node || r->per_node->owner == smi.rank))
-		memcpy(copy + from, r->base + from, to - from);
+		err = shared_copy(r, copy + from, from, to, true);
 	/* no process may store into the region before all processes have their copies */
 	err = copies_sync(err);
 	if (err)
@@ -141,28 +157,9 @@ SMI_API smi_error_t SMI_Switch_to_replication(int id, int mode, int p1, int p2, 
 
 /* ---- combine ---- */
 
-/*
- * Return the number of bytes [@from, @to) of a region that are in one segment, from byte @from on.
- * @s: set to the segment.
- */
-static size_t piece_find(struct smi_region *r, size_t from, size_t to, struct smi_segment **s)
-{
-	for (*s = r->segs; from - (*s)->offset >= (*s)->size; ++*s)
-		;
-	to -= from;
-	return to < (*s)->size - (from - (*s)->offset) ? to : (*s)->size - (from - (*s)->offset);
-}
-
 static int copy_store(struct smi_region *r, size_t from, size_t to)
 {
-	struct smi_segment *s;
-	int err = SMI_SUCCESS;
-
-	for (size_t n; !err && from < to; from += n) {
-		n = piece_find(r, from, to, &s);
-		err = smi_copy_checked(s, s->addr + (from - s->offset), r->base + from, n, 0);
-	}
-	return err;
+	return shared_copy(r, r->base + from, from, to, false);
 }
 
 static int copy_store_range(struct smi_region *r, int p1, int p2)
@@ -206,21 +203,19 @@ static const struct sci_op *mode_sum_op(int mode)
 static int sum_add_block(struct smi_region *r, const struct sci_op *op, size_t from, size_t to,
 			 bool first)
 {
-	_Alignas(16) unsigned char sum[CHUNK];
-	struct smi_segment *s;
+	_Alignas(16) char sum[CHUNK];
 	int err = SMI_SUCCESS;
 
 	if (first)
 		return copy_store(r, from, to);
 	for (size_t n; !err && from < to; from += n) {
-		char *there;
-
-		n = piece_find(r, from, to - from < CHUNK ? to : from + CHUNK, &s);
-		there = s->addr + (from - s->offset);
-		/* the load may be remote; each process adds to the earlier processes' sum */
-		memcpy(sum, there, n);
+		n = to - from < CHUNK ? to - from : CHUNK;
+		/* each process adds to the earlier processes' sum */
+		err = shared_copy(r, sum, from, from + n, true);
+		if (err)
+			return err;
 		op->fn(sum, r->base + from, n / op->size, op->arg);
-		err = smi_copy_checked(s, there, sum, n, 0);
+		err = shared_copy(r, sum, from, from + n, false);
 	}
 	return err;
 }
@@ -297,8 +292,8 @@ static int region_combine(int id, int mode, int p1, int p2, bool share)
 		err = smi_segment_map(&r->segs[i], 0, r->segs[i].size, NULL);
 	err = copies_sync(err);
 	err = err ? err : copies_combine(r, mode, p1, p2);
-	for (i = 0; !err && !share && copy_is_combined(r) && i < r->nsegs; i++)
-		memcpy(r->base + r->segs[i].offset, r->segs[i].addr, r->segs[i].size);
+	if (!err && !share && copy_is_combined(r))
+		err = shared_copy(r, r->base, 0, r->size, true);
 	smi_region_unmap(r);
 	if (!share)
 		return copies_sync(err);

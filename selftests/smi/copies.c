@@ -51,6 +51,10 @@ static void copies(void)
 		CHECK_SMI(SMI_Check_transfer_addr(part[at], 0));
 		CHECK_SMI(SMI_Barrier());
 	}
+	/* over the border between two processes' memory */
+	if (rank)
+		through(fixed + BYTES * (unsigned int)rank - 500, 1000, 0);
+	CHECK_SMI(SMI_Barrier());
 	mine = part[rank];
 	CHECK_EQ(SMI_Memcpy(mine, fixed, 1, 32), SMI_ERR_PARAM);
 	CHECK_EQ(SMI_Memcpy(mine, fixed, 1, SMI_MEMCPY_LP_RS | SMI_MEMCPY_LS_RS),
