@@ -66,6 +66,7 @@ struct team_rank {
 	struct sci_addr addr;
 	uint32_t group;			/* equal for ranks that are near each other */
 	int dead;			/* 0, or -ECONNRESET */
+	bool reported;			/* the launcher has reported its death */
 	struct sci_peer *peer;		/* NULL: not connected yet */
 	struct team_page *page;		/* NULL: far, or not mapped yet */
 };
@@ -211,6 +212,7 @@ struct sci_team {
 	uint64_t uid;
 	int error;			/* the team is broken: no more collective calls */
 	int told;			/* members below this rank have been sent the error */
+	uint64_t tell_ms;		/* time from which -ECONNRESET is sent */
 	int deaths;			/* world->deaths at the last check */
 	unsigned int shrinks;		/* attempts to shrink the team */
 	uint8_t *part;			/* NULL, or 1 for each member of the shrink */

@@ -19,6 +19,7 @@
 #define DEATHS_MS	5u		/* interval of checks for deaths */
 #define MAP_MS		50		/* timeout of one attempt to map a peer's memory */
 #define OPEN_MS		60000		/* limit for a link that is down at start-up */
+#define REPORT_MS	1000u		/* a launcher reports a death within this time */
 #define MISSING_MS	1000u		/* wait of a process that closes for a new connection */
 
 _Atomic uint32_t team_fork_gen;
@@ -154,9 +155,12 @@ static void deaths_poll(struct team_world *w)
 
 	if (pthread_mutex_trylock(&w->boot_lock))
 		return;
-	while (!sci_boot_died(w->boot, &rank))
-		if (rank < (unsigned int)w->size)
-			rank_died(w, (int)rank);
+	while (!sci_boot_died(w->boot, &rank)) {
+		if (rank >= (unsigned int)w->size)
+			continue;
+		sci_store_relaxed(&w->ranks[rank].reported, true);
+		rank_died(w, (int)rank);
+	}
 	failed = w->opening && !sci_boot_complete(w->boot);
 	for (int i = 0; i < w->size; i++) {
 		struct sci_peer *p = sci_load_acquire(&w->ranks[i].peer);
@@ -194,13 +198,27 @@ static int break_send(struct team_world *w, int rank, const struct sci_send *sen
 	return ret ? ret : sci_isendm(peer, send, NULL);
 }
 
-/* Send @error from member t->told on. After a send without memory, the next call continues. */
+static bool death_is_reported(const struct sci_team *t)
+{
+	for (int i = 0; i < t->size; i++)
+		if (sci_load_relaxed(&t->world->ranks[t->members[i].world].reported))
+			return true;
+	return false;
+}
+
+/*
+ * Send @error from member t->told on. After a send without memory, the next call continues. Do not
+ * send -ECONNRESET if the launcher reports the death of a member to all processes.
+ */
 static void break_announce(struct sci_team *t, int error)
 {
 	struct sci_send send = { .context = TEAM_CTX_BROKEN, .tag = break_tag(t, error),
 				 .flags = SCI_SEND_TAGGED | SCI_SEND_COPY };
 	struct team_world *w = t->world;
 
+	if (error == -ECONNRESET && t->told < t->size &&
+	    (team_now_ms() < t->tell_ms || death_is_reported(t)))
+		return;
 	for (; t->told < t->size; t->told++) {
 		int rank = t->members[t->told].world, ret;
 
@@ -234,11 +252,10 @@ void team_break(struct sci_team *t, int error)
 	sci_store_relaxed(&w->broken, true);
 	if (sci_load_relaxed(&t->error))
 		return;
-	sci_store_relaxed(&t->error, error);
-	if (error == -ECONNRESET)
-		return;
 	pthread_mutex_lock(&w->broken_lock);
+	sci_store_relaxed(&t->error, error);
 	t->told = 0;
+	t->tell_ms = team_now_ms() + REPORT_MS;
 	break_announce(t, error);
 	pthread_mutex_unlock(&w->broken_lock);
 }

@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -182,6 +184,60 @@ TEST(a_member_of_a_chain_dies)
 
 		ranks_run_arg(8, 8, die_in_chain, &s, true);
 	}
+}
+
+/* ---- a member that is alive, but does not answer ---- */
+
+static _Atomic pid_t *silent;		/* shared; the process of rank 1 */
+
+static bool process_is_stopped(pid_t pid)
+{
+	char path[32], line[256] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "r");
+	CHECK(f && fgets(line, sizeof(line), f));
+	fclose(f);
+	return strstr(line, ") T ");
+}
+
+/*
+ * The connections of rank 1 end, and the launcher reports no death. Ranks 4 and 6 have no connection
+ * to rank 1: the barrier of sci_team_open() makes none. Rank 4 waits for rank 0, and 6 for 4.
+ */
+static void members_of_a_silent_one(void *arg)
+{
+	const struct sci_op *op = sci_op(SCI_OP_SUM, SCI_TYPE_INT32);
+	static int from[4096], to[4096];
+	unsigned int rank = ranks_rank();
+	struct sci_team *t;
+	int ret;
+
+	test_use_net("unix", 4 * (rank + 1));
+	setenv("SCI_NET_RETRY", "1", 1);
+	t = open_team(arg);
+	if (rank == 1) {
+		atomic_store(silent, getpid());
+		raise(SIGSTOP);
+	}
+	WAIT_UNTIL(atomic_load(silent), TEST_WAIT_MS);
+	if (!rank)
+		WAIT_UNTIL(process_is_stopped(atomic_load(silent)), TEST_WAIT_MS);
+	ret = sci_team_reduce(t, 0, from, to, ARRAY_LEN(from), op);
+	CHECK(ret == -ECONNRESET || (rank && !ret));
+	CHECK_EQ(sci_team_bcast(t, 0, from, sizeof(from)), -ECONNRESET);
+	if (!rank)
+		CHECK_EQ(kill(atomic_load(silent), SIGCONT), 0);
+	CHECK_EQ(sci_team_close(t), 0);
+}
+
+TEST(the_end_of_a_connection_ends_the_calls_of_all_members)
+{
+	struct setting s = { 8, 8, "none", 0, 0 };
+
+	silent = test_shared(sizeof(*silent));
+	ranks_run_arg(8, 8, members_of_a_silent_one, &s, false);
 }
 
 /* A member dies while the other members wait for a word that no member changes. */

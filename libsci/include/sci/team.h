@@ -31,7 +31,8 @@
  *    progress of their target.
  *  - When a member dies, calls that wait for it return -ECONNRESET within a second. All later
  *    collective calls of the team return -ECONNRESET. sci_team_shrink() makes a team of the
- *    members that are alive.
+ *    members that are alive. When the connection of two living members ends, their calls return
+ *    -ECONNRESET, and those of the other members a second later.
  *  - In the child of a fork(), all calls return -ENOTCONN.
  */
 #ifndef SCI_TEAM_H
