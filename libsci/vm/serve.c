@@ -24,14 +24,14 @@ int vm_send(struct sci_vm *vm, int rank, enum vm_op op, uint64_t id,
 		{ .iov_base = (void *)(uintptr_t)w, .iov_len = sizeof(*w) },
 		{ .iov_base = (void *)(uintptr_t)more, .iov_len = len },
 	};
-	int ret = sci_handler_sendv(vm->ranks[rank].peer, VM_HANDLER,
-				    (uint64_t)op << OP_SHIFT | id, iov, len ? 2 : 1);
 
-	if (!ret && rank != vm->rank) {
+	/* before the receiver has the message, and may wait for the counters to change */
+	if (rank != vm->rank) {
 		VM_COUNT(vm, messages, 1);
 		VM_COUNT(vm, bytes, sizeof(*w) + len);
 	}
-	return ret;
+	return sci_handler_sendv(vm->ranks[rank].peer, VM_HANDLER, (uint64_t)op << OP_SHIFT | id,
+				 iov, len ? 2 : 1);
 }
 
 /* ---- calls to other members ---- */
@@ -559,21 +559,16 @@ static void serve_take_events(struct sci_vm *vm)
 	}
 }
 
-struct change {
-	struct sci_vm *vm;
-	unsigned int looks;
-};
-
-/* Return 0 if requests are queued, or if the endpoint had an event since the wait; else -EAGAIN. */
-static int serve_changed(void *arg)
+/* Return 0 if the server has a request or an event to handle, else -EAGAIN. */
+static int serve_needed(void *arg)
 {
-	struct change *c = arg;
+	struct sci_vm *vm = arg;
 	bool idle;
 
-	pthread_mutex_lock(&c->vm->serve_lock);
-	idle = list_empty(&c->vm->requests);
-	pthread_mutex_unlock(&c->vm->serve_lock);
-	return idle && !c->looks++ ? -EAGAIN : 0;
+	pthread_mutex_lock(&vm->serve_lock);
+	idle = list_empty(&vm->requests);
+	pthread_mutex_unlock(&vm->serve_lock);
+	return idle && !sci_completions_queued(vm->ep) ? -EAGAIN : 0;
 }
 
 static void *serve_thread(void *arg)
@@ -581,10 +576,9 @@ static void *serve_thread(void *arg)
 	struct sci_vm *vm = arg;
 
 	for (;;) {
-		struct change c = { .vm = vm };
 		struct list *l;
 
-		sci_wait_until(vm->ep, serve_changed, &c, -1);
+		sci_wait_until(vm->ep, serve_needed, vm, -1);
 		serve_take_events(vm);
 		pthread_mutex_lock(&vm->serve_lock);
 		l = list_pop(&vm->requests);

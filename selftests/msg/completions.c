@@ -320,6 +320,29 @@ TEST(threads_that_share_the_queue_get_each_once)
 
 /* ---- sleep ---- */
 
+static int look_queued(void *ep)
+{
+	return sci_completions_queued(ep) ? 0 : -EAGAIN;
+}
+
+/* A completion that is queued before the wait begins ends it, too. */
+TEST(a_wait_for_anything_sees_queued_completions)
+{
+	struct pair l = servant_begin(&blocks);
+	struct sci_completion done;
+	unsigned char buf[20];
+
+	CHECK_EQ(sci_completions_queued(NULL), 0);
+	CHECK_EQ(sci_wait_until(l.ep, look_queued, l.ep, 1), -ETIMEDOUT);
+	queue_recv(&l, 1, buf, sizeof(buf), NULL);
+	ask(&l, 1, sizeof(buf));
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(sci_wait_until(l.ep, look_queued, l.ep, TEST_WAIT_MS), 0);
+	CHECK_EQ(sci_completions(l.ep, 0, &done, 1), 1);
+	CHECK_EQ(sci_wait_until(l.ep, look_queued, l.ep, 1), -ETIMEDOUT);
+	servant_end(&l);
+}
+
 TEST(nobody_sleeps_over_completions)
 {
 	struct pair l = servant_begin(&blocks);

@@ -586,6 +586,15 @@ int sci_req_queue(struct sci_req *req, void *data);
 int sci_completions(struct sci_ep *ep, int timeout, struct sci_completion *done,
 		    unsigned int n);
 
+/**
+ * sci_completions_queued() - check whether the queue of completions has an entry
+ *
+ * For handlers, and for a function of sci_wait_until() that waits for a completion or for something
+ * else: only these may make this call.
+ * Return: 1 if sci_completions() would return a completion at once, else 0.
+ */
+int sci_completions_queued(struct sci_ep *ep);
+
 /* ---- messages ---- */
 
 /**
@@ -874,8 +883,9 @@ typedef void (*sci_handler_fn)(void *arg, const struct sci_handled *m);
  * All other threads wait while @fn runs. So @fn must be short, must not sleep, and must not take a
  * lock that a thread holds around a call of this endpoint. @fn may make these calls of the endpoint
  * and its peers: sci_handler_send(), sci_handler_sendv(), sci_handler_set(), the calls about an
- * address, name, fabric or traits, sci_peer_ep(), sci_peer_data() and sci_peer_set_data(). Any
- * other call aborts the program; with SCI_EP_SINGLE_THREAD the library does not detect it.
+ * address, name, fabric or traits, sci_completions_queued(), sci_peer_ep(), sci_peer_data() and
+ * sci_peer_set_data(). Any other call aborts the program; with SCI_EP_SINGLE_THREAD the library
+ * does not detect it.
  * Return: 0; -EINVAL: also if @id is less than SCI_HANDLER_LIBRARY.
  */
 int sci_handler_set(struct sci_ep *ep, unsigned int id, sci_handler_fn fn,

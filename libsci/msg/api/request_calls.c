@@ -305,6 +305,11 @@ static int completions_take(struct sci_ep *ep, struct sci_completion *done, unsi
 	return i ? (int)i : -EAGAIN;
 }
 
+int sci_completions_queued(struct sci_ep *ep)
+{
+	return ep && !list_empty(&ep->completed);
+}
+
 int sci_completions(struct sci_ep *ep, int timeout, struct sci_completion *done,
 		    unsigned int n)
 {
