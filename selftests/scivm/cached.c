@@ -386,5 +386,6 @@ static void both_kinds(void)
 
 TEST(mapped_and_cached_ranges_side_by_side)
 {
+	test_needs_shm();
 	ranks_run(4, 4, both_kinds);
 }

@@ -73,6 +73,7 @@ static void survive(void *arg)
 
 static void run(uint32_t with, unsigned int nodes)
 {
+	needs_mode(with);
 	mode = with;
 	ranks_run_arg(4, nodes, survive, NULL, true);
 }
@@ -110,6 +111,7 @@ static void directory_dies(void *arg)
 
 static void lose_directory(uint32_t with)
 {
+	needs_mode(with);
 	mode = with;
 	ranks_run_arg(4, 4, directory_dies, NULL, true);
 }
@@ -201,6 +203,7 @@ static void die_at_random(void *arg)
 
 static void die_often(uint32_t with)
 {
+	needs_mode(with);
 	mode = with;
 	for (uint32_t i = 0; i < test_calls(8); i++) {
 		uint32_t seed = 977 * i * i + 12345 * i;

@@ -198,6 +198,8 @@ static void run(uint32_t with, unsigned int n, unsigned int nodes, void (*fn)(vo
 {
 	const char *wanted = getenv("SCI_TEST_ROUNDS");
 
+	/* members begin each round by atomic instructions */
+	needs_mode(SCI_VM_MAP);
 	mode = with;
 	rounds = test_calls(times);
 	if (wanted)

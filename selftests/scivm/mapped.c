@@ -109,6 +109,7 @@ static void count_messages(void)
 
 TEST(a_touch_costs_two_messages_and_later_ones_none)
 {
+	test_needs_shm();
 	ranks_run(4, 4, count_messages);
 }
 
@@ -150,6 +151,7 @@ static void use_windows(void)
 
 TEST(a_working_set_larger_than_the_windows)
 {
+	test_needs_shm();
 	ranks_run(3, 3, use_windows);
 }
 
@@ -203,6 +205,7 @@ static void stir_threads(void)
 
 TEST(threads_fault_while_pages_are_dropped)
 {
+	test_needs_shm();
 	ranks_run(4, 2, stir_threads);
 }
 
@@ -239,6 +242,7 @@ static void count_and_sleep(void)
 
 TEST(atomics_and_futexes_work_across_members)
 {
+	test_needs_shm();
 	ranks_run(4, 4, count_and_sleep);
 }
 
@@ -269,6 +273,7 @@ static void call_the_kernel(void)
 
 TEST(system_calls_work_on_pages_that_were_touched)
 {
+	test_needs_shm();
 	ranks_run(4, 4, call_the_kernel);
 }
 
@@ -312,6 +317,7 @@ static void adopt_variables(void)
 
 TEST(static_variables_are_adopted)
 {
+	test_needs_shm();
 	ranks_run(4, 4, adopt_variables);
 }
 
@@ -347,6 +353,7 @@ static void allocate_everywhere(void)
 
 TEST(any_member_allocates_and_frees)
 {
+	test_needs_shm();
 	ranks_run(4, 2, allocate_everywhere);
 }
 

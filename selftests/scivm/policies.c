@@ -50,6 +50,7 @@ static void each_policy(void)
 
 static void run(uint32_t with, unsigned int n, unsigned int nodes)
 {
+	needs_mode(with);
 	mode = with;
 	ranks_run(n, nodes, each_policy);
 }
@@ -103,6 +104,7 @@ static void reuse_addresses(void)
 
 TEST(addresses_are_used_again)
 {
+	test_needs_shm();
 	mode = SCI_VM_MAP;
 	ranks_run(2, 2, reuse_addresses);
 }

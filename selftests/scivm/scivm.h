@@ -25,6 +25,13 @@ static inline struct sci_vm_range kind(uint32_t policy, uint32_t flags)
 	};
 }
 
+/* Skip the test if it needs mapped ranges, and the fabric cannot map. */
+static inline void needs_mode(uint32_t mode)
+{
+	if (mode == SCI_VM_MAP)
+		test_needs_shm();
+}
+
 /* A member of a team, and its memory. */
 struct member {
 	struct sci_team *team;
