@@ -39,8 +39,16 @@ list_wants_mpi() {
 	sed 's/#.*//' "$1" | grep -Eq '(^| )(ranks|nodes)='
 }
 
+# FOLDER in selftests: prints the programs and libraries that its tests execute
+tests_execute() {
+	case $1 in
+	pvm)	ls "$build/pvmd3" ;;
+	smi)	ls "$build/smirun" ;;
+	esac
+}
+
 list_prepare() {
-	local f
+	local f folder
 	list_expand "$1" >"$stage/vm/list"
 	# empty, too, if LIST is a pipe: list_wants_mpi() has read it
 	[[ -s $stage/vm/list ]] || die "no tests in $1"
@@ -48,6 +56,9 @@ list_prepare() {
 	while read -r f; do
 		[[ ! -e $f ]] || files+=("$f")
 	done < <(grep -oE "(^| )$build/[^ ]+" "$log/list" | tr -d ' ' | sort -u)
+	while read -r folder; do
+		mapfile -t -O ${#files[@]} files < <(tests_execute "$folder")
+	done < <(grep -oE "$build/selftests/[^/ ]+" "$log/list" | sed 's#.*/##' | sort -u)
 }
 
 # TAP.LOG: prints the machine's points with numbers, and a failure for what did not run

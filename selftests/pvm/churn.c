@@ -120,6 +120,8 @@ static int hosts_name(char **names)
 	char *machines = getenv("SCI_TEST_PVM_HOSTS"), *save;
 	int n = 0;
 
+	if (!machines)
+		test_needs_shm();
 	for (char *p = strtok_r(machines ? machines : text, ",", &save); p && n < HOSTS;
 	     p = strtok_r(NULL, ",", &save))
 		names[n++] = p;
@@ -249,7 +251,7 @@ TEST(a_host_is_added_again_before_its_old_daemon_has_ended)
 	int host, task, result, again, status;
 	pid_t daemon, master, child;
 
-	machine_begin();
+	machine_begin_hosts();
 	CHECK_EQ(pvm_addhosts(names, 1, &host), 1);
 	CHECK_EQ(pvm_spawn(machine_self, NULL, PvmTaskHost, names[0], 1, &task), 1);
 	daemon = machine_daemon(task);

@@ -76,6 +76,13 @@ static inline void machine_begin(void)
 	pvm_setopt(PvmAutoErr, 0);
 }
 
+/* The same, and virtual nodes can become hosts. */
+static inline void machine_begin_hosts(void)
+{
+	test_needs_shm();
+	machine_begin();
+}
+
 /* Connect to the daemon as a task does. Return: the socket, or -1 if there is no daemon. */
 static inline int machine_connect(void)
 {

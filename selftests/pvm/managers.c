@@ -307,7 +307,7 @@ TEST(a_hoster_starts_the_daemons_of_hosts)
 	int hoster, results[4], tids[3], n;
 	struct pvmmboxinfo *box;
 
-	machine_begin();
+	machine_begin_hosts();
 	machine_spawn("hoster", 1, &hoster);
 	CHECK(pvm_recv(hoster, READY) > 0);
 	CHECK_EQ(pvm_reg_hoster(), PvmAlready);
@@ -338,7 +338,7 @@ TEST(hosts_fail_whose_hoster_ends)
 	char *names[] = { (char *)"node8", (char *)"node12" };
 	int hoster, results[2];
 
-	machine_begin();
+	machine_begin_hosts();
 	machine_spawn("mortal", 1, &hoster);
 	CHECK(pvm_recv(hoster, READY) > 0);
 	CHECK_EQ(pvm_addhosts(names, 2, results), 0);
@@ -393,6 +393,7 @@ TEST(a_manager_places_tasks_and_hosts)
 	struct pvmtaskinfo *info;
 	int manager = manager_begin(), results[2], tids[3], *sibling, n;
 
+	test_needs_shm();
 	CHECK_EQ(first_speed(), SPEED);
 	CHECK_EQ(pvm_addhosts(names, 2, results), 2);
 	CHECK(results[0] > 0 && results[1] > 0);
@@ -470,7 +471,7 @@ TEST(a_tracer_gets_traces_of_tasks_on_all_hosts)
 	char *argv[] = { (char *)"echo", NULL }, mask[36] = "";
 	int tracer, tid, hosts[2], bytes, n, ret;
 
-	machine_begin();
+	machine_begin_hosts();
 	/* one host joins before the tracer registers, and one joins after it */
 	CHECK_EQ(pvm_addhosts(names, 1, hosts), 1);
 	machine_spawn("tracer", 1, &tracer);

@@ -258,7 +258,7 @@ static struct sci_addr strangers_begin(struct sci_ep **ep, struct sci_peer **pee
 	struct sci_addr addr;
 	int host;
 
-	machine_begin();
+	machine_begin_hosts();
 	CHECK_EQ(pvm_addhosts(names, 1, &host), 1);
 	CHECK_EQ(pvm_spawn(machine_self, NULL, PvmTaskHost, names[0], 1, tid), 1);
 	addr = master_address(*tid);
@@ -452,7 +452,7 @@ TEST(a_host_that_another_host_has_lost_leaves)
 
 	CHECK(realpath("/proc/self/exe", machine_self));
 	setenv("PVM_RSH", machine_self, 1);
-	machine_begin();
+	machine_begin_hosts();
 	CHECK_EQ(pvm_addhosts(names, 2, hosts), 2);
 	CHECK_EQ(pvm_notify(PvmHostDelete, HOST_GONE, 2, hosts), 0);
 	CHECK_EQ(pvm_spawn(machine_self, NULL, PvmTaskHost, names[1], 1, &tid), 1);
@@ -475,7 +475,7 @@ TEST(a_host_joins_while_the_daemon_of_another_host_is_stopped)
 	char c = 0;
 	pid_t daemon;
 
-	machine_begin();
+	machine_begin_hosts();
 	CHECK_EQ(pvm_addhosts(names, 1, hosts), 1);
 	CHECK_EQ(pvm_spawn(machine_self, NULL, PvmTaskHost, names[0], 1, &old), 1);
 	daemon = machine_daemon(old);

@@ -381,7 +381,7 @@ TEST(hosts_are_added_killed_and_deleted)
 	int results[3], n, host, tids[6], tid, on[3] = { 0 };
 	pid_t daemon_pid;
 
-	machine_begin();
+	machine_begin_hosts();
 	CHECK_EQ(pvm_notify(PvmHostAdd, 21, -1, NULL), 0);
 	CHECK_EQ(pvm_addhosts(names, 3, results), 2);
 	CHECK(results[0] > 0 && results[1] > 0);
@@ -689,7 +689,7 @@ TEST(a_killed_daemon_is_notified_each_time)
 	double least = 1e9, most = 0;
 	int hosts[2], tid, gone;
 
-	machine_begin();
+	machine_begin_hosts();
 	CHECK_EQ(pvm_addhosts(names, 2, hosts), 2);
 	for (int i = 0; i < KILLS; i++) {
 		double t;
