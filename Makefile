@@ -267,7 +267,7 @@ $(O)/.setup-%: scripts/setup-deps
 	@$(if $(filter no,$(SETUP)),:,scripts/setup-deps $*)
 	@touch $@
 
-$(B)/libsci/team/boot_pmix.o $(B)/libsci/tools/launch_pmix.o: CPPFLAGS += $(PMIX_CFLAGS)
+$(B)/libsci/team/boot_pmix.o $(B)/libsci/tools/launch_pmix.o: override CPPFLAGS += $(PMIX_CFLAGS)
 $(B)/%.o: %.c Makefile | $(O)/.setup-build
 	@mkdir -p $(@D)
 	$(call say,CC)
