@@ -24,14 +24,19 @@ int vm_send(struct sci_vm *vm, int rank, enum vm_op op, uint64_t id,
 		{ .iov_base = (void *)(uintptr_t)w, .iov_len = sizeof(*w) },
 		{ .iov_base = (void *)(uintptr_t)more, .iov_len = len },
 	};
+	uint64_t one = rank != vm->rank;
+	int ret;
 
-	/* before the receiver has the message, and may wait for the counters to change */
-	if (rank != vm->rank) {
-		VM_COUNT(vm, messages, 1);
-		VM_COUNT(vm, bytes, sizeof(*w) + len);
+	/* before the send: its receiver may look at the counters */
+	VM_COUNT(vm, messages, one);
+	VM_COUNT(vm, bytes, one * (sizeof(*w) + len));
+	ret = sci_handler_sendv(vm->ranks[rank].peer, VM_HANDLER, (uint64_t)op << OP_SHIFT | id,
+				iov, len ? 2 : 1);
+	if (ret) {
+		VM_COUNT(vm, messages, -one);
+		VM_COUNT(vm, bytes, -one * (sizeof(*w) + len));
 	}
-	return sci_handler_sendv(vm->ranks[rank].peer, VM_HANDLER, (uint64_t)op << OP_SHIFT | id,
-				 iov, len ? 2 : 1);
+	return ret;
 }
 
 /* ---- calls to other members ---- */

@@ -52,8 +52,9 @@ static ssize_t send_urgent(int sock, const struct msghdr *mh)
 /**
  * shm_send() - send a message, and descriptors with it
  *
- * The call never blocks. Only triggers fill a socket: another message is sent nevertheless, unless
- * the peer has not read the last ones either. Return: 0; -EAGAIN: the peer does not read; -EPIPE: the peer has ended.
+ * The call never blocks. Triggers may fill the socket: any other message is sent nevertheless, up
+ * to a limit for a peer that does not read.
+ * Return: 0; -EAGAIN: the peer does not read; -EPIPE: the peer has ended.
  */
 int shm_send(int sock, const struct shm_msg *msg, const int *fds, int n_fds)
 {
