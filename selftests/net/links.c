@@ -268,6 +268,8 @@ static void client_of_two_ways(struct peer *proc, void *arg)
 	snprintf(text, sizeof(text), "4=127.0.0.1:%u+1,4=127.0.0.1:%u+1", relay->port,
 		 relay->target);
 	setenv("SCI_NET_PEERS", text, 1);
+	/* if node 4 does not listen yet, the relay refuses, and the other way is the first */
+	peer_expect(proc, "node 4 listens");
 	l.ep = test_ep_open(TEST_ID, 0);
 	l.to = test_ep_connect(l.ep, 4, TEST_ID);
 	traffic(&l, 1);
@@ -282,6 +284,7 @@ static void two_ways(void (*fail)(void))
 	l.proc = peer_spawn(8, client_of_two_ways, (void *)(uintptr_t)"10");
 	be_behind_relay(4, "10");
 	l.ep = test_ep_open(TEST_ID, 0);
+	peer_send(l.proc, "node 4 listens");
 	l.to = test_ep_accept(l.ep);
 	half_way = fail;
 	traffic(&l, 1);
