@@ -83,7 +83,7 @@ struct pool_header {
 	__le32 reserved;
 	__le64 data;
 };
-static_assert(sizeof(struct pool_header) == 64);
+static_assert(sizeof(struct pool_header) == 64, "64 bytes in the pool");
 
 /**
  * struct pool_slot - a node
@@ -102,7 +102,7 @@ struct pool_slot {
 	u8 name[POOL_NAME];
 	u8 pad2[32];
 };
-static_assert(sizeof(struct pool_slot) == 128);
+static_assert(sizeof(struct pool_slot) == 128, "128 bytes in the pool");
 
 #define POOL_SLOT_ACTIVE	(1ull << 32)
 
@@ -110,7 +110,7 @@ struct pool_bell {
 	__le32 count;
 	u8 pad[60];
 };
-static_assert(sizeof(struct pool_bell) == 64);
+static_assert(sizeof(struct pool_bell) == 64, "64 bytes in the pool");
 
 /**
  * struct pool_chunk - the owner of a chunk
@@ -123,7 +123,7 @@ struct pool_chunk {
 	__le32 serial;
 	u8 pad[4];
 };
-static_assert(sizeof(struct pool_chunk) == 16);
+static_assert(sizeof(struct pool_chunk) == 16, "16 bytes in the pool");
 
 /* bits of pool_chunk.word: generation 0-31, slot + 1 32-39, state 40-41, length 42-63 */
 #define POOL_CHUNK_SLOT_SHIFT	32
@@ -154,7 +154,7 @@ struct pool_mail {
 	__le32 crc;
 	u8 pad[60];
 };
-static_assert(sizeof(struct pool_mail) == 128);
+static_assert(sizeof(struct pool_mail) == 128, "128 bytes in the pool");
 
 /**
  * struct pool_ring - packets from one node to another
