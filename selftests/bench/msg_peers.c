@@ -30,6 +30,7 @@ static struct sci_ep *ep;
 static struct sci_peer *peers[PEER_RANKS];	/* by rank */
 static struct sci_peer *other;			/* the other of two ranks */
 static bool tagged;
+static struct sci_req *posted;
 
 #define OK(call)							\
 	do {								\
@@ -74,6 +75,16 @@ static struct sci_req *start_recv(struct sci_peer *from, void *p, size_t n)
 	else
 		OK(sci_irecv(ep, from, p, n, &req));
 	return req;
+}
+
+static void post_receive(size_t n)
+{
+	posted = start_recv(other, peer_in, n);
+}
+
+static void wait_receive(void)
+{
+	OK(sci_wait(posted, -1, NULL));
 }
 
 static bool blocks(size_t n)
@@ -287,6 +298,8 @@ int main(int argc, char **argv)
 		join_net(net, rank, run);
 	join(rank, 2, flags);
 	other = peers[!rank];
+	peer_post = post_receive;
+	peer_wait = wait_receive;
 	peer_out = buffer(exported, PEER_MAX);
 	peer_in = buffer(exported, PEER_MAX);
 	measure(rank, argv[2], argv + 3);

@@ -26,6 +26,9 @@
  *	latency_us		half a round trip
  *	bandwidth_MBps		rank 0 sends, rank 1 answers once, after the last message
  *	rate_Mps		the same, in million messages per second
+ *	posted_us		latency_us, each receive posted before the message is sent
+ *	both_MBps		both ranks send at once, and go on when the other's message has
+ *				come: the sum of both directions
  *
  * There is one buffer for each direction, not touched between messages, as in the OSU
  * benchmarks.
@@ -79,6 +82,10 @@ static void peer_send(size_t n);
 static void peer_recv(size_t n);
 static void peer_stream_out(size_t n, uint64_t count);
 static void peer_stream_in(size_t n, uint64_t count);
+
+/* A program that offers posted_us and both_MBps sets these: start and end a receive. */
+static void (*peer_post)(size_t n);
+static void (*peer_wait)(void);
 
 static inline double peer_now(void)	/* in seconds */
 {
@@ -243,7 +250,9 @@ static inline void peer_probe_answer(void)
 
 /* ---- orders from rank 0 to rank 1 ---- */
 
-enum { PEER_CHECK, PEER_PING, PEER_STREAM, PEER_PROBE, PEER_END };
+enum {
+	PEER_CHECK, PEER_PING, PEER_STREAM, PEER_POSTED, PEER_BOTH, PEER_PROBE, PEER_END
+};
 
 struct peer_order {			/* from rank 0 to rank 1 */
 	uint64_t what, size, count;
@@ -271,6 +280,27 @@ static inline void peer_verify(size_t n, uint64_t seed)
 			peer_die("wrong byte %zu of %zu", i, n);
 }
 
+/* Post a receive, send, and wait for the receive: rank 0, or both ranks at once. */
+static inline void peer_posted_ping(size_t n, uint64_t count)
+{
+	while (count--) {
+		peer_post(n);
+		peer_send(n);
+		peer_wait();
+	}
+}
+
+/* The first receive is posted. */
+static inline void peer_posted_pong(size_t n, uint64_t count)
+{
+	while (count--) {
+		peer_wait();
+		if (count)
+			peer_post(n);
+		peer_send(n);
+	}
+}
+
 static inline void peer_tell(uint64_t what, size_t size, uint64_t count)
 {
 	struct peer_order o = { what, size, count };
@@ -288,11 +318,20 @@ static inline void peer_obey(void)
 	for (;;) {
 		peer_recv(sizeof(o));
 		memcpy(&o, peer_in, sizeof(o));
+		if (o.what == PEER_POSTED)
+			peer_post(o.size);
 		peer_send(0);
 		if (o.what == PEER_END)
 			return;
 		if (o.what == PEER_PROBE) {
 			peer_probe_answer();
+			continue;
+		}
+		if (o.what == PEER_POSTED || o.what == PEER_BOTH) {
+			if (o.what == PEER_POSTED)
+				peer_posted_pong(o.size, o.count);
+			else
+				peer_posted_ping(o.size, o.count);
 			continue;
 		}
 		if (o.what == PEER_STREAM) {
@@ -334,6 +373,8 @@ static inline double peer_run(uint64_t what, size_t n, uint64_t count)
 	if (what == PEER_STREAM) {
 		peer_stream_out(n, count);
 		peer_recv(8);
+	} else if (what == PEER_POSTED || what == PEER_BOTH) {
+		peer_posted_ping(n, count);
 	} else {
 		for (i = 0; i < count; i++) {
 			peer_send(n);
@@ -416,6 +457,8 @@ static inline double peer_value(const char *metric, size_t n, double seconds)
 {
 	if (!strcmp(metric, "bandwidth_MBps"))
 		return (double)n / seconds / 1e6;
+	if (!strcmp(metric, "both_MBps"))
+		return 2 * (double)n / seconds / 1e6;
 	if (!strcmp(metric, "rate_Mps"))
 		return 1 / seconds / 1e6;
 	return seconds * 1e6 / 2;
@@ -429,21 +472,29 @@ static inline double peer_probe_run(void)
 	return peer_probe_ask();
 }
 
+static inline uint64_t peer_order_of(const char *metric)
+{
+	if (!strcmp(metric, "latency_us"))
+		return PEER_PING;
+	if (!strcmp(metric, "posted_us"))
+		return PEER_POSTED;
+	return !strcmp(metric, "both_MBps") ? PEER_BOTH : PEER_STREAM;
+}
+
 /* Measure all sizes. @sizes are the program's arguments from SIZE on. */
 static inline void measure(int rank, const char *metric, char **sizes)
 {
-	bool ping = !strcmp(metric, "latency_us");
+	struct peer_point p = { .what = peer_order_of(metric) };
 	struct peer_sample v[PEER_RUNS];
-	struct peer_point p;
 	unsigned int i;
 
+	peer_must(peer_post || (p.what != PEER_POSTED && p.what != PEER_BOTH));
 	peer_probe_open();
 	if (rank) {
 		peer_obey();
 		return;
 	}
 	for (; *sizes; sizes++) {
-		p.what = ping ? PEER_PING : PEER_STREAM;
 		p.size = strtoull(*sizes, NULL, 0);
 		peer_must(p.size <= PEER_MAX);
 		peer_check(p.size);

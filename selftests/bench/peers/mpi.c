@@ -23,6 +23,7 @@
 
 static int rank, other;
 static bool blocking, waiting;
+static MPI_Request posted;
 
 static void peer_send(size_t n)
 {
@@ -33,6 +34,16 @@ static void peer_recv(size_t n)
 {
 	MPI_Recv(peer_in, (int)n, MPI_BYTE, other, 1, MPI_COMM_WORLD,
 		 MPI_STATUS_IGNORE);
+}
+
+static void post_receive(size_t n)
+{
+	MPI_Irecv(peer_in, (int)n, MPI_BYTE, other, 1, MPI_COMM_WORLD, &posted);
+}
+
+static void wait_receive(void)
+{
+	MPI_Wait(&posted, MPI_STATUS_IGNORE);
 }
 
 /* Start the next group of the remaining @count messages and return its size. */
@@ -232,6 +243,8 @@ int main(int argc, char **argv)
 		peer_die("usage: mpirun ... mpi send|recv|isend|p2p|coll METRIC SIZE...");
 	peer_pin(rank);
 	other = !rank;
+	peer_post = post_receive;
+	peer_wait = wait_receive;
 	waiting = !strcmp(argv[1], "recv");
 	blocking = waiting || !strcmp(argv[1], "send");
 	if (!strcmp(argv[2], "alltoall16_s")) {

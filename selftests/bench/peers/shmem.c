@@ -4,6 +4,8 @@
  * Measure one-sided calls of a SHMEM with two PEs: libsci's or Open MPI's.
  *
  *	latency_us	put, fence, flag, and back (see measure.h)
+ *	bandwidth_MBps	put, fence and flag, again and again
+ *	both_MBps	put, fence, flag, by both PEs at once
  *	p_us		half a round trip of shmem_long_p() and shmem_long_wait_until()
  *	put_us		shmem_putmem() and shmem_quiet()
  *	get_us		shmem_getmem()
@@ -38,21 +40,28 @@ static void peer_recv(size_t n)
 	shmem_long_wait_until(flags, SHMEM_CMP_GE, ++got);
 }
 
-/* The window is one message, so streams are ping-pongs. */
 static void peer_stream_out(size_t n, uint64_t count)
 {
-	while (count--) {
+	while (count--)
 		peer_send(n);
-		peer_recv(0);
-	}
 }
 
 static void peer_stream_in(size_t n, uint64_t count)
 {
-	while (count--) {
-		peer_recv(n);
-		peer_send(0);
-	}
+	(void)n;
+	got += (long)count - 1;
+	peer_recv(n);
+}
+
+/* A put needs no receive. */
+static void post_receive(size_t n)
+{
+	(void)n;
+}
+
+static void wait_receive(void)
+{
+	peer_recv(0);
 }
 
 static void pongs(uint64_t count)
@@ -182,7 +191,9 @@ int main(int argc, char **argv)
 	memset(flags, 0, 1024);
 	memset(word, 0, 1024);
 	shmem_barrier_all();
-	if (!strcmp(argv[1], "latency_us"))
+	peer_post = post_receive;
+	peer_wait = wait_receive;
+	if (!strcmp(argv[1], "latency_us") || strstr(argv[1], "_MBps"))
 		measure(rank, argv[1], argv + 2);
 	else
 		points_measure(argv[1], argv + 2);
