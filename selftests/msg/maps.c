@@ -113,6 +113,44 @@ TEST(loads_stores_and_atomics)
 	peer_join(p);
 }
 
+static void owner_of_private_memory(struct peer *self, void *arg)
+{
+	struct pair l = pair_open(self, 4, 0);
+	unsigned char buf[3 * 4096];
+	uint64_t addr = (uintptr_t)buf;
+
+	(void)arg;
+	msg_fill(buf, sizeof(buf), 1);
+	CHECK_EQ(sci_send(l.to, &addr, sizeof(addr)), 0);
+	pair_close(&l);
+}
+
+TEST(private_memory_is_read_and_not_mapped)
+{
+	struct peer *p = peer_spawn(8, owner_of_private_memory, NULL);
+	struct pair l = pair_open(p, 8, 0);
+	unsigned char buf[3 * 4096];
+	uint64_t addr;
+	int ret;
+
+	CHECK_EQ(sci_recv(l.ep, l.to, &addr, sizeof(addr), NULL), 0);
+	CHECK_EQ(sci_peer_read_private(NULL, buf, addr, 1), -EINVAL);
+	CHECK_EQ(sci_peer_read_private(l.to, NULL, addr, 1), -EINVAL);
+	ret = sci_peer_read_private(l.to, buf, addr, sizeof(buf));
+	if (ret == -EOPNOTSUPP) {
+		pair_meet(&l);
+		SKIP("no process may read another");
+	}
+	CHECK_EQ(ret, 0);
+	CHECK_BYTES(buf, sizeof(buf), 1);
+	CHECK_EQ(sci_peer_read_private(l.to, buf, 16, 1), -EFAULT);
+	CHECK_EQ(sci_peer_read_private(l.to, buf, UINT64_MAX, 2), -EFAULT);
+	pair_meet(&l);
+	peer_join(p);
+	WAIT_UNTIL(sci_peer_read_private(l.to, buf, addr, 1) < 0, TEST_WAIT_MS);
+	CHECK_EQ(sci_ep_close(l.ep), 0);
+}
+
 TEST(memory_of_ones_own)
 {
 	struct pair l = { .ep = test_ep_open(TEST_ID, 0) };

@@ -103,7 +103,8 @@ enum sci_ep_flags {
  *	beyond the limit if necessary
  * @SCI_PARAM_ZCOPY_MIN: shortest zero-copy message into exported memory, in bytes
  * @SCI_PARAM_SINGLE_COPY_MIN: shortest message in bytes that the receiver reads from the sender's
- *	private memory, on fabrics of one host that can do this; UINT64_MAX: no message
+ *	private memory, on fabrics of one host that can do this; UINT64_MAX: no message. For teams,
+ *	the shortest part of a collective call
  * @SCI_PARAM_ATTACH_AFTER: bytes of messages longer than short that a pair
  *	sends through its small ring before it attaches the eager ring
  * @SCI_PARAM_UNEXPECTED_MAX: bytes of unexpected messages that an endpoint keeps. At this limit
@@ -1156,6 +1157,20 @@ int sci_flush(struct sci_peer *peer, int timeout);
  */
 int sci_peer_map(struct sci_peer *peer, const struct sci_key *key, int timeout,
 		 void **addr);
+
+/**
+ * sci_peer_read_private() - copy bytes of a peer's private memory
+ * @dst: room for @len bytes
+ * @addr: address in the process of the peer
+ *
+ * The kernel copies, without the peer, if both processes are on one host and it would also let this
+ * process trace the peer (ptrace(2)). The peer tells the address, and that the bytes are complete,
+ * in another way: a message, or a word in exported memory.
+ * Return: 0; -EOPNOTSUPP: the fabric, the kernel or permissions do not allow it; -EFAULT: the peer
+ * has no such memory; -EAGAIN: the connection is not established yet; or the error of a connection
+ * that has ended. After an error some bytes of @dst may have changed.
+ */
+int sci_peer_read_private(struct sci_peer *peer, void *dst, uint64_t addr, size_t len);
 
 /*
  * End a mapping of sci_peer_map(). @addr is any address in the mapping.

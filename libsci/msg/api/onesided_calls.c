@@ -323,6 +323,23 @@ int sci_peer_map(struct sci_peer *peer, const struct sci_key *key, int timeout,
 	return ret;
 }
 
+int sci_peer_read_private(struct sci_peer *peer, void *dst, uint64_t addr, size_t len)
+{
+	int ret;
+
+	if (!peer || (len && !dst))
+		return -EINVAL;
+	if (!ep_lock(peer->ep))
+		return -ENOTCONN;
+	if (peer->state == PEER_UP)
+		ret = peer->stream ? -EOPNOTSUPP :
+		      sci_peer_read(peer->fabric, peer->outbox, dst, addr, len);
+	else
+		ret = peer->state == PEER_DOWN ? peer_error(peer) : -EAGAIN;
+	msg_unlock(&peer->ep->lock);
+	return ret;
+}
+
 static struct msg_import *map_find(struct list *imports, const uint8_t *addr)
 {
 	struct list *pos, *n;
