@@ -281,6 +281,7 @@ struct sci_ep {
 	uint64_t unexpected_bytes;
 	uint64_t ring_bytes;		/* bytes of rings of blocks, for all peers */
 	uint64_t params[SCI_PARAMS];
+	uint64_t eager_limit;		/* longer messages begin with a rendezvous */
 	struct sci_ep_stats stats;
 
 	struct sci_req *pool;
@@ -338,5 +339,16 @@ struct sci_ep {
 	struct msg_retransmit retransmit;
 	struct msg_handler handlers[SCI_HANDLERS];
 };
+
+/* Set a parameter that is within its limits. A single copy needs a rendezvous. */
+static inline void ep_param_set(struct sci_ep *ep, enum sci_param param, uint64_t value)
+{
+	uint64_t single, eager;
+
+	ep->params[param] = value;
+	single = ep->params[SCI_PARAM_SINGLE_COPY_MIN];
+	eager = ep->params[SCI_PARAM_EAGER_MAX];
+	ep->eager_limit = single > eager ? eager : single ? single - 1 : 0;
+}
 
 #endif

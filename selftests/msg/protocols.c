@@ -759,6 +759,47 @@ TEST(no_pieces_at_all)
 	run_job(&j);
 }
 
+/* ---- single copies ---- */
+
+#define SINGLE_MIN	20000u		/* shorter than the longest eager message */
+
+static void receive_two(struct peer *proc, void *arg)
+{
+	struct pair l = pair_open(proc, 4, 0);
+	unsigned char buf[SINGLE_MIN];
+
+	(void)arg;
+	CHECK_EQ(sci_ep_set(l.ep, SCI_PARAM_SINGLE_COPY_MIN, SINGLE_MIN), 0);
+	pair_meet(&l);
+	for (size_t less = 0; less < 2; less++) {
+		CHECK_EQ(sci_recv(l.ep, l.to, buf, sizeof(buf), NULL), 0);
+		CHECK_BYTES(buf, SINGLE_MIN - less, 1);
+	}
+	pair_meet(&l);
+	pair_close(&l);
+}
+
+TEST(a_single_copy_needs_no_longer_message_than_asked_for)
+{
+	struct peer *p = peer_spawn(8, receive_two, NULL);
+	struct pair l = pair_open(p, 8, 0);
+	struct sci_ep_stats stats = { .size = sizeof(stats) };
+	unsigned char buf[SINGLE_MIN];
+	bool possible;
+
+	CHECK_EQ(sci_ep_set(l.ep, SCI_PARAM_SINGLE_COPY_MIN, SINGLE_MIN), 0);
+	pair_meet(&l);
+	possible = sci_peer_read_private(l.to, buf, (uintptr_t)&possible, 0) != -EOPNOTSUPP;
+	msg_fill(buf, sizeof(buf), 1);
+	CHECK_EQ(sci_send(l.to, buf, SINGLE_MIN), 0);
+	CHECK_EQ(sci_send(l.to, buf, SINGLE_MIN - 1), 0);
+	pair_meet(&l);
+	CHECK_EQ(sci_ep_stats(l.ep, &stats), 0);
+	CHECK_EQ(stats.sent_single_copy, possible);
+	pair_close(&l);
+	peer_join(p);
+}
+
 /* ---- with little memory ---- */
 
 #define LONG		(1u << 20)

@@ -105,7 +105,7 @@ static void param_set(struct sci_ep *ep, unsigned int i, uint64_t v)
 {
 	v = v < params[i].min ? params[i].min : v;
 	v = v > params[i].max ? params[i].max : v;
-	ep->params[i] = v;
+	ep_param_set(ep, i, v);
 }
 
 static int param_set_text(struct sci_ep *ep, unsigned int i, const char *text)
@@ -177,7 +177,8 @@ int params_init(struct sci_ep *ep)
 	const char *path = getenv("SCI_MSG_TABLE");
 	int ret = 0;
 
-	memcpy(ep->params, t->value, sizeof(ep->params));
+	for (unsigned int i = 0; i < SCI_PARAMS; i++)
+		ep_param_set(ep, i, t->value[i]);
 	if (path && *path)
 		ret = table_read(ep, path);
 	for (unsigned int i = 0; !ret && i < SCI_PARAMS; i++) {

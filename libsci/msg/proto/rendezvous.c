@@ -206,7 +206,7 @@ static bool private_read(struct sci_req *req, struct sci_peer *p,
 	if (ret) {
 		/* this endpoint may not read the sender's memory: do not try again */
 		if (ret == -EOPNOTSUPP)
-			req->ep->params[SCI_PARAM_SINGLE_COPY_MIN] = UINT64_MAX;
+			ep_param_set(req->ep, SCI_PARAM_SINGLE_COPY_MIN, UINT64_MAX);
 		req->at = start;
 		return false;
 	}

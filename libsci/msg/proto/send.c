@@ -469,7 +469,7 @@ __hot bool buffer_at_once(struct sci_peer *p, uint32_t context, uint64_t tag,
 		.context = context, .has_imm = imm,
 	};
 
-	if (p->lossy || len > p->ep->params[SCI_PARAM_EAGER_MAX])
+	if (p->lossy || len > p->ep->eager_limit)
 		return false;
 	if (len > p->ep->params[SCI_PARAM_LINES_MAX])
 		return block_send_buffer(p, context, tag, imm, buf, len);

@@ -144,7 +144,7 @@ static __always_inline bool chain_at_once(struct sci_peer *p,
 static inline bool req_is_long(const struct sci_req *req)
 {
 	return req->len > LINE_PAYLOAD &&
-	       req->len > req->ep->params[SCI_PARAM_EAGER_MAX] &&
+	       req->len > req->ep->eager_limit &&
 	       !context_is_handler(req->context);
 }
 
@@ -220,7 +220,7 @@ static __always_inline bool long_at_once(struct sci_peer *p, struct msg_out *m,
 {
 	const uint64_t *params = p->ep->params;
 
-	if (p->lossy || m->len > params[SCI_PARAM_EAGER_MAX])
+	if (p->lossy || m->len > p->ep->eager_limit)
 		return false;
 	return m->len > params[SCI_PARAM_LINES_MAX] ? block_at_once(p, m, copied) :
 						      send_chain_whole(p, m);
