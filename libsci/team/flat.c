@@ -17,6 +17,10 @@
  * Data in the symmetric heap need not be copied into a chunk: then the slot contains the position
  * of the data, and the call returns when all members have taken the data.
  *
+ * Where the kernel allows it, and the endpoint has SCI_PARAM_SINGLE_COPY_MIN, long data in private
+ * memory need not be copied either: then the slot contains its address, and members read it with
+ * sci_peer_read_private(). This saves a copy that only one member would use.
+ *
  * When a member dies, its memory reads as zeros from some moment on. So after a member has taken
  * data, it reads the epoch in the slot once more, and, for data in the heap, the mark at the start
  * of the heap.
@@ -29,6 +33,9 @@ void flat_open(struct sci_team *t)
 	t->chunk = t->size <= 8 ? 65536 : t->size <= 32 ? 32768 : 16384;
 	t->epoch = 1;
 	t->min_done = 0;
+	t->readable = -1;
+	if (sci_ep_get(t->world->ep, SCI_PARAM_SINGLE_COPY_MIN, &t->private_min))
+		t->private_min = UINT64_MAX;
 }
 
 /* Return the byte in the area of @of that @from sets when it does not read that area any more. */
@@ -58,6 +65,11 @@ void flat_bye(struct sci_team *t)
 size_t flat_area_size(struct sci_team *t)
 {
 	return chunks_at(t) + CHUNKS * t->chunk;
+}
+
+void flat_set_readable(struct sci_team *t, bool readable)
+{
+	sci_store_relaxed(&t->area->readable, readable);
 }
 
 /* ---- epochs ---- */
@@ -179,7 +191,10 @@ static int flat_take_from(struct sci_coll *c, const struct flat_kind *kind, int 
 	if (!kind->take)
 		return 0;
 	direct = s->len & DIRECT;
+	c->reads = s->len & PRIVATE && rank != t->rank ? rank : -1;
 	kind->take(c, rank, data_of(t, rank, t->epoch));
+	if (c->error)
+		return c->error;
 	/* check that the member was alive while the data was taken */
 	sci_acquire_barrier();
 	if (direct && sci_load_relaxed(heap_mark(t, rank)) != TEAM_HEAP_MARK)

@@ -13,6 +13,8 @@
 #define CHUNKS		8u		/* chunks of a member */
 #define SHORT_MAX	240u		/* bytes of data in a slot */
 #define DIRECT		0x80000000u	/* flag in len: the data is in symmetric memory */
+#define PRIVATE		0x40000000u	/* flag in len: the data is in the member's own memory */
+#define PLACED		(DIRECT | PRIVATE)
 
 /*
  * A slot of a member. Only the owner writes to the slot, except @waiters. The slot's first cache
@@ -21,10 +23,10 @@
 struct flat_slot {
 	uint32_t epoch;
 	uint32_t waiters;
-	uint32_t len;			/* bytes published; the flag DIRECT may be set */
+	uint32_t len;			/* bytes published, and flags */
 	uint32_t to;			/* scatter with lengths: the one receiver */
 	union {
-		uint64_t word;		/* a length; with DIRECT: position in the heap */
+		uint64_t word;		/* a length, a position in the heap, or an address */
 		uint8_t data[SHORT_MAX];
 	};
 };
@@ -33,7 +35,8 @@ _Static_assert(sizeof(struct flat_slot) == 4 * TEAM_LINE, "a header is whole lin
 struct flat_area {
 	uint32_t done;			/* the last epoch that the owner has finished */
 	uint32_t waiters;
-	uint8_t pad[TEAM_LINE - 8];
+	uint32_t readable;		/* the owner can read all members' private memory */
+	uint8_t pad[TEAM_LINE - 12];
 	struct flat_slot slots[];	/* followed by a byte for each member, and the chunks */
 };
 
@@ -58,13 +61,18 @@ static inline uint8_t *chunk_of(const struct sci_team *t, int rank, uint32_t epo
 	       (epoch % CHUNKS) * t->chunk;
 }
 
-/* Return the data that @rank has published: in its heap (DIRECT), its slot (short) or its chunk. */
+/*
+ * Return the data that @rank has published: in its heap (DIRECT), its slot (short) or its chunk.
+ * PRIVATE: an address in the process of @rank.
+ */
 static inline const uint8_t *data_of(const struct sci_team *t, int rank, uint32_t epoch)
 {
 	struct flat_slot *s = slot_of(t, rank, epoch);
 
 	if (s->len & DIRECT)
 		return (uint8_t *)(t->view.base + t->shift[rank] + s->word);
+	if (s->len & PRIVATE)
+		return (uint8_t *)(uintptr_t)s->word;
 	return s->len <= SHORT_MAX ? s->data : chunk_of(t, rank, epoch);
 }
 

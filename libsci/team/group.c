@@ -152,12 +152,28 @@ int team_hello(struct sci_team *t, struct team_hello *mine)
 		return ret;
 	memset(area, 0, flat_area_size(f));
 	f->area = area;
+	f->probe = mine->uid;
+	if (f->private_min != UINT64_MAX)
+		mine->probe = (uintptr_t)&f->probe;
 	return 0;
+}
+
+/* Return whether this process can read the private memory of the @hello's sender. */
+static bool member_is_readable(struct sci_team *t, int member, const struct team_hello *hello)
+{
+	struct sci_peer *peer;
+	uint64_t uid;
+
+	return hello->probe && t->private_min != UINT64_MAX &&
+	       !world_peer(t->world, t->members[member].world, &peer) &&
+	       !sci_peer_read_private(peer, &uid, hello->probe, sizeof(uid)) &&
+	       uid == hello->uid;
 }
 
 int team_map(struct sci_team *t, const struct team_hello *all, const struct sci_team *in)
 {
 	struct sci_team *f = t->flat ? t : t->near;
+	bool readable = true;
 	int ret = 0;
 
 	t->uid = all[sci_team_translate(t, 0, in)].uid;
@@ -173,7 +189,11 @@ int team_map(struct sci_team *t, const struct team_hello *all, const struct sci_
 			ret = 0;
 		}
 		f->members[m].area = area;
+		readable = readable && !ret && member_is_readable(f, m, &all[at]);
 	}
+	/* the calls that follow the creation of the team order this store */
+	if (f->area)
+		flat_set_readable(f, readable);
 	return ret;
 }
 

@@ -185,6 +185,7 @@ uint64_t team_now_ms(void);
 struct team_hello {
 	struct sci_key area;		/* len 0: no area */
 	uint64_t uid;			/* the first member's uid becomes the team's uid */
+	uint64_t probe;			/* address of this uid in private memory; 0: none */
 	int32_t error;
 	uint32_t reserved;
 };
@@ -225,6 +226,9 @@ struct sci_team {
 	size_t chunk;			/* bytes of a chunk */
 	uint32_t epoch;			/* epoch of the next call */
 	uint32_t min_done;		/* all members have finished this epoch */
+	uint64_t private_min;		/* shortest part to be read from private memory */
+	uint64_t probe;			/* the uid in this member's team_hello */
+	int readable;			/* all members read each other's memory; -1: unknown */
 	/* plan.c */
 	struct sci_team *near;		/* the team of the near members; NULL if @flat */
 	int *leads;			/* first member of each group, ascending */
@@ -393,6 +397,8 @@ struct sci_coll {
 	uint64_t epochs;
 	uint64_t longest;
 	int at;				/* index of the next source */
+	int reads;			/* rank whose private memory is read; -1: none */
+	int error;			/* of reading it */
 	bool published;
 	bool stay;			/* members read this member's heap in this call */
 	uint32_t direct;		/* last epoch in which members read the heap */
@@ -405,6 +411,9 @@ int flat_start(struct sci_coll *c);
 int flat_step(struct sci_coll *c);
 size_t flat_area_size(struct sci_team *t);
 void flat_open(struct sci_team *t);
+
+/* Tell the other members whether this member can read the private memory of all. */
+void flat_set_readable(struct sci_team *t, bool readable);
 
 /* Wait until no live member reads this member's area any more. */
 void flat_bye(struct sci_team *t);

@@ -8,8 +8,12 @@
 #include <sci/team.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "selftests/ranks.h"
 
@@ -510,6 +514,72 @@ TEST(sixteen_near_members)
 {
 	settings(16, 4, "all", 40);
 }
+
+/* ---- data in private memory ---- */
+
+static bool private_memory_is_readable(void)
+{
+	FILE *f = geteuid() ? fopen("/proc/sys/kernel/yama/ptrace_scope", "re") : NULL;
+	int scope = 0;
+
+	if (f && fscanf(f, "%d", &scope) != 1)
+		scope = 1;
+	if (f)
+		fclose(f);
+	return !scope;
+}
+
+static long minor_faults(void)
+{
+	struct rusage r;
+
+	CHECK_EQ(getrusage(RUSAGE_SELF, &r), 0);
+	return r.ru_minflt;
+}
+
+/* A root that copies its data would touch all pages. */
+static void untouched_source(void *arg)
+{
+	const size_t pages = 256, len = pages * 4096;
+	struct sci_team *t;
+	uint8_t *buf;
+	long before;
+
+	(void)arg;
+	setenv("SCI_TEAM_MEMORY", "all", 1);
+	CHECK_EQ(sci_team_open(&t, NULL), 0);
+	buf = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(buf != MAP_FAILED);
+	CHECK_EQ(madvise(buf, len, MADV_NOHUGEPAGE), 0);
+	if (sci_team_rank(t))
+		memset(buf, 1, len);
+	before = minor_faults();
+	CHECK_EQ(sci_team_bcast(t, 0, buf, len), 0);
+	if (!sci_team_rank(t))
+		CHECK(minor_faults() - before < (long)pages / 2);
+	for (size_t i = 0; i < len; i++)
+		CHECK(!buf[i]);
+	munmap(buf, len);
+	CHECK_EQ(sci_team_close(t), 0);
+}
+
+TEST(two_members_read_private_memory)
+{
+	if (!private_memory_is_readable())
+		test_skip("no process may trace another");
+	setenv("SCI_MSG_SINGLE_COPY_MIN", "16384", 1);
+	ranks_run_arg(2, 1, untouched_source, NULL, false);
+	setenv("SCI_MSG_SINGLE_COPY_MIN", "1", 1);
+	settings(2, 1, "all", 300);
+}
+
+TEST(five_members_read_private_memory)
+{
+	setenv("SCI_MSG_SINGLE_COPY_MIN", "1", 1);
+	settings(5, 1, "all", 200);
+}
+
+/* ---- far members ---- */
 
 TEST(two_far_members)
 {

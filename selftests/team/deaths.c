@@ -37,9 +37,9 @@ static int call(struct sci_team *t, unsigned int i, void *buf, void *to)
 {
 	const struct sci_op *op = sci_op(SCI_OP_SUM, SCI_TYPE_INT32);
 	size_t n = i % 2 ? 100000 : 5;
-	int root = (int)(i / 7 % (unsigned int)sci_team_size(t));
+	int root = (int)(i / 8 % (unsigned int)sci_team_size(t));
 
-	switch (i % 7) {
+	switch (i % 8) {
 	case 0:
 		return sci_team_barrier(t);
 	case 1:
@@ -52,6 +52,8 @@ static int call(struct sci_team *t, unsigned int i, void *buf, void *to)
 		return sci_team_allgather(t, buf, n / 16, to);
 	case 5:
 		return sci_team_alltoall(t, buf, to, n / 16);
+	case 6:
+		return sci_team_scatter(t, root, buf, to, n / 16);
 	default:
 		return sci_team_scan(t, buf, to, n, op);
 	}
@@ -123,6 +125,13 @@ static void kills(unsigned int n, unsigned int nodes, const char *memory,
 TEST(near_members_die)
 {
 	kills(4, 1, "all", 1, 12);
+}
+
+TEST(members_that_read_private_memory_die)
+{
+	setenv("SCI_MSG_SINGLE_COPY_MIN", "1", 1);
+	kills(2, 1, "all", 1, 6);
+	kills(4, 1, "all", 1, 6);
 }
 
 TEST(several_near_members_die)
