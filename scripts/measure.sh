@@ -330,9 +330,10 @@ prepare()
 	: >"$tmp/skip"
 	: >"$tmp/probe"
 	export PEER_PROBE=$tmp/probe
-	# The first two usable CPUs: each process of a program takes one.
+	# The first usable CPUs: each process of a program takes one.
 	cpus=$(taskset -cp $$ | sed 's/.*: //' | tr , '\n' |
-		awk -F - '{ for (i = $1; i <= ($2 == "" ? $1 : $2) && n < 2; i++)
+		awk -F - -v most="${CPUS:-2}" '{
+			for (i = $1; i <= ($2 == "" ? $1 : $2) && n < most; i++)
 			    printf "%s%d", n++ ? "," : "", i }')
 	[[ $cpus == *,* ]] || die "needs two CPUs"
 	taskset -cp "$cpus" $$ >/dev/null
