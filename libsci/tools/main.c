@@ -31,7 +31,7 @@ static const struct tool_command commands[] = {
 	  "find the message layer's best parameters", tool_tune },
 	{ "gateway", "[--node NODE] [--net SCI_NET] [FABRIC...]",
 	  "pass messages on between clusters", tool_gateway },
-	{ "pool", "format [OPTION...] FILE  |  sci pool show FILE",
+	{ "pool", "format [OPTION...] FILE  |  sci pool show FILE  |  sci pool serve --socket PATH FILE",
 	  "memory that several machines share, for sci_pool", tool_pool },
 	{ "model", "[COMMAND [ARGUMENT...]]",
 	  "the protocols on modelled hardware, in virtual time", tool_model },

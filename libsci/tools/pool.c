@@ -16,24 +16,10 @@
 #include <unistd.h>
 
 #include "kmod/pool/pool.h"
-#include "tool.h"
+#include "pool_file.h"
 
 #define PROBE_SIZE	(1u << 20)	/* bytes to read for a check whether a file is in use */
 #define SIZE_MIN	(64u << 10)
-
-/**
- * struct pool_file - a pool that is mapped
- * @path: path of the file or the device
- * @fd: descriptor of @path, or -1
- * @mem: the mapped memory, or NULL
- * @size: length of @mem in bytes
- */
-struct pool_file {
-	const char *path;
-	int fd;
-	void *mem;
-	uint64_t size;
-};
 
 static uint64_t device_size(dev_t dev)
 {
@@ -75,8 +61,7 @@ static int pool_file_size(struct pool_file *f, uint64_t create)
 	return TOOL_OK;
 }
 
-static int pool_file_open(struct pool_file *f, const char *path, bool write,
-			  uint64_t create)
+int pool_file_open(struct pool_file *f, const char *path, bool write, uint64_t create)
 {
 	*f = (struct pool_file){ .path = path };
 	f->fd = open(path, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC |
@@ -94,7 +79,7 @@ static int pool_file_open(struct pool_file *f, const char *path, bool write,
 	return TOOL_OK;
 }
 
-static void pool_file_close(struct pool_file *f)
+void pool_file_close(struct pool_file *f)
 {
 	if (f->mem)
 		munmap(f->mem, f->size);
@@ -238,11 +223,12 @@ static void pool_print(const struct pool *p)
 	}
 }
 
-static const char *pool_open_error(int err)
+int pool_open_error(const struct pool_file *f, int err)
 {
-	return err == -ENODATA ? "not formatted (`sci pool format` does it)" :
-	       err == -EPROTONOSUPPORT ? "formatted by another version" :
-					 "its header is damaged, or the file was cut";
+	return tool_error("%s: %s", f->path,
+			  err == -ENODATA ? "not formatted (`sci pool format` does it)" :
+			  err == -EPROTONOSUPPORT ? "formatted by another version" :
+						    "its header is damaged, or the file was cut");
 }
 
 static int pool_run_show(const struct tool_command *self, int argc, char **argv)
@@ -258,7 +244,7 @@ static int pool_run_show(const struct tool_command *self, int argc, char **argv)
 	if (!ret) {
 		err = pool_open(&p, f.mem, f.size);
 		if (err)
-			ret = tool_error("%s: %s", argv[first], pool_open_error(err));
+			ret = pool_open_error(&f, err);
 		else
 			pool_print(&p);
 	}
@@ -272,7 +258,9 @@ int tool_pool(const struct tool_command *self, int argc, char **argv)
 		return pool_run_format(self, argc - 1, argv + 1);
 	if (argc >= 2 && !strcmp(argv[1], "show"))
 		return pool_run_show(self, argc - 1, argv + 1);
+	if (argc >= 2 && !strcmp(argv[1], "serve"))
+		return pool_run_serve(self, argc - 1, argv + 1);
 	if (argc >= 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")))
 		return pool_run_format(self, argc, argv);
-	tool_usage(self, "want `format` or `show`");
+	tool_usage(self, "want `format`, `show` or `serve`");
 }

@@ -7,6 +7,21 @@ needs_pool() { [[ $kind == ivshmem ]] || skip "without adapters"; }
 # NODE: it has another adapter, while programs still hold the removed one open
 joined_again() { on "$1" 'dmesg | grep -q "has been expelled" && ls /dev/sci[0-9]*' && ! left "$1"; }
 
+# NODE: prints how often its adapter was interrupted
+doorbell_count() { on "$1" 'awk "/sci_pool/ { n += \$2 } END { print n + 0 }" /proc/interrupts'; }
+
+case_pool_machines_interrupt_each_other() {
+	needs_pool || return
+	[[ $doorbells ]] || skip "without doorbells" || return
+	local i before=()
+	for i in 4 8; do before[i]=$(doorbell_count "$i"); done
+	seconds=$((2 * slow)) amid_traffic 0 true || return
+	for i in 4 8; do
+		echo "= node $i: $(($(doorbell_count "$i") - before[i])) interrupts"
+		(($(doorbell_count "$i") > before[i])) || return
+	done
+}
+
 # The machine hangs for longer than its lease, but less than the quarantine.
 case_pool_a_machine_hangs_and_finds_itself_expelled() {
 	needs_pool || return
