@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include <sci/msg.h>
 
@@ -122,8 +123,16 @@ static void end(struct pair *l)
 	peer_join(l->proc);
 }
 
+/* From now on this process opens no descriptor, and so imports no memory. */
+static void descriptors_use_up(void)
+{
+	const struct rlimit none = { 0, 0 };
+
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+}
+
 /* Write and read all lengths at all offsets, with @fault on both sides. */
-static void all_lengths(const char *fault)
+static void all_lengths(const char *fault, bool room)
 {
 	struct peer *p = peer_spawn(8, owner, (void *)fault);
 	struct sci_ep_stats stats;
@@ -135,6 +144,8 @@ static void all_lengths(const char *fault)
 		setenv("SCI_FAULT", fault, 1);
 	l = pair_open(p, 8, 0);
 	key = key_of(&l);
+	if (!room)
+		descriptors_use_up();
 	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
 		for (size_t k = 0; k < ARRAY_LEN(offsets); k++) {
 			struct piece w = { offsets[k], lengths[i], n++ };
@@ -152,18 +163,46 @@ static void all_lengths(const char *fault)
 	stats = test_ep_stats(l.ep);
 	CHECK_EQ(stats.writes, 2 * n);
 	CHECK_EQ(stats.reads, n);
-	CHECK(!fault || stats.resent_blocks > 0);
+	CHECK(!fault || (room ? stats.resent_blocks : stats.resent_lines) > 0);
 	end(&l);
 }
 
 TEST(lengths_and_offsets)
 {
-	all_lengths(NULL);
+	all_lengths(NULL, true);
 }
 
 TEST(packets_are_lost)
 {
-	all_lengths("loss=0.05,seed=1");
+	all_lengths("loss=0.05,seed=1", true);
+}
+
+TEST(memory_that_cannot_be_imported)
+{
+	all_lengths(NULL, false);
+}
+
+TEST(memory_that_cannot_be_imported_and_packets_are_lost)
+{
+	all_lengths("loss=0.05,seed=1", false);
+}
+
+TEST(words_that_cannot_be_imported)
+{
+	struct sci_rmw add = { .op = SCI_RMW_ADD, .type = SCI_RMW_UINT64, .operand = 5 };
+	struct peer *p = peer_spawn(8, owner, NULL);
+	struct pair l = pair_open(p, 8, 0);
+	struct sci_key key = key_of(&l);
+	uint64_t before, word;
+
+	descriptors_use_up();
+	for (uint64_t i = 0; i < 10; i++) {
+		CHECK_EQ(sci_rmw(l.to, &key, 64, &add, &before), 0);
+		CHECK_EQ(before, 5 * i);
+	}
+	CHECK_EQ(sci_read(l.to, &key, 64, &word, sizeof(word)), 0);
+	CHECK_EQ(word, 50);
+	end(&l);
 }
 
 TEST(pieces)

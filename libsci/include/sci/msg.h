@@ -1008,16 +1008,17 @@ int sci_buf_key(struct sci_ep *ep, const void *addr, size_t len,
  * @req: is set to the request. NULL: there is no request; sci_flush() waits for all such
  *	transfers, and until then the library uses the local memory.
  *
- * The peer takes no part. But where caches are not coherent, the peer copies the bytes while a
- * thread is in a call of its endpoint. A write has arrived when its request completes. A message
+ * The peer takes no part. But where caches are not coherent, or where the memory cannot be mapped
+ * because the adapter's table or this process is full, the peer copies the bytes while a thread is
+ * in a call of its endpoint. A write has arrived when its request completes. A message
  * that is sent after this completion arrives later than the write; another write may overtake the
  * first one. The processor moves the bytes: on an adapter the processor waits for each packet of a
  * read, so send a message instead of a long read. The library sends lost packets again.
  * Return: 0; -EAGAIN: @req is NULL and SCI_DETACHED_MAX such transfers are under way. Errors
  * of this call or of the request are -ERANGE: the bytes are beyond the memory that @key names,
  * or that exists; -ENOENT: the memory does not exist, or no longer exists, which the library may
- * detect late; -ECONNRESET, -ENOTCONN, -ECANCELED: the connection has ended; -ENOMEM, -ENOSPC,
- * -EMFILE: out of resources.
+ * detect late; -ECONNRESET, -ENOTCONN, -ECANCELED: the connection has ended; -ENOMEM: out of
+ * memory.
  */
 int sci_iwritev(struct sci_peer *peer, const struct sci_key *key,
 		uint64_t offset, const struct iovec *iov, size_t n,

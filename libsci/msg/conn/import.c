@@ -94,8 +94,9 @@ static struct msg_import *import_find_known(struct sci_peer *p, uint32_t id)
 	return NULL;
 }
 
-/* Pause after a failed import, in ms. */
+/* Pauses after a failed import, and after an import that found no room, in ms. */
 #define IMPORT_PAUSE_MS	5u
+#define NO_ROOM_MS	100u
 
 /**
  * peer_connect_segment() - connect to a segment of a peer
@@ -134,20 +135,16 @@ int peer_connect_segment(struct sci_peer *p, uint32_t id, struct sci_rseg **seg)
 	return -ENOTCONN;
 }
 
-/* Return the import of a segment, which is made on first use; NULL: *@error says why. */
-struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error)
+static int import_make(struct sci_peer *p, uint32_t id, struct msg_import **out)
 {
 	const struct sci_fabric_ops *ops = p->fabric->ops;
-	struct msg_import *im = import_find_known(p, id);
+	struct msg_import *im;
 	struct sci_rseg *seg;
 	void *addr = NULL;
-	int ret;
+	int ret = peer_connect_segment(p, id, &seg);
 
-	if (im)
-		return im;
-	*error = peer_connect_segment(p, id, &seg);
-	if (*error)
-		return NULL;
+	if (ret)
+		return ret;
 	im = calloc(1, sizeof(*im));
 	ret = -ENOMEM;
 	if (!im)
@@ -161,13 +158,29 @@ struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error)
 		goto err;
 	im->addr = addr;
 	list_add_tail(&im->link, &p->imports);
-	return im;
+	*out = im;
+	return 0;
 
 err:
 	ops->rseg.disconnect(seg);
 	free(im);
-	*error = ret;
-	return NULL;
+	return ret;
+}
+
+/* Return the import of a segment, which is made on first use; NULL: *@error says why. */
+struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error)
+{
+	struct msg_import *im = import_find_known(p, id);
+
+	if (im)
+		return im;
+	if (p->no_room_ms && msg_now_ms() < p->no_room_ms) {
+		*error = -ENOSPC;
+		return NULL;
+	}
+	*error = import_make(p, id, &im);
+	p->no_room_ms = import_has_no_room(*error) ? msg_now_ms() + NO_ROOM_MS : 0;
+	return im;
 }
 
 /**
@@ -203,6 +216,15 @@ bool import_is_there(struct sci_peer *p, struct msg_import *im)
 bool import_is_gone(int error)
 {
 	return error == -ENOENT || error == -ENOTCONN || error == -EHOSTUNREACH;
+}
+
+/*
+ * Return whether @error means that there is no room for an import: in the address translation table
+ * of the adapter, or in this process.
+ */
+bool import_has_no_room(int error)
+{
+	return error == -ENOSPC || error == -ENOMEM || error == -EMFILE || error == -ENFILE;
 }
 
 /*

@@ -6,7 +6,8 @@
  * Without coherent caches, a peer must not store into memory that its owner uses, too. The owner's
  * cache may contain a modified copy of the line and write it back over the new bytes, and the owner
  * may load old bytes from its cache. So the peer sends requests, as for atomics, and the owner's
- * CPU copies the bytes in a message handler, piece by piece.
+ * CPU copies the bytes in a message handler, piece by piece. A peer without room for an import
+ * sends the same requests.
  */
 
 #include "libsci/msg/proto/proto.h"

@@ -12,7 +12,8 @@
  * One-sided transfers share peer->sending with the transfers of messages, and neither kind
  * waits for the other.
  *
- * Where caches are not coherent, the owner copies the bytes: see copies.c.
+ * Where caches are not coherent, and where there is no room for an import, the owner copies the
+ * bytes: see copies.c.
  *
  * Atomics work in the same way where imports are coherent memory. Elsewhere the request
  * goes to the owner of the word, and completes with the owner's answer: see atomic.c. An
@@ -97,12 +98,39 @@ static int transfer_reach(struct sci_req *req, struct msg_import **im)
 		       -ERANGE : 0;
 }
 
+/* Send the request to the owner. Return -EINPROGRESS: the owner's reply completes the request. */
+static int owner_ask(struct sci_req *req, int (*ask)(struct sci_req *req))
+{
+	int ret = req->peer->answers < ASKED_MAX ? 0 : -EAGAIN;
+
+	if (!ret && req->id == UINT32_MAX)
+		ret = req_id_get(req);
+	ret = ret ? ret : ask(req);
+	if (ret)
+		return ret;
+	req->peer->answers++;
+	req->state = MSG_HANDSHAKE;
+	return -EINPROGRESS;
+}
+
+static int transfer_by_owner(struct sci_req *req)
+{
+	return req->moved < req->len ? owner_ask(req, copy_ask) : 0;
+}
+
 static int transfer_move_bytes(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
 	struct msg_import *im;
-	int ret = transfer_reach(req, &im);
+	int ret;
 
+	if (p->stale || req->by_owner)
+		return transfer_by_owner(req);
+	ret = transfer_reach(req, &im);
+	if (import_has_no_room(ret) && !p->stream) {
+		req->by_owner = true;
+		return transfer_by_owner(req);
+	}
 	if (ret)
 		return ret;
 	if (p->stream)
@@ -145,24 +173,11 @@ static int word_ask(struct sci_req *req)
 	return atomic_ask(req->peer, req->id, req->segment, req->offset, &req->word.rmw);
 }
 
-/* Send the request to the owner. Return -EINPROGRESS: the owner's reply completes the request. */
-static int owner_ask(struct sci_req *req, int (*ask)(struct sci_req *req))
-{
-	int ret = req->peer->answers < ASKED_MAX ? 0 : -EAGAIN;
-
-	if (!ret && req->id == UINT32_MAX)
-		ret = req_id_get(req);
-	ret = ret ? ret : ask(req);
-	if (ret)
-		return ret;
-	req->peer->answers++;
-	req->state = MSG_HANDSHAKE;
-	return -EINPROGRESS;
-}
-
 static int word_move(struct sci_req *req)
 {
-	return req->peer->may_read ? word_change(req) : owner_ask(req, word_ask);
+	int ret = req->peer->may_read ? word_change(req) : -ENOSPC;
+
+	return import_has_no_room(ret) ? owner_ask(req, word_ask) : ret;
 }
 
 static void signal_begin(struct sci_req *req)
@@ -179,9 +194,7 @@ static int transfer_move(struct sci_req *req)
 {
 	int ret = 0;
 
-	if (req->kind != MSG_ATOMIC && req->peer->stale)
-		ret = req->moved < req->len ? owner_ask(req, copy_ask) : 0;
-	else if (req->kind != MSG_ATOMIC)
+	if (req->kind != MSG_ATOMIC)
 		ret = transfer_move_bytes(req);
 	if (!ret && req->signals && req->kind == MSG_WRITE)
 		signal_begin(req);

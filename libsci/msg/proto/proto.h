@@ -70,6 +70,7 @@ struct sci_req {
 	bool wants_copy;		/* the program wants its buffer back */
 	bool queued;			/* its completion goes to ep->completed */
 	bool signals;			/* a write that the atomic in @word follows */
+	bool by_owner;			/* the owner copies the bytes of a transfer */
 	bool marked;			/* net: all bytes are sent, and @addr is the mark */
 	uint8_t mode;			/* transfer mode of a rendezvous: CTS_* */
 	uint8_t rts_flags;
