@@ -177,7 +177,8 @@ struct sci_peer {
 	int hello_ret;			/* result of the last HELLO */
 	uint64_t hello_ms;		/* duration of the last HELLO, in ms */
 	uint64_t import_ms;		/* no import before this time, in ms */
-	uint64_t no_room_ms;		/* until this time, imports find no room; 0: they do */
+	uint64_t no_room_ms;		/* until this time, imports fail with @no_room */
+	int no_room;			/* 0, or the error of an import that found no room */
 	/* time at which sci_peer_map() gives up missing memory, in ms */
 	uint64_t map_doubt_ms;
 	unsigned int dialers;		/* references by struct msg_dial */

@@ -1017,8 +1017,8 @@ int sci_buf_key(struct sci_ep *ep, const void *addr, size_t len,
  * Return: 0; -EAGAIN: @req is NULL and SCI_DETACHED_MAX such transfers are under way. Errors
  * of this call or of the request are -ERANGE: the bytes are beyond the memory that @key names,
  * or that exists; -ENOENT: the memory does not exist, or no longer exists, which the library may
- * detect late; -ECONNRESET, -ENOTCONN, -ECANCELED: the connection has ended; -ENOMEM: out of
- * memory.
+ * detect late; -ECONNRESET, -ENOTCONN, -ECANCELED: the connection has ended; -ENOMEM, -ENOSPC,
+ * -EMFILE: out of resources.
  */
 int sci_iwritev(struct sci_peer *peer, const struct sci_key *key,
 		uint64_t offset, const struct iovec *iov, size_t n,

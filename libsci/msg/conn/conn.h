@@ -251,7 +251,7 @@ int peer_connect_segment(struct sci_peer *p, uint32_t id, struct sci_rseg **seg)
 struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error);
 bool import_is_there(struct sci_peer *p, struct msg_import *im);
 bool import_is_gone(int error);
-bool import_has_no_room(int error);
+bool import_has_no_room(const struct sci_peer *p, int error);
 bool import_later(struct sci_peer *p, int error);
 int import_missing(struct sci_peer *p, uint64_t *doubt_ms);
 

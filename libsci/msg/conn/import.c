@@ -174,12 +174,14 @@ struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error)
 
 	if (im)
 		return im;
-	if (p->no_room_ms && msg_now_ms() < p->no_room_ms) {
-		*error = -ENOSPC;
+	if (p->no_room && msg_now_ms() < p->no_room_ms) {
+		*error = p->no_room;
 		return NULL;
 	}
 	*error = import_make(p, id, &im);
-	p->no_room_ms = import_has_no_room(*error) ? msg_now_ms() + NO_ROOM_MS : 0;
+	p->no_room = import_has_no_room(p, *error) ? *error : 0;
+	if (p->no_room)
+		p->no_room_ms = msg_now_ms() + NO_ROOM_MS;
 	return im;
 }
 
@@ -220,11 +222,12 @@ bool import_is_gone(int error)
 
 /*
  * Return whether @error means that there is no room for an import: in the address translation table
- * of the adapter, or in this process.
+ * of the adapter, or in this process. The net needs no room.
  */
-bool import_has_no_room(int error)
+bool import_has_no_room(const struct sci_peer *p, int error)
 {
-	return error == -ENOSPC || error == -ENOMEM || error == -EMFILE || error == -ENFILE;
+	return !p->stream && (error == -ENOSPC || error == -ENOMEM || error == -EMFILE ||
+			      error == -ENFILE);
 }
 
 /*

@@ -127,7 +127,7 @@ static int transfer_move_bytes(struct sci_req *req)
 	if (p->stale || req->by_owner)
 		return transfer_by_owner(req);
 	ret = transfer_reach(req, &im);
-	if (import_has_no_room(ret) && !p->stream) {
+	if (import_has_no_room(p, ret)) {
 		req->by_owner = true;
 		return transfer_by_owner(req);
 	}
@@ -175,9 +175,10 @@ static int word_ask(struct sci_req *req)
 
 static int word_move(struct sci_req *req)
 {
-	int ret = req->peer->may_read ? word_change(req) : -ENOSPC;
+	struct sci_peer *p = req->peer;
+	int ret = p->may_read ? word_change(req) : 0;
 
-	return import_has_no_room(ret) ? owner_ask(req, word_ask) : ret;
+	return !p->may_read || import_has_no_room(p, ret) ? owner_ask(req, word_ask) : ret;
 }
 
 static void signal_begin(struct sci_req *req)
