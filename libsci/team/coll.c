@@ -217,7 +217,7 @@ static int buffers_set(struct sci_coll *c, const void *src, void *dst, size_t le
 static int op_set(struct sci_coll *c, const void *src, void *dst, size_t n,
 		  const struct sci_op *op)
 {
-	if (!op || !op->fn || !op->size || op->size > 4096 || n > SIZE_MAX / 2 / op->size)
+	if (!op || !op->fn || !op->size || op->size > TEAM_ELEMENT_MAX || n > SIZE_MAX / 2 / op->size)
 		return -EINVAL;
 	c->op = op;
 	c->n = n;

@@ -28,7 +28,9 @@
 
 #include "libsci/team/flat.h"
 
-void flat_open(struct sci_team *t)
+#include <stdlib.h>
+
+int flat_open(struct sci_team *t)
 {
 	t->chunk = t->size <= 8 ? 65536 : t->size <= 32 ? 32768 : 16384;
 	t->epoch = 1;
@@ -36,6 +38,11 @@ void flat_open(struct sci_team *t)
 	t->readable = -1;
 	if (sci_ep_get(t->world->ep, SCI_PARAM_SINGLE_COPY_MIN, &t->private_min))
 		t->private_min = UINT64_MAX;
+	if (!t->flat || t->size < SHARED_MEMBERS)
+		return 0;
+	/* a share is whole elements */
+	t->share = malloc(t->chunk / (size_t)t->size + TEAM_ELEMENT_MAX);
+	return t->share ? 0 : -ENOMEM;
 }
 
 /* Return the byte in the area of @of that @from sets when it does not read that area any more. */

@@ -11,6 +11,7 @@
 
 #define SLOTS		64u		/* slots of a member */
 #define CHUNKS		8u		/* chunks of a member */
+#define SHARED_MEMBERS	4		/* fewest members that share a reduction of several chunks */
 #define SHORT_MAX	240u		/* bytes of data in a slot */
 #define DIRECT		0x80000000u	/* flag in len: the data is in symmetric memory */
 #define PRIVATE		0x40000000u	/* flag in len: the data is in the member's own memory */

@@ -506,9 +506,10 @@ static void flat_take_reduce_scatter(struct sci_coll *c, int rank, const uint8_t
 }
 
 /*
- * Return the length of @rank's share of a chunk. A long allreduce takes two epochs for each
- * chunk. In the first one all members publish their data, and each member folds its share. In
- * the second one all members publish the folded shares.
+ * Return the length of @rank's share of a chunk. A long reduction takes two epochs for each chunk.
+ * In the first one all members publish their data, and each member folds its share. In the second
+ * one all members publish the folded shares, and the root takes them, or each member of an
+ * allreduce.
  */
 static size_t flat_share(const struct sci_coll *c, int rank, size_t chunk, size_t *at)
 {
@@ -524,6 +525,14 @@ static size_t long_piece(const struct sci_coll *c, size_t *at)
 	return piece_at(c->k / 2, c->n * c->op->size, elements_round(c, c->team->chunk), at);
 }
 
+/* Return where the caller folds its share, which begins at byte @at of the vector. */
+static uint8_t *share_place(const struct sci_coll *c, size_t at)
+{
+	const struct sci_team *t = c->team;
+
+	return c->kind == COLL_REDUCE && t->rank != c->root ? t->share : c->dst + at;
+}
+
 static void long_publish(struct sci_coll *c)
 {
 	size_t at, from, n = long_piece(c, &at);
@@ -533,8 +542,13 @@ static void long_publish(struct sci_coll *c)
 		return;
 	}
 	n = flat_share(c, c->team->rank, n, &from);
-	/* do not copy the results: they do not change any more */
-	slot_fill_from(c, c->dst + at + from, n, true);
+	if (c->kind == COLL_ALLREDUCE)
+		/* do not copy the results: they do not change any more */
+		slot_fill_from(c, c->dst + at + from, n, true);
+	else if (c->team->rank == c->root)
+		nothing_publish(c);
+	else
+		slot_fill_from(c, c->team->share, n, false);
 }
 
 static void flat_take_long(struct sci_coll *c, int rank, const uint8_t *data)
@@ -549,7 +563,7 @@ static void flat_take_long(struct sci_coll *c, int rank, const uint8_t *data)
 		return;
 	}
 	n = flat_share(c, t->rank, n, &from);
-	flat_fold(c, c->dst + at + from, data + from, n, rank == t->size - 1);
+	flat_fold(c, share_place(c, at + from), data + from, n, rank == t->size - 1);
 }
 
 /* ---- all kinds ---- */
@@ -572,13 +586,16 @@ static const struct flat_kind kinds[COLL_KINDS] = {
 	[COLL_ALLTOALLV] = { alltoall_publish, flat_take_alltoall, FROM_ALL, ALL, ALL },
 };
 
-static const struct flat_kind long_allreduce = {
+static const struct flat_kind long_reduction = {
 	long_publish, flat_take_long, FROM_DOWN, ALL, ALL
 };
 
 static bool flat_is_long(const struct sci_coll *c)
 {
-	return c->kind == COLL_ALLREDUCE && c->n * c->op->size > SMALL_FOLD;
+	size_t len = c->op ? c->n * c->op->size : 0;
+
+	return c->kind == COLL_ALLREDUCE ? len > SMALL_FOLD :
+	       c->kind == COLL_REDUCE && c->team->size >= SHARED_MEMBERS && len > c->team->chunk;
 }
 
 static bool member_takes_part(const struct sci_coll *c, int who)
@@ -588,7 +605,7 @@ static bool member_takes_part(const struct sci_coll *c, int who)
 
 const struct flat_kind *flat_kind(const struct sci_coll *c)
 {
-	return flat_is_long(c) ? &long_allreduce : &kinds[c->kind];
+	return flat_is_long(c) ? &long_reduction : &kinds[c->kind];
 }
 
 bool flat_gives(const struct sci_coll *c, const struct flat_kind *kind)
@@ -596,10 +613,14 @@ bool flat_gives(const struct sci_coll *c, const struct flat_kind *kind)
 	return member_takes_part(c, kind->giver);
 }
 
-/* After the first epoch, only the root of a gather with lengths takes data. */
+/*
+ * After the first epoch, only the root of a gather with lengths takes data; so does the root of a
+ * long reduction in each second epoch.
+ */
 bool flat_takes(const struct sci_coll *c, const struct flat_kind *kind)
 {
-	if (c->kind == COLL_GATHERV && c->k)
+	if ((c->kind == COLL_GATHERV && c->k) || (c->kind == COLL_REDUCE && kind == &long_reduction &&
+						  c->k & 1))
 		return c->team->rank == c->root;
 	return member_takes_part(c, kind->taker);
 }

@@ -32,6 +32,7 @@ void team_free(struct sci_team *t)
 	free(t->node_sizes);
 	free(t->shift);
 	free(t->leads);
+	free(t->share);
 	plan_free(t->plan);
 	free(t);
 }
@@ -121,7 +122,9 @@ int team_new(struct team_world *w, const int *world_ranks, int n, struct sci_tea
 		goto err;
 	nodes_number(t);
 	groups_number(t);
-	flat_open(t);
+	ret = flat_open(t);
+	if (ret)
+		goto err;
 	symmetric_view(t);
 	if (!t->flat) {
 		ret = near_team_make(t);

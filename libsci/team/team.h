@@ -48,6 +48,7 @@
 #define TEAM_CTX_BROKEN	(SCI_TEAM_CONTEXT + 5)
 #define TEAM_REGIONS	64u		/* heap, extensions, registered memory */
 #define TEAM_KEPT_REDUCE	4096u	/* longest blocking reduction without malloc() */
+#define TEAM_ELEMENT_MAX	4096u	/* bytes of an element of a reduction */
 #define TEAM_KEPT_GATHER	64u	/* longest part of such an allgather */
 #define TEAM_ATOMIC	(SCI_HANDLER_LIBRARY + 0)
 #define TEAM_ATOMIC_REPLY	(SCI_HANDLER_LIBRARY + 1)
@@ -224,6 +225,7 @@ struct sci_team {
 	/* flat.c */
 	struct flat_area *area;		/* the area of this process */
 	size_t chunk;			/* bytes of a chunk */
+	uint8_t *share;			/* the caller's share of a reduction */
 	uint32_t epoch;			/* epoch of the next call */
 	uint32_t min_done;		/* all members have finished this epoch */
 	uint64_t private_min;		/* shortest part to be read from private memory */
@@ -410,7 +412,8 @@ struct sci_coll {
 int flat_start(struct sci_coll *c);
 int flat_step(struct sci_coll *c);
 size_t flat_area_size(struct sci_team *t);
-void flat_open(struct sci_team *t);
+/* Return: 0 or -ENOMEM. team_free() frees what the call has allocated. */
+int flat_open(struct sci_team *t);
 
 /* Tell the other members whether this member can read the private memory of all. */
 void flat_set_readable(struct sci_team *t, bool readable);
