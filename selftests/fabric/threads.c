@@ -1077,6 +1077,7 @@ TEST(a_cancelled_wait_takes_nothing_from_others)
 /* ---- waits that a signal handler ends ---- */
 
 #define SIGNALS	100u
+#define LOOKS	1000u
 
 static struct waitable handled;
 static _Atomic bool handled_removed;
@@ -1099,6 +1100,9 @@ static void *send_signals(void *arg)
 	pthread_t to = *(pthread_t *)arg;
 
 	for (unsigned int i = 0; i < SIGNALS; i++) {
+		/* each second signal is for a thread that sleeps in its wait */
+		for (unsigned int k = 0; i % 2 && k < LOOKS && !others_asleep(); k++)
+			sched_yield();
 		pthread_kill(to, SIGUSR1);
 		while (atomic_load(&handled_signals) == i)
 			sched_yield();
