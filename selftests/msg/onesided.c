@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <sci/msg.h>
 
@@ -123,12 +124,29 @@ static void end(struct pair *l)
 	peer_join(l->proc);
 }
 
-/* From now on this process opens no descriptor, and so imports no memory. */
+/* ---- no room for imports ---- */
+
+#define DESCRIPTORS	256u
+
+static int used[DESCRIPTORS];
+static unsigned int n_used;
+
+/* Open all descriptors: an import needs one. */
 static void descriptors_use_up(void)
 {
-	const struct rlimit none = { 0, 0 };
+	const struct rlimit few = { DESCRIPTORS, DESCRIPTORS };
 
-	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+	while (n_used < DESCRIPTORS && (used[n_used] = dup(2)) >= 0)
+		n_used++;
+	CHECK_EQ(errno, EMFILE);
+}
+
+/* Sanitizers need descriptors at the end of the process. */
+static void descriptors_give_back(void)
+{
+	while (n_used)
+		close(used[--n_used]);
 }
 
 /* Write and read all lengths at all offsets, with @fault on both sides. */
@@ -165,6 +183,7 @@ static void all_lengths(const char *fault, bool room)
 	CHECK_EQ(stats.reads, n);
 	CHECK(!fault || (room ? stats.resent_blocks : stats.resent_lines) > 0);
 	end(&l);
+	descriptors_give_back();
 }
 
 TEST(lengths_and_offsets)
@@ -203,6 +222,7 @@ TEST(words_that_cannot_be_imported)
 	CHECK_EQ(sci_read(l.to, &key, 64, &word, sizeof(word)), 0);
 	CHECK_EQ(word, 50);
 	end(&l);
+	descriptors_give_back();
 }
 
 TEST(pieces)
