@@ -45,8 +45,9 @@ static void private_copy(struct sci_coll *c, uint8_t *dst, const uint8_t *data, 
 	int ret = world_peer(w, c->team->members[c->reads].world, &peer);
 
 	ret = ret ? ret : sci_peer_read_private(peer, dst, (uintptr_t)data, len);
+	/* -EAGAIN: the connection of the team's creation has ended, and a new one begins */
 	if (ret)
-		c->error = member_result(ret);
+		c->error = ret == -EAGAIN ? -ECONNRESET : member_result(ret);
 }
 
 static void flat_copy(struct sci_coll *c, uint8_t *dst, const uint8_t *data, size_t len)
@@ -619,10 +620,9 @@ bool flat_gives(const struct sci_coll *c, const struct flat_kind *kind)
  */
 bool flat_takes(const struct sci_coll *c, const struct flat_kind *kind)
 {
-	if ((c->kind == COLL_GATHERV && c->k) || (c->kind == COLL_REDUCE && kind == &long_reduction &&
-						  c->k & 1))
-		return c->team->rank == c->root;
-	return member_takes_part(c, kind->taker);
+	bool root_only = c->kind == COLL_GATHERV ? c->k : c->kind == COLL_REDUCE && c->k & 1;
+
+	return member_takes_part(c, root_only ? ROOT : kind->taker);
 }
 
 /* Copy the caller's own part, unless the caller takes it from its own slot. */
