@@ -789,7 +789,7 @@ TEST(a_single_copy_needs_no_longer_message_than_asked_for)
 
 	CHECK_EQ(sci_ep_set(l.ep, SCI_PARAM_SINGLE_COPY_MIN, SINGLE_MIN), 0);
 	pair_meet(&l);
-	possible = sci_peer_read_private(l.to, buf, (uintptr_t)&possible, 0) != -EOPNOTSUPP;
+	possible = sci_peer_read_private(l.to, buf, (uintptr_t)buf, 1) != -EOPNOTSUPP;
 	msg_fill(buf, sizeof(buf), 1);
 	CHECK_EQ(sci_send(l.to, buf, SINGLE_MIN), 0);
 	CHECK_EQ(sci_send(l.to, buf, SINGLE_MIN - 1), 0);
