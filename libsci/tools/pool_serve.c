@@ -51,15 +51,11 @@ struct client {
 
 static_assert(CLIENTS_MAX <= 64, "client.told has a bit for each client");
 
-/**
- * struct server - the server of one pool
- * @path: path of the socket
- */
 struct server {
-	const char *path;
+	const char *path;		/* of the socket */
 	struct pool_file file;
 	int socket;
-	int signals;
+	int signals;			/* signalfd */
 	struct client clients[CLIENTS_MAX];
 };
 
