@@ -225,6 +225,24 @@ TEST(words_that_cannot_be_imported)
 	descriptors_give_back();
 }
 
+/* After a call that found no room, a map must not fail for the old reason. */
+TEST(memory_is_mapped_when_there_is_room_again)
+{
+	struct peer *p = peer_spawn(8, owner, NULL);
+	struct pair l = pair_open(p, 8, 0);
+	struct sci_key key = key_of(&l);
+	uint64_t word;
+	void *addr;
+
+	descriptors_use_up();
+	CHECK_EQ(sci_peer_map(l.to, &key, TEST_WAIT_MS, &addr), -EMFILE);
+	CHECK_EQ(sci_read(l.to, &key, 64, &word, sizeof(word)), 0);
+	descriptors_give_back();
+	CHECK_EQ(sci_peer_map(l.to, &key, TEST_WAIT_MS, &addr), 0);
+	CHECK_EQ(sci_peer_unmap(l.to, addr), 0);
+	end(&l);
+}
+
 TEST(pieces)
 {
 	struct peer *p = peer_spawn(8, owner, NULL);

@@ -314,6 +314,7 @@ int sci_peer_map(struct sci_peer *peer, const struct sci_key *key, int timeout,
 	if (!peer->may_read)
 		return -EOPNOTSUPP;
 	msg_lock(&peer->ep->lock);
+	peer->no_room = 0;	/* the program may have made room */
 	ret = map_test(&m);
 	if (ret == -EAGAIN)
 		ret = msg_wait_often(peer->ep, map_test, &m, timeout, MAP_LOOK_MS);
