@@ -333,6 +333,10 @@ EXPORT void shmem_info_get_name(char *name)
 	strcpy(name, SHMEM_VENDOR_STRING);
 }
 
+/* ---- profiling ---- */
+
+EXPORT void shmem_pcontrol(int level, ...) { (void)level; }
+
 /* ---- caches: all machines have coherent caches ---- */
 
 EXPORT void shmem_set_cache_inv(void) { }

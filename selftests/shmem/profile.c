@@ -14,8 +14,9 @@ extern __typeof__(shmem_long_p) pshmem_long_p;
 extern __typeof__(shmem_long_g) pshmem_long_g;
 extern __typeof__(shmem_barrier_all) pshmem_barrier_all;
 extern __typeof__(shmem_ctx_quiet) pshmem_ctx_quiet;
+extern __typeof__(shmem_pcontrol) pshmem_pcontrol;
 
-static int stores, barriers;
+static int stores, barriers, profile_level;
 static long word;
 
 void shmem_long_p(long *dest, long value, int pe)
@@ -30,6 +31,12 @@ void shmem_barrier_all(void)
 	pshmem_barrier_all();
 }
 
+void shmem_pcontrol(int level, ...)
+{
+	profile_level = level;
+	pshmem_pcontrol(level, "more", 1.5);
+}
+
 static void pe_main(void)
 {
 	int me;
@@ -38,6 +45,8 @@ static void pe_main(void)
 	me = shmem_my_pe();
 	/* the empty view makes the calls that shmem.h inlines use the library, too */
 	CHECK_EQ(shmem_view_->ranks, 0);
+	shmem_pcontrol(2, stores);
+	CHECK_EQ(profile_level, 2);
 	shmem_long_p(&word, 7 + me, !me);
 	shmem_barrier_all();
 	CHECK_EQ(word, 8 - me);

@@ -253,6 +253,9 @@ void *shmem_ptr(const void *dest, int pe);
 void shmem_info_get_version(int *major, int *minor);
 void shmem_info_get_name(char *name);
 
+/* Do nothing. A profiling library may define this function, with its own arguments. */
+void shmem_pcontrol(int level, ...);
+
 /* ---- memory ---- */
 
 /*
