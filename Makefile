@@ -92,7 +92,7 @@ KSFT_OBJ := $(filter $(patsubst %.h,$(B)/%.o,selftests/kernel/peer.h \
 KERNEL_TESTS := $(if $(SAN),,$(patsubst %.o,%,$(filter-out $(KSFT_OBJ),$(KERNEL_OBJ))))
 MAP := $(wildcard libsci/libsci.map)
 HEADERS := $(patsubst libsci/include/%,%,$(wildcard $(addprefix \
-	libsci/include/,*.h */*.h)))
+	libsci/include/,*.h */*.h */*/*.h)))
 MANPAGES := $(notdir $(wildcard libsci/man/*.[1-9]))
 # scripts/man-pages writes the pages of functions from the headers.
 MAN3 := $(B)/man/.written
