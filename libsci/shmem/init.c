@@ -116,21 +116,35 @@ static bool size_parse(const char *text, uint64_t *bytes)
 	return true;
 }
 
+/* Return the value of SHMEM_@name, or else of its deprecated name SMA_@name; NULL: no value. */
+static const char *env_get(const char *name)
+{
+	static const char *const prefixes[] = { "SHMEM_", "SMA_" };
+	const char *value = NULL;
+	char full[32];
+
+	for (size_t i = 0; !value && i < ARRAY_LEN(prefixes); i++) {
+		snprintf(full, sizeof(full), "%s%s", prefixes[i], name);
+		value = getenv(full);
+	}
+	return value;
+}
+
 static bool env_is_set(const char *name)
 {
-	const char *value = getenv(name);
+	const char *value = env_get(name);
 
 	return value && *value && strcmp(value, "0");
 }
 
 static uint64_t heap_size(void)
 {
-	const char *text = getenv("SHMEM_SYMMETRIC_SIZE");
+	const char *text = env_get("SYMMETRIC_SIZE");
 	uint64_t bytes = HEAP_SIZE;
 
 	if (text && *text && !size_parse(text, &bytes))
-		shmem_die("shmem_init", "SHMEM_SYMMETRIC_SIZE=%s: not a size such as 64M",
-			  text);
+		shmem_die("shmem_init", "symmetric heap of %s: not a size such as 64M "
+			  "(see SHMEM_SYMMETRIC_SIZE)", text);
 	return bytes;
 }
 
@@ -142,7 +156,8 @@ static void environment_print(void)
 	       "                             or T (here %llu)\n"
 	       "  SHMEM_DEBUG=1              check arguments, say what is wrong\n"
 	       "  SHMEM_INFO=1               print this text\n"
-	       "  SHMEM_VERSION=1            print the version\n",
+	       "  SHMEM_VERSION=1            print the version\n"
+	       "The deprecated names SMA_* have the same effect.\n",
 	       SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION, SHMEM_VENDOR_STRING,
 	       (unsigned long long)heap_size());
 	fflush(stdout);
@@ -150,12 +165,12 @@ static void environment_print(void)
 
 static void environment_read(void)
 {
-	shmem.debug = env_is_set("SHMEM_DEBUG");
+	shmem.debug = env_is_set("DEBUG");
 	if (shmem.my_pe)
 		return;
-	if (env_is_set("SHMEM_INFO"))
+	if (env_is_set("INFO"))
 		environment_print();
-	else if (env_is_set("SHMEM_VERSION"))
+	else if (env_is_set("VERSION"))
 		printf("OpenSHMEM %d.%d, %s\n", SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION,
 		       SHMEM_VENDOR_STRING);
 }

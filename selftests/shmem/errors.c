@@ -2,9 +2,11 @@
 // Copyright (C) 2026 The libsci authors
 /* Tests that wrong calls print an error and end all PEs, and that shmem_global_exit() does. */
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <sci-shmem/shmem.h>
@@ -169,6 +171,62 @@ TEST(debug_mode_knows_what_is_allocated)
 {
 	check_said(too_long_pe, NULL, "only 100 are left");
 	check_said(freed_pe, NULL, "is not allocated");
+}
+
+/* ---- the environment ---- */
+
+static void use_after_free(void)
+{
+	long *p = shmem_malloc(sizeof(*p));
+
+	shmem_free(p);
+	shmem_long_p(p, 1, 0);
+}
+
+/*
+ * Start a PE that has the variables @one and @two, "NAME=VALUE", and calls @fn, which may be NULL.
+ * The PE ends with @status, and its output contains @says. NULL: it prints nothing.
+ */
+static void check_start(const char *one, const char *two, void (*fn)(void), int status,
+			const char *says)
+{
+	char text[2000] = "";
+	int ended, out = memfd_create("output", 0);
+	pid_t pid;
+
+	CHECK(out >= 0);
+	fflush(stdout);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		putenv((char *)one);
+		putenv((char *)two);
+		dup2(out, STDOUT_FILENO);
+		dup2(out, STDERR_FILENO);
+		shmem_init();
+		if (fn)
+			fn();
+		shmem_finalize();
+		fflush(stdout);
+		_exit(0);
+	}
+	CHECK_EQ(waitpid(pid, &ended, 0), pid);
+	CHECK(pread(out, text, sizeof(text) - 1, 0) >= 0);
+	close(out);
+	if (!WIFEXITED(ended) || WEXITSTATUS(ended) != status ||
+	    (says ? !strstr(text, says) : *text))
+		FAIL("%s %s: wait status %#x, output: %s", one, two, ended, text);
+}
+
+TEST(deprecated_names_of_the_environment)
+{
+	check_start("SMA_INFO=1", "SMA_SYMMETRIC_SIZE=1.5m", NULL, 0, "(here 1572864)");
+	check_start("SMA_VERSION=1", "SMA_DEBUG=0", NULL, 0, "OpenSHMEM 1.5, libsci");
+	check_start("SMA_SYMMETRIC_SIZE=20kk", "SMA_INFO=1", NULL, 1, "20kk: not a size");
+	check_start("SMA_DEBUG=1", "SHMEM_INFO=0", use_after_free, 1, "is not allocated");
+	/* the new names have precedence */
+	check_start("SMA_SYMMETRIC_SIZE=20kk", "SHMEM_SYMMETRIC_SIZE=1M", NULL, 0, NULL);
+	check_start("SMA_INFO=1", "SHMEM_INFO=0", NULL, 0, NULL);
 }
 
 /* ---- the exit of all ---- */
