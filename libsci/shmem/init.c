@@ -93,7 +93,7 @@ void *pe_ptr_slow(const char *call, const void *addr, size_t len, int pe)
 
 /* ---- start ---- */
 
-/* Parse a size such as "2M" or "1.5g". Return false if @text is not a size. */
+/* Parse a size such as "2M" or "1.5g", and round it up. Return false if @text is not a size. */
 static bool size_parse(const char *text, uint64_t *bytes)
 {
 	static const char units[] = "KMGT";
@@ -101,7 +101,7 @@ static bool size_parse(const char *text, uint64_t *bytes)
 	double n = strtod(text, &end);
 	const char *unit;
 
-	if (end == text || !(n >= 0))
+	if (end == text || !(n > 0))
 		return false;
 	if (*end) {
 		unit = strchr(units, *end & ~0x20);
@@ -113,6 +113,7 @@ static bool size_parse(const char *text, uint64_t *bytes)
 	if (n >= 0x1p62)
 		return false;
 	*bytes = (uint64_t)n;
+	*bytes += (double)*bytes < n;
 	return true;
 }
 
