@@ -97,6 +97,27 @@ PES_TEST(aligned_memory_has_the_same_place_everywhere, 2)
 	CHECK(!shmem_align(3, 8));
 }
 
+PES_TEST(old_names_of_memory, 1)
+{
+	long *a = shmalloc(N * sizeof(*a)), *b = shmemalign(1024, sizeof(*b));
+
+	CHECK(a);
+	CHECK(b);
+	CHECK_EQ((uintptr_t)b % 1024, 0);
+	for (int i = 0; i < N; i++)
+		a[i] = me * 1000 + i;
+	a = shrealloc(a, 100 * N * sizeof(*a));
+	CHECK(a);
+	shmem_barrier_all();
+	for (int i = 0; i < N; i++)
+		CHECK_EQ(shmem_long_g(&a[i], RIGHT), RIGHT * 1000 + i);
+	shmem_long_p(b, 7 + me, RIGHT);
+	shmem_barrier_all();
+	CHECK_EQ(*b, 7 + LEFT);
+	shfree(b);
+	shfree(a);
+}
+
 #if HAS_TEAMS
 PES_TEST(allocation_with_hints, 1)
 {
@@ -277,6 +298,40 @@ PES_TEST(fence_orders_puts, 2)
 	shmem_free(flag);
 	shmem_free(data);
 }
+
+/* ---- old names of the start and of waits ---- */
+
+PES_TEST(start_pes_after_the_start_changes_nothing, 1)
+{
+	long *p = pes_calloc(1, sizeof(*p));
+
+	start_pes(0);
+	CHECK_EQ(_my_pe(), me);
+	CHECK_EQ(_num_pes(), n_pes);
+	shmem_long_p(p, 7 + me, RIGHT);
+	shmem_barrier_all();
+	CHECK_EQ(*p, 7 + LEFT);
+	shmem_free(p);
+}
+
+#define OLD_WAIT(NAME, TYPE, wait)						\
+	PES_TEST(old_##wait, 1)							\
+	{									\
+		TYPE *word = pes_calloc(1, sizeof(*word));			\
+										\
+		for (TYPE round = 1; round <= 20; round++) {			\
+			shmem_##NAME##_p(word, round, RIGHT);			\
+			shmem_##wait(word, round - 1);				\
+			CHECK_EQ(*word, round);					\
+			shmem_barrier_all();					\
+		}								\
+		shmem_free(word);						\
+	}
+OLD_WAIT(short, short, short_wait)
+OLD_WAIT(int, int, int_wait)
+OLD_WAIT(long, long, long_wait)
+OLD_WAIT(longlong, long long, longlong_wait)
+OLD_WAIT(long, long, wait)
 
 /* ---- generic calls of C11 ---- */
 
