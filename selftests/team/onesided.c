@@ -141,6 +141,7 @@ static void copies(void *arg)
 	size_t sizes[] = { 1, 2, 4, 8, 63, 4096, 100000 }, at = 0;
 	uint8_t *mem, *buf = malloc(100000), *got = malloc(100000);
 	uint16_t grid[40], back[40];
+	uint64_t *flag, one = 1;
 	int next;
 
 	open_team(arg, "4M");
@@ -161,6 +162,16 @@ static void copies(void *arg)
 		CHECK(test_filled(got, sizes[i], (unsigned int)me + i));
 		at += sizes[i];
 	}
+	/* a flag after a fence arrives after the data */
+	flag = allocate(sizeof(*flag));
+	test_fill(buf, 90000, 1000 + (unsigned int)me);
+	CHECK_EQ(sci_team_put_nbi(team, mem + 200000, buf, 90000, next), 0);
+	CHECK_EQ(sci_team_fence(team), 0);
+	CHECK_EQ(sci_team_put_nbi(team, flag, &one, sizeof(one), next), 0);
+	CHECK_EQ(sci_team_wait_until(team, flag, sizeof(*flag), SCI_CMP_EQ, one, -1), 0);
+	CHECK(test_filled(mem + 200000, 90000,
+			  1000 + (unsigned int)((me - 1 + members) % members)));
+	CHECK_EQ(sci_team_fence(NULL), -EINVAL);
 	CHECK_EQ(sci_team_barrier(team), 0);
 	at = 0;
 	for (unsigned int i = 0; i < ARRAY_LEN(sizes); i++) {
