@@ -67,8 +67,9 @@ static void tree_add_barrier(struct plan *p, const struct tree *t)
 }
 
 /*
- * Receive from @parent and send to @n @children. A round receives a segment and sends the previous
- * segment. Members are positions in the tree. @parent: -1 for the root
+ * Receive from @parent and send to @n @children, in segments. Members are positions in the tree.
+ * Send to one child after another: then the first child, which has most children of its own, can
+ * begin early. The next segment arrives meanwhile. @parent: -1 for the root
  */
 static void tree_add_segments(struct plan *p, const struct tree *t, int parent,
 			      const int *children, int n, size_t segment, uint8_t *buf, size_t len)
@@ -79,8 +80,11 @@ static void tree_add_segments(struct plan *p, const struct tree *t, int parent,
 		if (parent >= 0)
 			plan_recv(p, tree_rank(t, parent), buf + at, part);
 		plan_round(p);
-		for (int i = 0; i < n; i++)
+		for (int i = 0; i < n; i++) {
+			if (i)
+				plan_round(p);
 			plan_send(p, tree_rank(t, children[i]), buf + at, part);
+		}
 	}
 	plan_round(p);
 }
