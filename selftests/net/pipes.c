@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "libsci/base/host.h"
 #include "libsci/fabric/net/pipe.h"
 #include "selftests/harness.h"
 
@@ -100,6 +102,43 @@ TEST(arming_shows_what_came_before)
 	/* the send has used the new room: arming does not report it again */
 	CHECK_EQ(sci_pipe_send(&b.pipe, &(struct iovec){ bytes, 1 }, 1, false), 1);
 	CHECK(!sci_pipe_arm(&b.pipe));
+	end_close(&a);
+	end_close(&b);
+}
+
+/* A long block arrives although some of its packets are lost each time. */
+TEST(long_blocks_over_a_link_that_loses_packets)
+{
+	static struct end a, b;
+	uint64_t limit = sci_now_ms() + TEST_WAIT_MS;
+	size_t received = 0;
+
+	setenv("SCI_FAULT", "loss=0.02,seed=1", 1);
+	ends_open(&a, &b);
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (unsigned char)(i * 7 / 3);
+	for (size_t sent = 0; sent < sizeof(bytes);) {
+		const struct iovec iov = { bytes + sent, sizeof(bytes) - sent };
+		ssize_t n = sci_pipe_send(&a.pipe, &iov, 1, false);
+
+		CHECK(n > 0 || n == -EAGAIN);
+		sent += n > 0 ? (size_t)n : 0;
+		CHECK(sci_now_ms() < limit);
+	}
+	while (received < sizeof(bytes)) {
+		static unsigned char in[SCI_PIPE_RING];
+		const struct iovec iov = { in, sizeof(in) };
+		ssize_t n = sci_pipe_recv(&b.pipe, &iov, 1, false);
+
+		/* the word that counts the bytes may be lost, too */
+		sci_pipe_repeat(&a.pipe);
+		CHECK(n > 0 || n == -EAGAIN);
+		if (n > 0) {
+			CHECK(!memcmp(in, bytes + received, (size_t)n));
+			received += (size_t)n;
+		}
+		CHECK(sci_now_ms() < limit);
+	}
 	end_close(&a);
 	end_close(&b);
 }

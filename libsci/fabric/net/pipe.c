@@ -12,6 +12,7 @@
 #define PIPE_SIZE	(sizeof(struct sci_pipe_head) + SCI_PIPE_RING)
 #define PIPE_TELL	(SCI_PIPE_RING / 8)
 #define WRITE_TRIES	4
+#define LOSSY_PIECE	1024u		/* bytes that are written again after a loss */
 
 static size_t ring_at(uint64_t position)
 {
@@ -130,13 +131,23 @@ void sci_pipe_take(struct sci_pipe *p, size_t len)
 	pipe_wake(p, SCI_PIPE_ROOM);
 }
 
-static bool ring_write(struct sci_pipe *p, uint64_t position, const uint8_t *src, size_t len)
+/* Write to the ring. Return the number of bytes written: less than @len if packets were lost. */
+static size_t ring_write(struct sci_pipe *p, uint64_t position, const uint8_t *src, size_t len)
 {
-	size_t first = SCI_PIPE_RING - ring_at(position);
+	size_t done = 0;
 
-	first = first < len ? first : len;
-	return pipe_write(p, p->out->ring + ring_at(position), src, first) &&
-	       (first == len || pipe_write(p, p->out->ring, src + first, len - first));
+	while (done < len) {
+		size_t at = ring_at(position + done), n = SCI_PIPE_RING - at;
+
+		n = n < len - done ? n : len - done;
+		/* the longer a piece, the more probable is a loss in each try */
+		if (p->lossy && n > LOSSY_PIECE)
+			n = LOSSY_PIECE;
+		if (!pipe_write(p, p->out->ring + at, src + done, n))
+			break;
+		done += n;
+	}
+	return done;
 }
 
 ssize_t sci_pipe_send(struct sci_pipe *p, const struct iovec *iov, size_t n, bool arm)
@@ -145,12 +156,13 @@ ssize_t sci_pipe_send(struct sci_pipe *p, const struct iovec *iov, size_t n, boo
 	size_t done = 0;
 
 	for (size_t i = 0; room > 0 && i < n && done < (size_t)room; i++) {
-		size_t len = iov[i].iov_len, left = (size_t)room - done;
+		size_t len = iov[i].iov_len, left = (size_t)room - done, written;
 
 		len = len < left ? len : left;
-		if (len && !ring_write(p, p->sent + done, iov[i].iov_base, len))
+		written = ring_write(p, p->sent + done, iov[i].iov_base, len);
+		done += written;
+		if (written < len)
 			break;
-		done += len;
 	}
 	if (room <= 0)
 		return room;
