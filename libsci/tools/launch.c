@@ -205,6 +205,7 @@ int tool_launch(const struct tool_command *self, const struct run_options *o, ch
 		.pmix = o->pmix,
 		.cluster = o->cluster,
 		.net = o->net,
+		.failover = o->failover,
 		.gateways = (unsigned int)o->gateways,
 		.argv = argv,
 		.hosts = &here,
@@ -230,6 +231,8 @@ int tool_launch(const struct tool_command *self, const struct run_options *o, ch
 		l.nhosts = l.size;
 	if (l.net && strcmp(l.net, "tcp") && strncmp(l.net, "tcp:", 4))
 		tool_usage(self, "--net wants tcp, tcp:INTERFACE or tcp:PREFIX, not '%s'", l.net);
+	if (l.failover && (!l.net || l.gateways))
+		tool_usage(self, "--failover wants --net without --gateways");
 	if (l.gateways && !l.net && !l.clusters)
 		tool_usage(self, "--gateways wants --clusters, or --hosts and --net");
 	if ((l.net || l.gateways) && net_prepare(&l))

@@ -210,6 +210,7 @@ struct launch {
 	const char *cluster;		/* NULL: not given */
 	const char *net;		/* SCI_NET of the hosts; NULL: none */
 	unsigned int gateways;		/* number on each host; without @net, in all */
+	bool failover;			/* with @net: the fabric is a way, too */
 	bool clusters;			/* hosts are clusters of this machine */
 	char net_key[65];		/* key of the job, in hex */
 	unsigned int net_port;

@@ -192,6 +192,9 @@ static int job_environment(const struct launch *l, const struct launch_host *h, 
 		ret |= asprintf(&env[n++], "SCI_FABRIC=shm:%s", l->own_cluster) < 0;
 	if (l->net || l->gateways)
 		ret |= net_environment(l, h, env, &n);
+	/* the memory of other nodes is behind a stream, even in a virtual cluster */
+	if (l->failover && !getenv("SCI_TEAM_MEMORY"))
+		ret |= !(env[n++] = strdup("SCI_TEAM_MEMORY=node"));
 	if (l->cluster_nodes)
 		ret |= asprintf(&env[n++], "SCI_NODES=%u", l->cluster_nodes) < 0;
 	return ret ? -ENOMEM : 0;

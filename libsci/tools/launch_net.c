@@ -4,6 +4,7 @@
  * Addresses by which ranks of different clusters reach each other. Each host is a cluster.
  *
  *	--net			each endpoint of a rank listens on a port of its host
+ *	--net --failover	... and messages use the fabric of the hosts while it has a link
  *	--net --gateways N	N gateways of each host listen, the ranks do not
  *	--gateways N		N gateways are in the clusters of all hosts, which are on
  *				this machine; no process listens
@@ -120,9 +121,12 @@ static void net_peers_print(const struct launch *l, const struct launch_host *h,
 	for (unsigned int i = 0; i < l->size; i++) {
 		const struct launch_host *to = &l->hosts[l->places[i].host];
 
-		if (to != h && !node_is_known(l, i))
-			fprintf(f, "%u=%s:%u+%u,", l->places[i].node, net_host(to),
-				net_port(l, to), net_ports(l));
+		if (to == h || node_is_known(l, i))
+			continue;
+		if (l->failover)
+			fprintf(f, "%u=sci,", l->places[i].node);
+		fprintf(f, "%u=%s:%u+%u,", l->places[i].node, net_host(to), net_port(l, to),
+			net_ports(l));
 	}
 }
 

@@ -176,6 +176,8 @@ int tool_run(const struct tool_command *self, int argc, char **argv)
 		  .arg = "LIST", .help = "... on machines: HOST[:SLOTS],..." },
 		{ .name = "net", .kind = TOOL_STRING, .value = &o.net, .arg = "SCI_NET",
 		  .help = "... that reach each other by sockets (tcp, tcp:eth0, tcp:192.0.2.0/24)" },
+		{ .name = "failover", .kind = TOOL_FLAG, .value = &o.failover,
+		  .help = "... by the adapters, and by sockets while these have no link" },
 		{ .name = "clusters", .kind = TOOL_NUMBER, .value = &o.clusters,
 		  .min = 2, .max = 16, .arg = "N",
 		  .help = "... in N virtual clusters of this machine" },

@@ -15,7 +15,7 @@ struct run_options {
 	const char *net;
 	uint64_t clusters, gateways;
 	const char *bind;
-	bool tag, keep, pmix, agent, threads;
+	bool failover, tag, keep, pmix, agent, threads;
 };
 
 /* Run a job; see launch.h. Return: the exit status of the job. */

@@ -738,6 +738,18 @@ TEST(ranks_on_machines_that_sockets_connect)
 	    "@team");
 	CHECK_EQ(status, 0);
 	CHECK_EQ(count("is beyond rank 0"), 2);
+	/* in a common cluster: over the fabric, or over sockets while that has no link */
+	test_use_cluster("common");
+	RUN("-n", "4", "--hosts", "127.0.0.1,127.0.0.2", "--net", "tcp", "--failover", "@team");
+	CHECK_EQ(status, 0);
+	CHECK_EQ(count("is beyond rank 0"), 2);
+	setenv("SCI_FAULT", "linkdown=0", 1);
+	RUN("-n", "4", "--hosts", "127.0.0.1,127.0.0.2", "--net", "tcp", "--failover", "@team");
+	CHECK_EQ(status, 0);
+	unsetenv("SCI_FAULT");
+	RUN("-n", "2", "--failover", "true");
+	CHECK(status != 0);
+	CHECK(strstr(err, "--failover wants"));
 	RUN("-n", "2", "--net", "udp", "true");
 	CHECK(status != 0);
 	CHECK(strstr(err, "--net wants"));

@@ -500,8 +500,9 @@ struct sci_stream_get {
 
 /**
  * struct sci_stream_ops - imports that are not memory
- * @below:	Also use fabric @below to reach gateways and to be reached by them. @below must
- *		stay open longer than @f. Call this after the first lintr.create.
+ * @below:	Also use fabric @below to reach gateways and nodes, and to be reached by them.
+ *		@below must stay open longer than @f. Call this after the first lintr.create.
+ * @covers:	Return true if one of the ways to @node is the fabric below.
  * @news:	Call @fn on the fabric's thread when bytes arrive and no thread of the program
  *		polls.
  * @poll:	Handle the bytes that have arrived. Return true if any had arrived.
@@ -522,6 +523,7 @@ struct sci_stream_get {
 
 struct sci_stream_ops {
 	int (*below)(struct sci_fabric *f, struct sci_fabric *below, unsigned int adapter);
+	bool (*covers)(struct sci_fabric *f, unsigned int node);
 	void (*news)(struct sci_fabric *f, void (*fn)(void *owner), void *owner);
 	bool (*poll)(struct sci_fabric *f);
 	void (*rest)(struct sci_fabric *f);

@@ -8,7 +8,7 @@
  *	SCI_NET=vsock:CID:PORT[+SLOTS]
  *	SCI_NET=sci				no sockets: through gateways only
  *	SCI_NET_PEERS=NODE=ADDRESS,...		or the path of a file with one a line
- *	ADDRESS may also be via:GATEWAY, with the node ID of a gateway
+ *	ADDRESS may also be via:GATEWAY, with the node ID of a gateway, or sci: a fabric
  */
 
 #include <arpa/inet.h>
@@ -234,7 +234,7 @@ uint16_t net_addr_port(const struct net_addr *a)
 
 bool net_addr_known(const struct net_addr *a)
 {
-	return a->len || a->via;
+	return a->len || a->via || a->below;
 }
 
 /* Set *@to to the address of the process in @slot. Return false if there is no such slot. */
@@ -246,7 +246,7 @@ bool net_addr_slot(const struct net_addr *from, unsigned int slot, struct net_ad
 	*to = *from;
 	to->slots = 1;
 	to->slot = slot;
-	if (from->via)
+	if (from->via || from->below)
 		return slot < NET_SLOTS_MAX;
 	if (slot >= from->slots || port > UINT16_MAX)
 		return false;
@@ -280,7 +280,7 @@ static int route_add(struct net *net, char *text)
 	char *equals = strchr(text, '=');
 	const char *way;
 	struct net_route *r;
-	int ret;
+	int ret = 0;
 
 	if (!equals)
 		return -EINVAL;
@@ -292,8 +292,11 @@ static int route_add(struct net *net, char *text)
 	*equals = '\0';
 	if (!node_id_parse(text, &r->node))
 		return -EINVAL;
-	ret = word_matches(&way, "via:") ? via_address(way, r) :
-						     address_parse(way, &r->addr);
+	if (!strcmp(way, "sci"))
+		r->addr = (struct net_addr){ .node = r->node, .below = true };
+	else
+		ret = word_matches(&way, "via:") ? via_address(way, r) :
+						   address_parse(way, &r->addr);
 	*equals = '=';
 	return ret;
 }

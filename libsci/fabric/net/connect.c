@@ -177,7 +177,7 @@ static bool dial_slots(struct net *net, const struct net_addr *first, unsigned i
 			return true;
 		}
 		/* the connect timed out, or a gateway is missing or has no further slot */
-		if (err == -ETIMEDOUT || err == -EHOSTUNREACH || err == -ERANGE)
+		if (err == -ETIMEDOUT || err == -EHOSTUNREACH || err == -ERANGE || a.below)
 			break;
 		denied |= err == -EACCES;
 	}

@@ -243,7 +243,7 @@ static int hop_find(struct net *net, const struct net_proof *p, unsigned int tur
 		};
 		return p->epoch ? -ERANGE : 0;
 	}
-	if (!net_route_addr(net, p->forward, turn, &first))
+	if (!net_route_addr(net, p->forward, turn, &first) || first.below)
 		return -EHOSTUNREACH;
 	if (first.via) {
 		*to = first;

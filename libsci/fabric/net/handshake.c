@@ -94,7 +94,7 @@ void net_socket_end(struct net_socket *s, int error)
 		pthread_cond_broadcast(&s->net->cond);
 	}
 	/* the link waits for this socket: it may connect another socket */
-	if (l && s->client)
+	if (l && s->client && !s->returning)
 		net_link_dialed(l, error);
 	free(s);
 }
@@ -235,6 +235,7 @@ static int server_proof(struct net_socket *s)
 	if (l)
 		w.status = 0;
 	w.port = net_port(s->net);
+	w.slot = s->net->slot;
 	w.birth = l ? l->birth : 0;
 	w.received = l ? l->received : 0;
 	ret = handshake_send_welcome(s, &w);
@@ -329,8 +330,10 @@ static int client_challenge(struct net_socket *s)
 		return -ENOENT;
 	l = net_link_find(s->net, s->challenge.nonce);
 	/* the link has another socket, or will have it after a handshake */
-	if (l && (l->state == LINK_UP || (l->socket && l->socket != s)))
+	if (l && (l->state == LINK_UP || (l->socket && l->socket != s)) &&
+	    !(s->returning && l->state == LINK_UP && s->addr.turn < l->turn))
 		return -EISCONN;
+	s->returning = false;
 	if (!l)
 		l = net_link_new(s->net, s->challenge.nonce, s->challenge.node);
 	if (!l)
@@ -367,6 +370,9 @@ static int client_welcome(struct net_socket *s)
 		return -EPROTO;
 	l->their_birth = w.birth;
 	l->port = w.port;
+	/* a fabric finds the process by its interrupt */
+	if (l->addr.below)
+		l->addr.slot = w.slot;
 	if (s->dial) {
 		*s->dial = (struct net_dial){ .done = true, .of = l };
 		s->dial = NULL;
@@ -450,20 +456,28 @@ void net_handshakes_check(struct net *net, uint64_t now)
 	}
 }
 
-/* Find the address of the first hop to @to: @to itself, or the gateway. */
-static int hop_find_first(struct net *net, const struct net_addr *to, struct net_addr *hop)
+/*
+ * Find the address of the first hop to @to: @to itself, the gateway, or the process with the data
+ * interrupt @wanted in another fabric.
+ */
+static int hop_find_first(struct net *net, const struct net_addr *to, uint32_t wanted,
+			  struct net_addr *hop)
 {
-	struct net_route *r;
+	struct net_addr a;
 
 	*hop = *to;
+	if (to->below)
+		*hop = (struct net_addr){ .node = to->node, .pipe = wanted + NET_PIPE_PORT };
 	if (!to->via)
 		return 0;
 	if (net_under_find(net, to->via)) {
 		*hop = (struct net_addr){ .node = to->via, .pipe = NET_GATEWAY };
 		return 0;
 	}
-	r = net_route_find(net, to->via);
-	return r && !r->addr.via && net_addr_slot(&r->addr, 0, hop) ? 0 : -EHOSTUNREACH;
+	for (unsigned int i = 0; net_route_addr(net, to->via, i, &a); i++)
+		if (a.len && net_addr_slot(&a, 0, hop))
+			return 0;
+	return -EHOSTUNREACH;
 }
 
 static struct net_socket *client_new(struct net *net, const struct net_addr *hop, int *error)
@@ -484,7 +498,7 @@ static int client_start(struct net *net, const struct net_addr *to, uint32_t wan
 {
 	struct net_socket *s;
 	struct net_addr hop;
-	int ret = hop_find_first(net, to, &hop);
+	int ret = hop_find_first(net, to, wanted, &hop);
 
 	s = ret ? NULL : client_new(net, &hop, &ret);
 	if (!s)
@@ -519,6 +533,7 @@ int net_dial_start(struct net *net, const struct net_addr *to, uint64_t only,
 	s->only = only;
 	s->dial = dial;
 	s->of = only ? net_link_find(net, only) : NULL;
+	s->returning = s->of && s->of->state == LINK_UP;
 	return 0;
 }
 
@@ -627,6 +642,7 @@ static int listener_open_at(struct net *net, const struct net_addr *a)
 	net->listen_fd = fd;
 	net->listen = *a;
 	net->port = net_addr_port(a);
+	net->slot = a->slot;
 	return sci_watch(&net->svc, fd, EPOLLIN, listener_ready, net);
 }
 

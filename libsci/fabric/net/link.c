@@ -11,6 +11,9 @@
 #define DIAL_PAUSE_MS	100u
 /* Time that a side waits for a new socket if it cannot connect itself, in ms. */
 #define PASSIVE_MS	1000u
+/* Pauses between attempts to return to an earlier route, in ms. */
+#define RETURN_FIRST_MS	1000u
+#define RETURN_MAX_MS	16000u
 
 struct net_link *net_link_find(struct net *net, uint64_t nonce)
 {
@@ -102,6 +105,9 @@ void net_link_attach(struct net_link *l, struct net_socket *s, uint64_t received
 	l->last_rx_ms = net->now_ms;
 	l->last_tx_ms = net->now_ms;
 	l->missing = 0;
+	if (!l->return_pause_ms)
+		l->return_pause_ms = RETURN_FIRST_MS;
+	l->return_ms = net->now_ms + l->return_pause_ms;
 	/* without a watch the socket is useless: the next tick ends the link */
 	if (net_wire_watch(s, EPOLLIN, net_link_ready))
 		l->failed = true;
@@ -118,16 +124,25 @@ static void link_turn(struct net_link *l)
 		l->turn = 0;
 }
 
+/* Set *@to to the address on route number @turn. Return false if there is no such address. */
+static bool link_address(const struct net_link *l, unsigned int turn, struct net_addr *to)
+{
+	struct net_addr first;
+
+	return l->addr.routed && net_route_addr(l->net, l->node, turn, &first) &&
+	       net_addr_slot(&first, l->addr.slot, to);
+}
+
 /* Connect to the other side again. @l may have been freed after this call. */
 static void link_dial(struct net_link *l)
 {
-	struct net_addr to = l->addr, first;
+	struct net_addr to;
 	int ret;
 
-	if (to.routed && net_route_addr(l->net, l->node, l->turn, &first) &&
-	    !net_addr_slot(&first, to.slot, &to))
+	if (!link_address(l, l->turn, &to))
 		to = l->addr;
 	l->by_gateway = to.via;
+	l->by_below = to.below;
 	l->dial_ms = sci_now_ms() + DIAL_PAUSE_MS;
 	l->dialing = true;
 	ret = net_dial_start(l->net, &to, l->nonce, l->port, NULL);
@@ -136,11 +151,30 @@ static void link_dial(struct net_link *l)
 }
 
 /*
+ * Try an earlier route, which is better. The link stays on its socket until the other side has
+ * answered. The pause between attempts doubles, because the earlier route may fail again.
+ */
+static void link_return(struct net_link *l, uint64_t now)
+{
+	struct net_addr to;
+
+	if (l->return_pause_ms < RETURN_MAX_MS)
+		l->return_pause_ms *= 2;
+	l->return_ms = now + l->return_pause_ms;
+	l->better = (l->better + 1) % l->turn;
+	if (link_address(l, l->better, &to))
+		net_dial_start(l->net, &to, l->nonce, l->port, NULL);
+}
+
+/*
  * Drop the link's socket. The time limit for a new socket counts from @since. @l may have been
  * freed after this call.
  */
 void net_link_break(struct net_link *l, uint64_t since)
 {
+	/* a fabric without a link answers late, or never */
+	if (l->addr.below && l->state == LINK_UP)
+		link_turn(l);
 	socket_drop(l);
 	if (l->state == LINK_UP) {
 		l->state = LINK_BROKEN;
@@ -163,7 +197,8 @@ void net_link_dialed(struct net_link *l, int error)
 		return;
 	l->dialing = false;
 	missing = error == (l->by_gateway ? -EHOSTUNREACH : -ECONNREFUSED);
-	l->missing = missing ? l->missing + 1 : 0;
+	/* a fabric without a link says nothing about the process */
+	l->missing = missing ? l->missing + 1 : l->by_below ? l->missing : 0;
 	link_turn(l);
 	if (l->state == LINK_NEW && list_empty(&l->questions))
 		net_link_lost(l, true);
@@ -230,14 +265,20 @@ static void link_check_up(struct net_link *l, uint64_t now)
 
 	if (!retry)
 		return;
-	l->silent = now - l->last_rx_ms > retry / 2;
+	l->silent = now - l->last_rx_ms > retry / 2 || net_wire_down(l->socket);
 	if (l->silent) {
-		link_turn(l);
+		/* net_link_break() leaves a fabric */
+		if (!l->addr.below)
+			link_turn(l);
 		net_link_break(l, l->last_rx_ms);
-	} else if (now - l->last_tx_ms >= retry / 8) {
+		return;
+	}
+	if (now - l->last_tx_ms >= retry / 8) {
 		net_link_send(l, &ping, NULL);
 		net_link_flush(l);
 	}
+	if (l->turn && l->addr.routed && now >= l->return_ms)
+		link_return(l, now);
 }
 
 /* Handle the time limits of a link. @l may have been freed after this call. */

@@ -48,8 +48,9 @@
 
 /*
  * The address of a node's first process; the node has @slots processes at most. With @via: the
- * address of the process in @slot of @node, behind the gateway of node @via. With @pipe: a data
- * interrupt of @node in another fabric of this process.
+ * address of the process in @slot of @node, behind the gateway of node @via. With @below: the
+ * process in @slot of @node, through another fabric of this process. With @pipe: a data interrupt
+ * of @node in such a fabric.
  */
 struct net_addr {
 	struct sockaddr_storage sa;
@@ -57,6 +58,7 @@ struct net_addr {
 	unsigned int slots;
 	unsigned int via;
 	unsigned int node, slot;
+	bool below;
 	bool routed;			/* from a route of this process */
 	unsigned int turn;		/* number of the route, see net_route_addr() */
 	uint32_t pipe;
@@ -71,7 +73,7 @@ struct net_route {
 /* ---- messages, little-endian ---- */
 
 #define NET_MAGIC	0x4e494353u	/* "SCIN" */
-#define NET_VERSION	1u
+#define NET_VERSION	2u
 #define NET_RANDOM	16u
 #define NET_MAC		32u
 
@@ -122,6 +124,8 @@ struct net_welcome {
 	struct net_head head;
 	int32_t status;
 	uint32_t port;			/* a data interrupt of the sender */
+	uint32_t slot;			/* of the address at which the sender listens */
+	uint32_t reserved;
 	uint64_t birth;
 	uint64_t received;
 	uint8_t mac[NET_MAC];
@@ -130,7 +134,7 @@ struct net_welcome {
 _Static_assert(sizeof(struct net_hello) == 40, "on the wire");
 _Static_assert(sizeof(struct net_challenge) == 72, "on the wire");
 _Static_assert(sizeof(struct net_proof) == 80, "on the wire");
-_Static_assert(sizeof(struct net_welcome) == 64, "on the wire");
+_Static_assert(sizeof(struct net_welcome) == 72, "on the wire");
 
 enum net_type {
 	NET_ACK = 1,			/* only @ack */
@@ -236,6 +240,7 @@ struct net_socket {
 	uint64_t deadline_ms;
 	struct net_link *of;		/* the link of this socket, also in the handshake */
 	uint64_t only;			/* client: nonce of the wanted instance; 0: any */
+	bool returning;			/* client: replaces a working socket on a later route */
 	uint32_t wanted;
 	struct net_addr addr;		/* client: the other end's address */
 	bool hop;			/* client: a gateway has not connected the next hop yet */
@@ -309,10 +314,13 @@ struct net_link {
 	unsigned int n_serving;
 	struct net_addr addr;		/* the other side's; len 0: it does not listen */
 	bool dialing;
-	unsigned int turn;		/* the route for the next attempt to connect */
-	bool by_gateway;		/* the last attempt was through a gateway */
+	unsigned int turn;		/* the route of the last attempt to connect */
+	unsigned int better;		/* the earlier route that was tried last */
+	uint32_t return_pause_ms;	/* see link_return() */
+	uint64_t return_ms;
+	bool by_gateway, by_below;	/* the last attempt was through a gateway, or a fabric */
 	unsigned int missing;		/* attempts in a row without a gateway, or without a listener */
-	bool silent;			/* the link broke because no bytes arrived */
+	bool silent;			/* the link broke because no bytes could arrive */
 	bool keen;			/* threads of the program poll the link */
 	bool fresh;			/* the service thread has read it recently */
 	uint64_t put_at;		/* position of the last frame, a short PUT */
@@ -410,6 +418,7 @@ struct net {
 	struct net_addr listen;		/* len 0: it does not listen */
 	int listen_fd;
 	uint16_t port;
+	unsigned int slot;		/* of the address at which it listens */
 	struct list routes;
 	struct list links;
 	struct list handshakes;
@@ -489,6 +498,7 @@ int net_wire_watch(struct net_socket *s, uint32_t events, sci_watch_fn fn);
 void net_wire_events(struct net_socket *s, uint32_t events);
 void net_wire_again(struct net_socket *s);
 void net_wire_pause(struct net_socket *s, bool pause);
+bool net_wire_down(struct net_socket *s);
 void net_wire_close(struct net_socket *s);
 ssize_t net_wire_send(struct net_socket *s, const struct iovec *iov, size_t n);
 ssize_t net_wire_recv(struct net_socket *s, const struct iovec *iov, size_t n);

@@ -236,15 +236,32 @@ static void stream_set_notify(struct sci_fabric *f, void (*fn)(void *owner), voi
 	pthread_mutex_unlock(&net->svc.lock);
 }
 
-/* Return true if some route leads through a gateway. */
-static bool routes_use_gateway(struct net *net)
+/* Return true if some route leads through the fabric below: to a gateway, or to a node. */
+static bool routes_use_below(struct net *net)
 {
 	struct list *pos, *n;
-	bool via = false;
+	bool use = false;
 
-	list_for_each_safe(pos, n, &net->routes)
-		via |= container_of(pos, struct net_route, link)->addr.via != 0;
-	return via;
+	list_for_each_safe(pos, n, &net->routes) {
+		const struct net_route *r = container_of(pos, struct net_route, link);
+
+		use |= r->addr.via || r->addr.below;
+	}
+	return use;
+}
+
+static bool stream_covers(struct sci_fabric *f, unsigned int node)
+{
+	struct net *net = net_of(f);
+	struct list *pos, *n;
+	bool covers = false;
+
+	list_for_each_safe(pos, n, &net->routes) {
+		const struct net_route *r = container_of(pos, struct net_route, link);
+
+		covers |= r->node == node && r->addr.below;
+	}
+	return covers;
 }
 
 static int stream_below(struct sci_fabric *f, struct sci_fabric *below, unsigned int adapter)
@@ -253,7 +270,7 @@ static int stream_below(struct sci_fabric *f, struct sci_fabric *below, unsigned
 	int ret = 0;
 
 	pthread_mutex_lock(&net->svc.lock);
-	if (routes_use_gateway(net))
+	if (routes_use_below(net))
 		ret = net_under_add(net, below, adapter, net_port(net) + NET_PIPE_PORT, false);
 	pthread_mutex_unlock(&net->svc.lock);
 	return ret;
@@ -261,6 +278,7 @@ static int stream_below(struct sci_fabric *f, struct sci_fabric *below, unsigned
 
 const struct sci_stream_ops net_stream_ops = {
 	.below = stream_below,
+	.covers = stream_covers,
 	.news = stream_set_notify,
 	.poll = net_poll,
 	.rest = net_rest,

@@ -416,6 +416,12 @@ void net_wire_pause(struct net_socket *s, bool pause)
 		net_pipe_wake(p);
 }
 
+/* Return true if the fabric of a pipe has lost its link: the pipe carries no bytes now. */
+bool net_wire_down(struct net_socket *s)
+{
+	return s->pipe && sci_link_down(s->pipe->pipe.link);
+}
+
 void net_wire_close(struct net_socket *s)
 {
 	if (s->pipe)

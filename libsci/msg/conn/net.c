@@ -85,14 +85,16 @@ void net_leave(struct sci_ep *ep)
 	ep->net = NULL;
 }
 
-/* Return the fabric for a node: the net if only the net reaches the node, else ep->fabric. */
+/*
+ * Return the fabric for a node: the net if only the net reaches the node, or if one of the net's
+ * ways to the node is ep->fabric; else ep->fabric.
+ */
 struct sci_fabric *net_choose(struct sci_ep *ep, uint32_t node)
 {
-	if (!ep->net || node == ep->addr.node ||
-	    ep->net->ops->query.probe(ep->net, 0, node) ||
-	    !ep->ops->query.probe(ep->fabric, ep->adapter, node))
+	if (!ep->net || node == ep->addr.node || ep->net->ops->query.probe(ep->net, 0, node))
 		return ep->fabric;
-	return ep->net;
+	return ep->net->ops->stream->covers(ep->net, node) ||
+	       ep->ops->query.probe(ep->fabric, ep->adapter, node) ? ep->net : ep->fabric;
 }
 
 /* ---- polling ---- */

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Links with two ways to the other node: the fabric of both, and TCP.  Messages arrive once and in
+ * order when a link changes its way.  Node 4 connects to node 8.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "libsci/fabric/net/net.h"
+#include "libsci/msg/endpoint.h"
+#include "selftests/msg/peers.h"
+
+#define LEN_MAX		200000u
+
+/* @fault: the value of SCI_FAULT, or NULL */
+static void be_on_two_ways(unsigned int node, const char *retry, const char *fault)
+{
+	char peers[4096];
+	const char *all;
+	int len;
+
+	test_use_net("tcp", node);
+	test_use_cluster("both");
+	all = getenv("SCI_NET_PEERS");
+	len = snprintf(peers, sizeof(peers), "4=sci,8=sci,%s", all);
+	CHECK(len > 0 && (size_t)len < sizeof(peers));
+	setenv("SCI_NET_PEERS", peers, 1);
+	setenv("SCI_NET_RETRY", retry, 1);
+	if (fault)
+		setenv("SCI_FAULT", fault, 1);
+}
+
+/* ---- the way that the only link takes ---- */
+
+enum way { NO_WAY, FABRIC, SOCKETS };
+
+static enum way way_of(struct sci_ep *ep)
+{
+	struct net *net = net_of(ep->net);
+	enum way way = NO_WAY;
+
+	pthread_mutex_lock(&net->svc.lock);
+	if (!list_empty(&net->links)) {
+		const struct net_link *l = container_of(net->links.next, struct net_link, link);
+
+		if (l->state == LINK_UP)
+			way = l->socket->pipe ? FABRIC : SOCKETS;
+	}
+	pthread_mutex_unlock(&net->svc.lock);
+	return way;
+}
+
+/* ---- messages ---- */
+
+enum { GO_ON = 1, STOP };
+
+/* Exchange one message of each side. Return the first byte of the other side's message. */
+static unsigned char exchange_one(struct pair *l, uint64_t *state, unsigned char word)
+{
+	static unsigned char out[LEN_MAX], in[LEN_MAX];
+	size_t len = 1 + msg_random(state, msg_random(state, 8) ? 300 : LEN_MAX - 1);
+	uint64_t seed = *state;
+	struct sci_req *reqs[2];
+	struct sci_status st[2];
+
+	msg_fill(out, len, seed);
+	out[0] = word;
+	CHECK_EQ(sci_isend(l->to, out, len, &reqs[0]), 0);
+	CHECK_EQ(sci_irecv(l->ep, l->to, in, sizeof(in), &reqs[1]), 0);
+	CHECK_EQ(sci_waitall(reqs, 2, TEST_WAIT_MS, st), 0);
+	CHECK_EQ(st[1].len, len);
+	out[0] = in[0];
+	CHECK(!memcmp(in, out, len));
+	return in[0];
+}
+
+/* Exchange messages until the link takes @way. */
+static void exchange_until(struct pair *l, uint64_t *state, enum way way)
+{
+	uint64_t limit = sci_now_ms() + TEST_WAIT_MS;
+
+	while (way_of(l->ep) != way) {
+		if (sci_now_ms() > limit)
+			FAIL("the link does not take way %d", way);
+		exchange_one(l, state, GO_ON);
+	}
+}
+
+/* Node 8: exchange messages until node 4 stops. Its endpoint is the second one of the node. */
+static void echo(struct peer *proc, void *arg)
+{
+	struct pair l = { .proc = proc };
+	struct sci_ep *first;
+	uint64_t state = 5;
+
+	be_on_two_ways(8, "10", arg);
+	first = test_ep_open(TEST_ID + 1, 0);
+	l.ep = test_ep_open(TEST_ID, 0);
+	peer_send(proc, "open");
+	l.to = test_ep_accept(l.ep);
+	CHECK(l.to->stream);
+	while (exchange_one(&l, &state, GO_ON) != STOP)
+		;
+	pair_close(&l);
+	CHECK_EQ(sci_ep_close(first), 0);
+}
+
+/* The link of one side, or of both sides, is down @times times. */
+static void outages(const char *fault4, const char *fault8, int times)
+{
+	struct pair l;
+	uint64_t state = 5;
+
+	l.proc = peer_spawn(8, echo, (void *)(uintptr_t)fault8);
+	peer_expect(l.proc, "open");
+	be_on_two_ways(4, "10", fault4);
+	l.ep = test_ep_open(TEST_ID, 0);
+	l.to = test_ep_connect(l.ep, 8, TEST_ID);
+	CHECK(l.to->stream);
+	for (int i = 0; i < times; i++) {
+		exchange_until(&l, &state, SOCKETS);
+		exchange_until(&l, &state, FABRIC);
+	}
+	exchange_one(&l, &state, STOP);
+	pair_close(&l);
+	peer_join(l.proc);
+}
+
+#define OUTAGE	"linkdown=300:1000"
+
+TEST(sockets_take_over_when_this_side_has_no_link)
+{
+	outages(OUTAGE, NULL, 1);
+}
+
+TEST(sockets_take_over_when_the_other_side_has_no_link)
+{
+	outages(NULL, OUTAGE, 1);
+}
+
+TEST(sockets_take_over_when_both_sides_have_no_link)
+{
+	outages(OUTAGE, OUTAGE, 1);
+}
+
+TEST(sockets_take_over_twice_and_packets_are_lost)
+{
+	outages("linkdown=300:300,linkdown=4000:300,loss=0.01", "loss=0.01", 2);
+}
+
+TEST(a_link_that_begins_with_sockets_changes_to_the_fabric)
+{
+	outages("linkdown=0:1000", NULL, 1);
+}
+
+/* ---- death ---- */
+
+static void wait_for_death(struct peer *proc, void *arg)
+{
+	struct pair l = { .proc = proc };
+	uint64_t state = 5;
+
+	(void)arg;
+	be_on_two_ways(8, "3600", NULL);
+	l.ep = test_ep_open(TEST_ID, 0);
+	peer_send(proc, "open");
+	l.to = test_ep_accept(l.ep);
+	for (;;)
+		exchange_one(&l, &state, GO_ON);
+}
+
+/* The death of node 8 is noticed although the time limit is an hour. */
+static void death(const char *fault, enum way way)
+{
+	static unsigned char buf[LEN_MAX];
+	struct pair l;
+	uint64_t state = 5;
+	int ret;
+
+	l.proc = peer_spawn(8, wait_for_death, NULL);
+	peer_expect(l.proc, "open");
+	be_on_two_ways(4, "3600", fault);
+	l.ep = test_ep_open(TEST_ID, 0);
+	l.to = test_ep_connect(l.ep, 8, TEST_ID);
+	for (int i = 0; i < 10; i++)
+		exchange_one(&l, &state, GO_ON);
+	CHECK_EQ(way_of(l.ep), way);
+	CHECK_EQ(kill(peer_pid(l.proc), SIGKILL), 0);
+	/* the next message may have arrived before */
+	do {
+		ret = sci_recv(l.ep, l.to, buf, sizeof(buf), NULL);
+	} while (!ret);
+	CHECK_EQ(ret, -ECONNRESET);
+	CHECK_EQ(sci_ep_close(l.ep), 0);
+}
+
+TEST(a_death_is_noticed_through_the_fabric)
+{
+	death(NULL, FABRIC);
+}
+
+TEST(a_death_is_noticed_by_sockets_while_the_fabric_has_no_link)
+{
+	death("linkdown=0", SOCKETS);
+}
