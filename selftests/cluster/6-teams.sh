@@ -5,6 +5,9 @@
 # calls over SCI. SMI's sort and Poisson solver and DECK's pipeline compare with a serial
 # result.
 
+# more options of `sci run`
+team_options=()
+
 # PES PROGRAM ARGUMENT...: run PES processes on each machine; output goes to case/team
 team_run() {
 	local i n=$1 hosts=()
@@ -15,7 +18,8 @@ team_run() {
 	SCI_EXEC_LIMIT=$((600 * slow)) on 4 "SCI_RSH=$PWD/scripts/cluster-stream \
 		${SHMEM_SYMMETRIC_SIZE:+SHMEM_SYMMETRIC_SIZE=$SHMEM_SYMMETRIC_SIZE} \
 		timeout -k 5 $((580 * slow)) $build/sci run -n $((n * nodes)) \
-		--hosts $(IFS=,; echo "${hosts[*]}") $build/selftests/$*" >"$tmp/case/team" 2>&1 || {
+		--hosts $(IFS=,; echo "${hosts[*]}") ${team_options[*]} \
+		$build/selftests/$*" >"$tmp/case/team" 2>&1 || {
 		echo "$1: exit status $?"
 		tail -5 "$tmp/case/team"
 		return 1
@@ -49,6 +53,22 @@ deck_passes() {
 
 case_team_one_pe_on_each() {
 	team_passes 1 cluster/shmem_rma && team_passes 1 cluster/shmem_atomics
+}
+
+# node 8 loses its link when the program has begun, and gets it back when the program has ended
+case_team_sockets_take_over() {
+	local team_options=(--net tcp:10.1.0.0/16 --failover) status
+	rm -f "$tmp/case/team"
+	team_passes 1 cluster/shmem_atomics &
+	within 120 grep -qs '^ok' "$tmp/case/team" && cluster ctl link down 8 && injected 1 &&
+		within 3 link_is 8 down
+	status=$?
+	if ((!status)); then
+		kill -0 $! || { echo "the program has ended before the link"; status=1; }
+	fi
+	wait $! || status=1
+	cluster ctl link up 8 && within 10 link_is 8 up || status=1
+	return $status
 }
 
 # two PEs of a machine access four heaps on two others, in 2,048 entries of 64 KiB
