@@ -9,7 +9,9 @@
  * thread may use.  zerocopy sends from and receives into buffers of sci_buf_alloc().
  * With PEER_NET=tcp or PEER_NET=unix each node is a cluster of its own, and nodes reach
  * each other through sockets; with PEER_NET=gateway through the gateway on node 12, which
- * is in both clusters.  alltoall16_s: 16 processes share two CPUs; each starts 15 receives
+ * is in both clusters.  With PEER_NET=ways the nodes have a common cluster, which is one of
+ * two ways to each other, beside TCP.  With PEER_NET=idle they use the cluster's memory, and
+ * a silent process is connected to both by TCP.  alltoall16_s: 16 processes share two CPUs; each starts 15 receives
  * and 15 sends, and waits for all of them.
  */
 #define _GNU_SOURCE
@@ -143,23 +145,44 @@ static void *buffer(bool exported, size_t n)
 	return memset(p, 0, n);
 }
 
-/* Give each of two ranks a cluster of its own. @run is a number of this run. */
-static void join_net(const char *kind, int rank, unsigned int run)
+static void join_own_cluster(int rank)
 {
-	unsigned int port = 20000 + run % 20000 * 2;
 	char text[256];
 
 	snprintf(text, sizeof(text), "%s-%d", getenv("SCI_FABRIC"), rank);
 	setenv("SCI_FABRIC", text, 1);
-	if (!strcmp(kind, "gateway")) {
+}
+
+/* @first: entries of SCI_NET_PEERS before those for TCP */
+static void join_tcp(int rank, unsigned int port, const char *first)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "tcp:127.0.0.1:%u+1", port + (unsigned int)rank);
+	setenv("SCI_NET", text, 1);
+	snprintf(text, sizeof(text), "%s4=127.0.0.1:%u+1,8=127.0.0.1:%u+1", first, port, port + 1);
+	setenv("SCI_NET_PEERS", text, 1);
+}
+
+/* Set the environment of a rank. @run is a number of this run. */
+static void join_net(const char *kind, int rank, unsigned int run)
+{
+	unsigned int port = 20000 + run % 10000 * 3;
+	char text[256];
+
+	if (!strcmp(kind, "ways")) {
+		join_tcp(rank, port, "4=sci,8=sci,");
+	} else if (!strcmp(kind, "idle")) {
+		join_tcp(rank, port, "");
+	} else if (!strcmp(kind, "gateway")) {
+		join_own_cluster(rank);
 		setenv("SCI_NET", "sci", 1);
 		setenv("SCI_NET_PEERS", "4=via:12,8=via:12", 1);
 	} else if (!strcmp(kind, "tcp")) {
-		snprintf(text, sizeof(text), "tcp:127.0.0.1:%u+1", port + (unsigned int)rank);
-		setenv("SCI_NET", text, 1);
-		snprintf(text, sizeof(text), "4=127.0.0.1:%u+1,8=127.0.0.1:%u+1", port, port + 1);
-		setenv("SCI_NET_PEERS", text, 1);
+		join_own_cluster(rank);
+		join_tcp(rank, port, "");
 	} else {
+		join_own_cluster(rank);
 		snprintf(text, sizeof(text), "unix:@peers-%u-%d+1", run, rank);
 		setenv("SCI_NET", text, 1);
 		snprintf(text, sizeof(text), "4=unix:@peers-%u-0+1,8=unix:@peers-%u-1+1", run, run);
@@ -182,6 +205,25 @@ static void join(int rank, int ranks, unsigned int flags)
 		if (i != rank)
 			OK(sci_connect(ep, &addr, TIMEOUT, &peers[i]));
 	}
+}
+
+/* Connect to both ranks by TCP, say so, and sleep until rank 0 ends. */
+static void idle_neighbour(unsigned int run)
+{
+	pid_t parent = getpid(), pid = fork();
+	char c;
+
+	peer_must(pid >= 0);
+	if (pid)
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	peer_must(getppid() == parent);
+	join_net("tcp", 2, run);
+	join(2, 2, 0);
+	for (int i = 0; i < 2; i++)
+		OK(sci_send(peers[i], "x", 1));
+	sci_recv(ep, peers[0], &c, 1, NULL);
+	_exit(0);
 }
 
 static struct all {
@@ -280,7 +322,7 @@ int main(int argc, char **argv)
 	unsigned int flags = SCI_EP_SINGLE_THREAD, run = (unsigned int)getpid();
 	const char *net = getenv("PEER_NET");
 	char value[64], c = 0;
-	bool exported;
+	bool exported, idle;
 	int rank;
 
 	if (argc < 4)
@@ -294,9 +336,14 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[2], "alltoall16_s"))
 		return all_to_all(exported, flags, argv + 3);
 	rank = peer_fork();
+	idle = net && !strcmp(net, "idle");
+	if (idle && !rank)
+		idle_neighbour(run);
 	if (net)
 		join_net(net, rank, run);
 	join(rank, 2, flags);
+	if (idle)
+		OK(sci_recv(ep, NULL, &c, 1, NULL));
 	other = peers[!rank];
 	peer_post = post_receive;
 	peer_wait = wait_receive;
