@@ -6,12 +6,15 @@
 #include <errno.h>
 #include <string.h>
 
+#include "libsci/base/host.h"
 #include "libsci/fabric/core/fault.h"
 
 #define PIPE_SEGMENT	0x4e000000u	/* the first id to try */
 #define PIPE_SIZE	(sizeof(struct sci_pipe_head) + SCI_PIPE_RING)
 #define PIPE_TELL	(SCI_PIPE_RING / 8)
 #define WRITE_TRIES	4
+#define SILENT_MS	10u		/* a loss that takes longer: the other node is silent */
+#define SILENT_PAUSE_MS	1000u
 #define LOSSY_PIECE	1024u		/* bytes that are written again after a loss */
 
 static size_t ring_at(uint64_t position)
@@ -21,16 +24,30 @@ static size_t ring_at(uint64_t position)
 
 /* ---- writes to the other side ---- */
 
-/* Write to the other side. Return false if packets were lost. */
+/*
+ * Write to the other side. Return false if packets were lost. Each write to a node that does not
+ * answer takes the adapter's time limit, while the caller has its locks: write rarely.
+ */
 static bool pipe_write(struct sci_pipe *p, void *dst, const void *src, size_t len)
 {
+	uint64_t begin;
+
+	if (p->silent_ms && sci_now_ms() - p->silent_ms < SILENT_PAUSE_MS)
+		return false;
+	begin = p->lossy ? sci_now_ms() : 0;
 	for (int i = 0; i < WRITE_TRIES; i++) {
 		uint32_t errors = sci_link_errors(p->link);
 
 		sci_remote_write(dst, src, len, p->link);
 		sci_remote_barrier(p->fabric, p->rseg);
-		if (!p->lossy || errors == sci_remote_errors(p->link))
+		if (!p->lossy || errors == sci_remote_errors(p->link)) {
+			p->silent_ms = 0;
 			return true;
+		}
+		if (sci_now_ms() - begin > SILENT_MS) {
+			p->silent_ms = sci_now_ms();
+			return false;
+		}
 	}
 	return false;
 }
@@ -230,7 +247,8 @@ void sci_pipe_repeat(struct sci_pipe *p)
 	word_write(p, &p->out->taken, p->taken);
 	word_write(p, &p->out->armed[SCI_PIPE_DATA], ++p->armed[SCI_PIPE_DATA]);
 	word_write(p, &p->out->armed[SCI_PIPE_ROOM], ++p->armed[SCI_PIPE_ROOM]);
-	p->fabric->ops->rintr.trigger(p->rintr, NULL, 0);
+	if (!p->silent_ms)
+		p->fabric->ops->rintr.trigger(p->rintr, NULL, 0);
 }
 
 /* ---- setup and end ---- */

@@ -45,6 +45,7 @@ struct sci_pipe {
 	unsigned int adapter;
 	struct sci_link_status *link;
 	bool lossy;
+	uint64_t silent_ms;		/* time of a write that got no answer; 0: none */
 	struct sci_lseg *lseg;
 	struct sci_rseg *rseg;
 	struct sci_lintr *lintr;
