@@ -138,7 +138,7 @@ static int server_hello(struct net_socket *s)
 
 	memcpy(&s->hello, s->in, sizeof(s->hello));
 	if (!s->hello.nonce || s->hello.nonce == s->net->nonce || !s->hello.node ||
-	    s->hello.node > SCI_NODE_MAX || s->hello.reserved)
+	    s->hello.node > SCI_NODE_MAX || s->hello.slot >= NET_SLOTS_MAX)
 		return -EPROTO;
 	*c = (struct net_challenge){
 		.head = handshake_head(NET_CHALLENGE), .node = s->net->node,
@@ -184,11 +184,20 @@ static struct net_link *server_link(struct net_socket *s, int *error)
 	       net_link_new(s->net, s->hello.nonce, s->hello.node);
 }
 
-/* If the client listens, store its address: the peer address of @s with the client's port. */
+/*
+ * Store the client's address. If the client has connected through a fabric, and this process has
+ * such a route, too, use the routes. Else if the client listens, use the peer address of @s with
+ * the client's port.
+ */
 static void client_store_address(struct net_socket *s, struct net_link *l)
 {
-	struct net_addr *a = &l->addr;
+	struct net_addr *a = &l->addr, first;
 
+	for (unsigned int i = 0; s->pipe && net_route_addr(s->net, l->node, i, &first); i++)
+		if (first.below && net_addr_slot(&first, s->hello.slot, a)) {
+			l->turn = i;
+			return;
+		}
 	if (!s->hello.port)
 		return;
 	*a = (struct net_addr){ .len = sizeof(a->sa), .slots = 1 };
@@ -255,7 +264,7 @@ static int client_hello(struct net_socket *s)
 {
 	s->hello = (struct net_hello){
 		.head = handshake_head(NET_HELLO), .node = s->net->node,
-		.nonce = s->net->nonce,
+		.slot = (uint16_t)s->net->slot, .nonce = s->net->nonce,
 	};
 	/* a gateway does not accept connections for this process */
 	if (!s->addr.via)

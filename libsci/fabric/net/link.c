@@ -175,6 +175,7 @@ void net_link_break(struct net_link *l, uint64_t since)
 	/* a fabric without a link answers late, or never */
 	if (l->addr.below && l->state == LINK_UP)
 		link_turn(l);
+	l->silent |= l->socket && net_wire_down(l->socket);
 	socket_drop(l);
 	if (l->state == LINK_UP) {
 		l->state = LINK_BROKEN;

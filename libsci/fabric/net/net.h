@@ -89,7 +89,7 @@ struct net_hello {
 	struct net_head head;
 	uint32_t node;
 	uint16_t port;			/* port at which the sender listens; 0: none */
-	uint16_t reserved;
+	uint16_t slot;			/* of the address at which the sender listens */
 	uint64_t nonce;
 	uint8_t random[NET_RANDOM];
 };
