@@ -17,6 +17,9 @@
  *	memory of another fabric (pipe.h, wire.c)
  * gateway	an instance that relays the bytes of sockets for instances without a common
  *	network (gateway.c)
+ * route	a way to a node from SCI_NET_PEERS: an address, a gateway, or the fabric below,
+ *	the best one first. A link uses one route at a time, takes the next one when that
+ *	fails, and tries earlier ones again (link.c)
  *
  * The sender keeps all bytes that the receiver has not acknowledged (log.c). When a socket
  * breaks, one side makes a new socket. Both sides send the position up to which they have
