@@ -57,14 +57,19 @@ static inline uint32_t blocks_start(const struct sci_peer *p,
 	return b->end + here;
 }
 
-/*
- * Update b->free for a block at @start. In an empty ring the bytes before @start hold no block:
- * they need no credit. Ignore an impossible read position of the peer.
- */
-static inline void blocks_credit(struct msg_blocks *b, uint32_t start)
+/* Return the position up to which the peer has read. */
+static inline uint32_t blocks_read(const struct sci_peer *p, const struct msg_blocks *b)
 {
-	uint32_t read = sci_load_acquire(b->status);
+	peer_refresh(p, b->status, sizeof(*b->status));
+	return sci_load_acquire(b->status);
+}
 
+/*
+ * Update b->free for a block at @start, when the peer has read up to @read. In an empty ring the
+ * bytes before @start hold no block: they need no credit. Ignore an impossible position.
+ */
+static inline void blocks_credit(struct msg_blocks *b, uint32_t start, uint32_t read)
+{
 	if (read == b->end)
 		b->free = start;
 	else if ((int32_t)(read - b->free) > 0 && (int32_t)(b->end - read) > 0)
@@ -78,8 +83,7 @@ static inline int64_t blocks_room(const struct sci_peer *p, struct msg_blocks *b
 	uint32_t start = blocks_start(p, b, at, len);
 	uint32_t end = start + (uint32_t)MSG_PAD(len);
 
-	peer_refresh(p, b->status, sizeof(*b->status));
-	blocks_credit(b, start);
+	blocks_credit(b, start, blocks_read(p, b));
 	return end - b->free > b->size ? -EAGAIN : (int64_t)start;
 }
 

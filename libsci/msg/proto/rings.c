@@ -14,6 +14,7 @@
  * all blocks have been read and no message is in flight.
  */
 
+#include "libsci/msg/conn/blocks.h"
 #include "libsci/msg/proto/proto.h"
 
 #include <errno.h>
@@ -184,8 +185,7 @@ static bool ring_is_idle(const struct sci_peer *p, enum msg_ring which)
 
 	if (which == RING_XFER && !list_empty(&p->sending))
 		return false;
-	peer_refresh(p, b->status, sizeof(*b->status));
-	return sci_load_acquire(b->status) == b->end;
+	return blocks_read(p, b) == b->end;
 }
 
 static void ring_recalled(struct sci_peer *p, enum msg_ring which)
