@@ -448,6 +448,7 @@ int sfi_ep_open(struct fid_domain *domain, struct fi_info *info,
 		free(ep);
 		return ret == -EEXIST ? -FI_EADDRINUSE : ret;
 	}
+	ep->late = true;
 	ep->fid.fid.fclass = FI_CLASS_EP;
 	ep->fid.fid.context = context;
 	ep->fid.fid.ops = &ep_fid_ops;

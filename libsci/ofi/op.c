@@ -231,7 +231,7 @@ static void op_progress(struct sfi_ep *ep)
  * Poll for messages of held receives. A message that arrives between two rounds waits while the
  * program does other work. So a round polls for longer than a short message and its reply take, if
  * the last message arrived within LATE polls. Otherwise the program computes for a long time, and a
- * round polls once.
+ * round polls once. So does a new endpoint.
  */
 static __always_inline bool held_poll(struct sfi_ep *ep)
 {
