@@ -13,7 +13,7 @@
 #define PIPE_SIZE	(sizeof(struct sci_pipe_head) + SCI_PIPE_RING)
 #define PIPE_TELL	(SCI_PIPE_RING / 8)
 #define WRITE_TRIES	4
-#define SILENT_MS	10u		/* a loss that takes longer: the other node is silent */
+#define SILENT_MS	100u		/* a loss that takes longer: the other node is silent */
 #define SILENT_PAUSE_MS	1000u
 #define LOSSY_PIECE	1024u		/* bytes that are written again after a loss */
 
@@ -25,30 +25,33 @@ static size_t ring_at(uint64_t position)
 /* ---- writes to the other side ---- */
 
 /*
- * Write to the other side. Return false if packets were lost. Each write to a node that does not
- * answer takes the adapter's time limit, while the caller has its locks: write rarely.
+ * Try to write to the other side. Return false if packets were lost. A write to a node that does
+ * not answer takes the adapter's time limit, while the caller has its locks. After such a write,
+ * all tries fail at once for SILENT_PAUSE_MS.
  */
+static bool pipe_try(struct sci_pipe *p, void *dst, const void *src, size_t len)
+{
+	uint64_t begin = p->lossy ? sci_now_ms() : 0;
+	uint32_t errors = sci_link_errors(p->link);
+
+	if (p->silent_ms && begin - p->silent_ms < SILENT_PAUSE_MS)
+		return false;
+	sci_remote_write(dst, src, len, p->link);
+	sci_remote_barrier(p->fabric, p->rseg);
+	if (!p->lossy || errors == sci_remote_errors(p->link)) {
+		p->silent_ms = 0;
+		return true;
+	}
+	if (sci_now_ms() - begin > SILENT_MS)
+		p->silent_ms = sci_now_ms();
+	return false;
+}
+
 static bool pipe_write(struct sci_pipe *p, void *dst, const void *src, size_t len)
 {
-	uint64_t begin;
-
-	if (p->silent_ms && sci_now_ms() - p->silent_ms < SILENT_PAUSE_MS)
-		return false;
-	begin = p->lossy ? sci_now_ms() : 0;
-	for (int i = 0; i < WRITE_TRIES; i++) {
-		uint32_t errors = sci_link_errors(p->link);
-
-		sci_remote_write(dst, src, len, p->link);
-		sci_remote_barrier(p->fabric, p->rseg);
-		if (!p->lossy || errors == sci_remote_errors(p->link)) {
-			p->silent_ms = 0;
+	for (int i = 0; i < WRITE_TRIES; i++)
+		if (pipe_try(p, dst, src, len))
 			return true;
-		}
-		if (sci_now_ms() - begin > SILENT_MS) {
-			p->silent_ms = sci_now_ms();
-			return false;
-		}
-	}
 	return false;
 }
 
@@ -148,21 +151,27 @@ void sci_pipe_take(struct sci_pipe *p, size_t len)
 	pipe_wake(p, SCI_PIPE_ROOM);
 }
 
-/* Write to the ring. Return the number of bytes written: less than @len if packets were lost. */
+/*
+ * Write to the ring. Return the number of bytes written: less than @len if packets were lost. The
+ * longer a piece, the more probable is a loss in each try: after a loss, the pieces are short.
+ */
 static size_t ring_write(struct sci_pipe *p, uint64_t position, const uint8_t *src, size_t len)
 {
-	size_t done = 0;
+	size_t done = 0, piece = len;
 
 	while (done < len) {
 		size_t at = ring_at(position + done), n = SCI_PIPE_RING - at;
+		uint8_t *dst = p->out->ring + at;
 
 		n = n < len - done ? n : len - done;
-		/* the longer a piece, the more probable is a loss in each try */
-		if (p->lossy && n > LOSSY_PIECE)
-			n = LOSSY_PIECE;
-		if (!pipe_write(p, p->out->ring + at, src + done, n))
+		n = n < piece ? n : piece;
+		if (n <= LOSSY_PIECE ? pipe_write(p, dst, src + done, n) :
+				       pipe_try(p, dst, src + done, n))
+			done += n;
+		else if (n <= LOSSY_PIECE)
 			break;
-		done += n;
+		else
+			piece = LOSSY_PIECE;
 	}
 	return done;
 }
