@@ -162,6 +162,10 @@ static int cluster_place(struct launch *l)
 	else
 		snprintf(l->own_cluster, sizeof(l->own_cluster), "job-%016llx",
 			 (unsigned long long)number);
+	if (l->failover) {
+		tool_error("--failover wants adapters, or SCI_FABRIC=shm:NAME: each host has a cluster of its own");
+		return -1;
+	}
 	return 0;
 }
 

@@ -747,6 +747,13 @@ TEST(ranks_on_machines_that_sockets_connect)
 	RUN("-n", "4", "--hosts", "127.0.0.1,127.0.0.2", "--net", "tcp", "--failover", "@team");
 	CHECK_EQ(status, 0);
 	unsetenv("SCI_FAULT");
+	RUN("-n", "2", "--hosts", "127.0.0.1,127.0.0.2", "--net", "tcp", "--failover", "printenv",
+	    "SCI_NET_PEERS");
+	CHECK_EQ(count("=sci,"), 2);
+	unsetenv("SCI_FABRIC");
+	RUN("-n", "2", "--hosts", "127.0.0.1,127.0.0.2", "--net", "tcp", "--failover", "true");
+	CHECK(status != 0);
+	CHECK(strstr(err, "--failover wants"));
 	RUN("-n", "2", "--failover", "true");
 	CHECK(status != 0);
 	CHECK(strstr(err, "--failover wants"));
