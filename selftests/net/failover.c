@@ -129,7 +129,9 @@ static void outages(const char *fault4, const char *fault8, int times)
 	peer_join(l.proc);
 }
 
-#define OUTAGE	"linkdown=300:1000"
+/* The link is down again and again, so that it does not matter when an exchange begins. */
+#define OUTAGE	"linkdown=500:1000,linkdown=4500:1000,linkdown=8500:1000,linkdown=12500:1000," \
+		"linkdown=16500:1000,linkdown=20500:1000,linkdown=24500:1000,linkdown=28500:1000"
 
 TEST(sockets_take_over_when_this_side_has_no_link)
 {
@@ -148,7 +150,7 @@ TEST(sockets_take_over_when_both_sides_have_no_link)
 
 TEST(sockets_take_over_twice_and_packets_are_lost)
 {
-	outages("linkdown=300:300,linkdown=4000:300,loss=0.01", "loss=0.01", 2);
+	outages(OUTAGE ",loss=0.01", "loss=0.01", 2);
 }
 
 TEST(a_link_that_begins_with_sockets_changes_to_the_fabric)

@@ -272,6 +272,43 @@ static void rank_b_bereft(struct peer *proc, void *arg)
 	CHECK_EQ(sci_ep_close(l.ep), 0);
 }
 
+static void rank_b_echo(struct peer *proc, void *arg)
+{
+	struct pair l = pair_accept(proc);
+	char c;
+
+	(void)arg;
+	do {
+		CHECK_EQ(sci_recv(l.ep, l.to, &c, 1, NULL), 0);
+		CHECK_EQ(sci_send(l.to, &c, 1), 0);
+	} while (c != 's');
+	pair_close(&l);
+}
+
+/* The ranks' adapters have no link for a while: messages wait, and the gateway counts as alive. */
+TEST(a_ring_that_is_down_for_a_while)
+{
+	static const struct site a = { 4, { "a" }, "sci", "8=via:12", { 0 } };
+	static const struct site b = { 8, { "b" }, "sci", "4=via:12", { 0 } };
+	static const struct site g = { 12, { "a", "b" }, "sci", "", { 0 } };
+	struct peer *gate = gateway_start(&g);
+	struct sci_adapter_info info;
+	struct pair l;
+	char c;
+
+	setenv("SCI_FAULT", "linkdown=1000:1000", 1);
+	l = pair_start(&a, &b, rank_b_echo);
+	do {
+		CHECK_EQ(l.ep->fabric->ops->query.adapter(l.ep->fabric, 0, &info), 0);
+		c = info.link_up && info.link_down_ms ? 's' : 'g';
+		CHECK_EQ(sci_send(l.to, &c, 1), 0);
+		CHECK_EQ(sci_recv(l.ep, l.to, &c, 1, NULL), 0);
+	} while (c != 's');
+	pair_close(&l);
+	peer_join(l.proc);
+	gateway_end(gate);
+}
+
 /* One of two gateways may die without a loss; the death of both ends the connection. */
 TEST(another_gateway_takes_over)
 {

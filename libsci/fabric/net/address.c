@@ -6,9 +6,10 @@
  *	SCI_NET=tcp[:HOST[:PORT]][+SLOTS]	HOST: address, name, interface or prefix
  *	SCI_NET=unix:PATH[+SLOTS]		a PATH that begins with @ is abstract
  *	SCI_NET=vsock:CID:PORT[+SLOTS]
- *	SCI_NET=sci				no sockets: through gateways only
+ *	SCI_NET=sci				no sockets
  *	SCI_NET_PEERS=NODE=ADDRESS,...		or the path of a file with one a line
- *	ADDRESS may also be via:GATEWAY, with the node ID of a gateway, or sci: a fabric
+ *	ADDRESS may also be via:GATEWAY, with the node ID of a gateway, or sci: the fabric
+ *	of the process
  */
 
 #include <arpa/inet.h>
@@ -247,7 +248,7 @@ bool net_addr_slot(const struct net_addr *from, unsigned int slot, struct net_ad
 	to->slots = 1;
 	to->slot = slot;
 	if (from->via || from->below)
-		return slot < NET_SLOTS_MAX;
+		return slot <= NET_SLOTS_MAX;
 	if (slot >= from->slots || port > UINT16_MAX)
 		return false;
 	if (from->sa.ss_family == AF_UNIX) {

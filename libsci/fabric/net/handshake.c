@@ -19,6 +19,10 @@
  * that of its current socket. If two sockets have the same epoch, both sides choose the socket
  * that the instance with the lower nonce has made.
  *
+ * Both sides send the slot of their own address. So a process that was found by its interrupt, in
+ * a fabric, can be found at its sockets, too. A client whose link works may try an earlier route:
+ * then the CHALLENGE makes it leave the socket of the link.
+ *
  * A client that needs a gateway first makes a handshake with the gateway. The PROOF of this
  * handshake names the wanted process. After the WELCOME, the same socket leads to the next
  * gateway or to that process, and the client starts again with a HELLO.
@@ -138,7 +142,7 @@ static int server_hello(struct net_socket *s)
 
 	memcpy(&s->hello, s->in, sizeof(s->hello));
 	if (!s->hello.nonce || s->hello.nonce == s->net->nonce || !s->hello.node ||
-	    s->hello.node > SCI_NODE_MAX || s->hello.slot >= NET_SLOTS_MAX)
+	    s->hello.node > SCI_NODE_MAX || s->hello.slot > NET_SLOTS_MAX)
 		return -EPROTO;
 	*c = (struct net_challenge){
 		.head = handshake_head(NET_CHALLENGE), .node = s->net->node,
@@ -185,9 +189,9 @@ static struct net_link *server_link(struct net_socket *s, int *error)
 }
 
 /*
- * Store the client's address. If the client has connected through a fabric, and this process has
- * such a route, too, use the routes. Else if the client listens, use the peer address of @s with
- * the client's port.
+ * Store the client's address. If the client has connected by a pipe, and a route of this process to
+ * the client's node is its fabric, use the routes. Else if the client listens, use the peer address
+ * of @s with the client's port.
  */
 static void client_store_address(struct net_socket *s, struct net_link *l)
 {

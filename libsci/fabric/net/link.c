@@ -108,11 +108,18 @@ void net_link_attach(struct net_link *l, struct net_socket *s, uint64_t received
 	if (!l->return_pause_ms)
 		l->return_pause_ms = RETURN_FIRST_MS;
 	l->return_ms = net->now_ms + l->return_pause_ms;
+	l->better = 0;
 	/* without a watch the socket is useless: the next tick ends the link */
 	if (net_wire_watch(s, EPOLLIN, net_link_ready))
 		l->failed = true;
 	net_link_flush(l);
 	pthread_cond_broadcast(&net->cond);
+}
+
+/* Return whether the route is a fabric whose adapter, in this machine, has no link now. */
+static bool link_is_cut(const struct net_link *l)
+{
+	return l->addr.below && l->socket && net_wire_down(l->socket);
 }
 
 /* Use another route for the next attempt. */
@@ -151,8 +158,8 @@ static void link_dial(struct net_link *l)
 }
 
 /*
- * Try an earlier route, which is better. The link stays on its socket until the other side has
- * answered. The pause between attempts doubles, because the earlier route may fail again.
+ * Try an earlier route, which is better. The link leaves its socket when the other side answers on
+ * the new one. The pause between attempts doubles, because the earlier route may fail again.
  */
 static void link_return(struct net_link *l, uint64_t now)
 {
@@ -161,8 +168,7 @@ static void link_return(struct net_link *l, uint64_t now)
 	if (l->return_pause_ms < RETURN_MAX_MS)
 		l->return_pause_ms *= 2;
 	l->return_ms = now + l->return_pause_ms;
-	l->better = (l->better + 1) % l->turn;
-	if (link_address(l, l->better, &to))
+	if (link_address(l, l->better++ % l->turn, &to))
 		net_dial_start(l->net, &to, l->nonce, l->port, NULL);
 }
 
@@ -172,10 +178,10 @@ static void link_return(struct net_link *l, uint64_t now)
  */
 void net_link_break(struct net_link *l, uint64_t since)
 {
-	/* a fabric without a link answers late, or never */
-	if (l->addr.below && l->state == LINK_UP)
+	l->silent |= link_is_cut(l);
+	/* a node that is cut off or silent answers a new attempt late, or never */
+	if (l->state == LINK_UP && (l->silent || l->addr.below))
 		link_turn(l);
-	l->silent |= l->socket && net_wire_down(l->socket);
 	socket_drop(l);
 	if (l->state == LINK_UP) {
 		l->state = LINK_BROKEN;
@@ -197,8 +203,9 @@ void net_link_dialed(struct net_link *l, int error)
 	if (list_empty(&l->link) || l->socket)
 		return;
 	l->dialing = false;
-	missing = error == (l->by_gateway ? -EHOSTUNREACH : -ECONNREFUSED);
-	/* a fabric without a link says nothing about the process */
+	missing = l->by_gateway ? error == -EHOSTUNREACH && !net_unders_down(l->net) :
+				  error == -ECONNREFUSED;
+	/* an adapter without a link says nothing about the process */
 	l->missing = missing ? l->missing + 1 : l->by_below ? l->missing : 0;
 	link_turn(l);
 	if (l->state == LINK_NEW && list_empty(&l->questions))
@@ -266,11 +273,8 @@ static void link_check_up(struct net_link *l, uint64_t now)
 
 	if (!retry)
 		return;
-	l->silent = now - l->last_rx_ms > retry / 2 || net_wire_down(l->socket);
+	l->silent = now - l->last_rx_ms > retry / 2 || link_is_cut(l);
 	if (l->silent) {
-		/* net_link_break() leaves a fabric */
-		if (!l->addr.below)
-			link_turn(l);
 		net_link_break(l, l->last_rx_ms);
 		return;
 	}
@@ -280,6 +284,8 @@ static void link_check_up(struct net_link *l, uint64_t now)
 	}
 	if (l->turn && l->addr.routed && now >= l->return_ms)
 		link_return(l, now);
+	else if (!l->turn && now >= l->return_ms + RETURN_MAX_MS)
+		l->return_pause_ms = RETURN_FIRST_MS;
 }
 
 /* Handle the time limits of a link. @l may have been freed after this call. */
@@ -289,6 +295,8 @@ void net_link_check(struct net_link *l, uint64_t now)
 		net_link_lost(l, true);
 	else if (l->state == LINK_UP)
 		link_check_up(l, now);
+	else if (link_is_cut(l))
+		net_socket_end(l->socket, -ECONNRESET);
 	else if (l->state == LINK_BROKEN && link_is_overdue(l, now))
 		net_link_lost(l, true);
 	else if (l->state == LINK_BROKEN && net_addr_known(&l->addr) && !l->socket && !l->dialing &&

@@ -73,7 +73,7 @@ static void timer_ready(void *obj)
 	net_keen_tick(net);
 	if (now - net->now_ms < TICK_MS / 2)
 		return;
-	if (net->ticked && now - net->now_ms > 5 * TICK_MS)
+	if (net->ticked_ms && now - net->ticked_ms > 5 * TICK_MS)
 		links_postpone_timeout(net, now - net->now_ms);
 	net->now_ms = now;
 	net_pipes_tick(net);
@@ -81,7 +81,7 @@ static void timer_ready(void *obj)
 		net_link_check(container_of(pos, struct net_link, link), now);
 	net_handshakes_check(net, now);
 	net_timer_set(net);
-	net->ticked = net->tick_ms;
+	net->ticked_ms = net->tick_ms ? sci_now_ms() : 0;
 }
 
 /* ---- opening and closing ---- */
@@ -104,6 +104,7 @@ static struct net *net_new(void)
 	net->base.ops = &sci_net_fabric;
 	net->status.map = SCI_PIO_MAP_CACHED;
 	net->now_ms = sci_now_ms();
+	net->slot = NET_SLOTS_MAX;
 	list_init(&net->routes);
 	list_init(&net->links);
 	list_init(&net->handshakes);

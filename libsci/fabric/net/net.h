@@ -92,7 +92,7 @@ struct net_hello {
 	struct net_head head;
 	uint32_t node;
 	uint16_t port;			/* port at which the sender listens; 0: none */
-	uint16_t slot;			/* of the address at which the sender listens */
+	uint16_t slot;			/* of the sender's address; NET_SLOTS_MAX: none */
 	uint64_t nonce;
 	uint8_t random[NET_RANDOM];
 };
@@ -127,7 +127,7 @@ struct net_welcome {
 	struct net_head head;
 	int32_t status;
 	uint32_t port;			/* a data interrupt of the sender */
-	uint32_t slot;			/* of the address at which the sender listens */
+	uint32_t slot;			/* as in struct net_hello */
 	uint32_t reserved;
 	uint64_t birth;
 	uint64_t received;
@@ -315,10 +315,10 @@ struct net_link {
 	struct list gets;		/* struct sci_stream_get: our reads */
 	struct list serving;		/* struct net_served: the other side's reads */
 	unsigned int n_serving;
-	struct net_addr addr;		/* the other side's; len 0: it does not listen */
+	struct net_addr addr;		/* the other side's; see net_addr_known() */
 	bool dialing;
-	unsigned int turn;		/* the route of the last attempt to connect */
-	unsigned int better;		/* the earlier route that was tried last */
+	unsigned int turn;		/* the route in use, or of the next attempt to connect */
+	unsigned int better;		/* the earlier route to try next */
 	uint32_t return_pause_ms;	/* see link_return() */
 	uint64_t return_ms;
 	bool by_gateway, by_below;	/* the last attempt was through a gateway, or a fabric */
@@ -421,7 +421,7 @@ struct net {
 	struct net_addr listen;		/* len 0: it does not listen */
 	int listen_fd;
 	uint16_t port;
-	unsigned int slot;		/* of the address at which it listens */
+	unsigned int slot;		/* of its address; NET_SLOTS_MAX: it does not listen */
 	struct list routes;
 	struct list links;
 	struct list handshakes;
@@ -445,7 +445,7 @@ struct net {
 	int timer_fd;
 	uint32_t tick_ms;		/* interval in ms; 0: stopped */
 	uint64_t now_ms;		/* time of the last tick */
-	bool ticked;			/* the timer was running at the last tick */
+	uint64_t ticked_ms;		/* end of the last tick; 0: the timer was stopped then */
 
 	void (*news)(void *owner);	/* reports received bytes; on the service thread */
 	void *news_owner;
@@ -501,7 +501,8 @@ int net_wire_watch(struct net_socket *s, uint32_t events, sci_watch_fn fn);
 void net_wire_events(struct net_socket *s, uint32_t events);
 void net_wire_again(struct net_socket *s);
 void net_wire_pause(struct net_socket *s, bool pause);
-bool net_wire_down(struct net_socket *s);
+bool net_wire_down(const struct net_socket *s);
+bool net_unders_down(struct net *net);
 void net_wire_close(struct net_socket *s);
 ssize_t net_wire_send(struct net_socket *s, const struct iovec *iov, size_t n);
 ssize_t net_wire_recv(struct net_socket *s, const struct iovec *iov, size_t n);

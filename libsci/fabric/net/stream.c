@@ -236,8 +236,8 @@ static void stream_set_notify(struct sci_fabric *f, void (*fn)(void *owner), voi
 	pthread_mutex_unlock(&net->svc.lock);
 }
 
-/* Return true if some route leads through the fabric below: to a gateway, or to a node. */
-static bool routes_use_below(struct net *net)
+/* Return true if a route to @node is the fabric below. @node 0: any node, or a gateway */
+static bool routes_use_below(struct net *net, unsigned int node)
 {
 	struct list *pos, *n;
 	bool use = false;
@@ -245,23 +245,14 @@ static bool routes_use_below(struct net *net)
 	list_for_each_safe(pos, n, &net->routes) {
 		const struct net_route *r = container_of(pos, struct net_route, link);
 
-		use |= r->addr.via || r->addr.below;
+		use |= node ? r->node == node && r->addr.below : r->addr.via || r->addr.below;
 	}
 	return use;
 }
 
 static bool stream_covers(struct sci_fabric *f, unsigned int node)
 {
-	struct net *net = net_of(f);
-	struct list *pos, *n;
-	bool covers = false;
-
-	list_for_each_safe(pos, n, &net->routes) {
-		const struct net_route *r = container_of(pos, struct net_route, link);
-
-		covers |= r->node == node && r->addr.below;
-	}
-	return covers;
+	return routes_use_below(net_of(f), node);
 }
 
 static int stream_below(struct sci_fabric *f, struct sci_fabric *below, unsigned int adapter)
@@ -270,7 +261,7 @@ static int stream_below(struct sci_fabric *f, struct sci_fabric *below, unsigned
 	int ret = 0;
 
 	pthread_mutex_lock(&net->svc.lock);
-	if (routes_use_below(net))
+	if (routes_use_below(net, 0))
 		ret = net_under_add(net, below, adapter, net_port(net) + NET_PIPE_PORT, false);
 	pthread_mutex_unlock(&net->svc.lock);
 	return ret;

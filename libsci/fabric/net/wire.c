@@ -118,7 +118,9 @@ static int pipe_open(struct net_pipe *p)
 		ret = ret ? ret : answer_wait(p);
 		p->number = ret ? 0 : sci_pipe_answered(&p->pipe);
 	}
-	ret = ret ? ret : sci_pipe_connect(&p->pipe, p->node, p->number, OPEN_MS, pipe_event, p);
+	/* the other half may have ended meanwhile: its process need not have ended */
+	if (!ret && sci_pipe_connect(&p->pipe, p->node, p->number, OPEN_MS, pipe_event, p))
+		ret = -ECONNRESET;
 	if (!ret && !p->client)
 		sci_pipe_answer(&p->pipe);
 	return ret;
@@ -157,7 +159,7 @@ static void *pipe_thread(void *arg)
 static struct net_pipe *pipe_start(struct net *net, struct net_under *under,
 				   unsigned int node, uint64_t number, bool client)
 {
-	struct net_pipe *p = calloc(1, sizeof(*p));
+	struct net_pipe *p = net->closing ? NULL : calloc(1, sizeof(*p));
 	pthread_t thread;
 
 	if (!p)
@@ -244,6 +246,36 @@ static void pipes_ready(void *obj)
 	}
 }
 
+/*
+ * If the other node has just been silent, or has answered again, tell all pipes to this node. So
+ * only one of them waits for an answer. @before: silent_ms of @p before the write. Return true if
+ * the node has been silent.
+ */
+static bool pipe_tell_silence(struct net_pipe *p, uint64_t before)
+{
+	uint64_t silent_ms = p->pipe.silent_ms;
+	struct list *pos, *n;
+
+	if (silent_ms == before)
+		return false;
+	list_for_each_safe(pos, n, &p->net->pipes) {
+		struct net_pipe *other = container_of(pos, struct net_pipe, link);
+
+		if (!other->opening && other->node == p->node && other->under == p->under)
+			other->pipe.silent_ms = silent_ms;
+	}
+	return silent_ms;
+}
+
+/* Return true if the other node has been silent. */
+static bool pipe_repeat(struct net_pipe *p)
+{
+	uint64_t before = p->pipe.silent_ms;
+
+	sci_pipe_repeat(&p->pipe);
+	return pipe_tell_silence(p, before);
+}
+
 /* Repeat the words of the heads in all pipes, since packets may have been lost. */
 void net_pipes_tick(struct net *net)
 {
@@ -252,8 +284,9 @@ void net_pipes_tick(struct net *net)
 	list_for_each_safe(pos, n, &net->pipes) {
 		struct net_pipe *p = container_of(pos, struct net_pipe, link);
 
-		if (!p->opening && !p->ret)
-			sci_pipe_repeat(&p->pipe);
+		/* a write without an answer takes long: repeat the other words in the next tick */
+		if (!p->opening && !p->ret && pipe_repeat(p))
+			return;
 	}
 }
 
@@ -312,6 +345,19 @@ struct net_under *net_under_find(struct net *net, unsigned int node)
 	return NULL;
 }
 
+/* Return true if an adapter that carries pipes has no link. */
+bool net_unders_down(struct net *net)
+{
+	bool down = false;
+
+	for (unsigned int i = 0; i < net->n_under; i++) {
+		const struct net_under *u = &net->under[i];
+
+		down |= sci_link_down(u->fabric->ops->query.link(u->fabric, u->adapter));
+	}
+	return down;
+}
+
 /* Wait until no pipe is being opened. Context: the net is closing; svc.lock is held. */
 void net_pipes_wait(struct net *net)
 {
@@ -346,9 +392,11 @@ void net_unders_close(struct net *net)
 /* Start to connect a wire. @fn is called when the wire is connected, or has failed. */
 int net_wire_connect(struct net_socket *s, const struct net_addr *to, sci_watch_fn fn)
 {
-	struct net_under *under = to->pipe ? net_under_find(s->net, to->node) : NULL;
+	struct net_under *under;
 
 	if (to->pipe) {
+		/* net_under_find() may take a second for a node that does not answer */
+		under = s->net->n_under == 1 ? s->net->under : net_under_find(s->net, to->node);
 		s->pipe = under ? pipe_start(s->net, under, to->node, to->pipe, true) : NULL;
 		if (!s->pipe)
 			return under ? -ENOMEM : -EHOSTUNREACH;
@@ -416,8 +464,8 @@ void net_wire_pause(struct net_socket *s, bool pause)
 		net_pipe_wake(p);
 }
 
-/* Return true if the fabric of a pipe has lost its link: the pipe carries no bytes now. */
-bool net_wire_down(struct net_socket *s)
+/* Return true if the adapter of a pipe has no link: the pipe carries no bytes now. */
+bool net_wire_down(const struct net_socket *s)
 {
 	return s->pipe && sci_link_down(s->pipe->pipe.link);
 }
@@ -434,10 +482,15 @@ void net_wire_close(struct net_socket *s)
 ssize_t net_wire_send(struct net_socket *s, const struct iovec *iov, size_t n)
 {
 	const struct msghdr m = { .msg_iov = (struct iovec *)iov, .msg_iovlen = n };
+	uint64_t before;
 	ssize_t done;
 
-	if (s->pipe)
-		return sci_pipe_send(&s->pipe->pipe, iov, n, !s->pipe->paused);
+	if (s->pipe) {
+		before = s->pipe->pipe.silent_ms;
+		done = sci_pipe_send(&s->pipe->pipe, iov, n, !s->pipe->paused);
+		pipe_tell_silence(s->pipe, before);
+		return done;
+	}
 	do {
 		done = sendmsg(s->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
 	} while (done < 0 && errno == EINTR);
