@@ -153,7 +153,7 @@ static void join_own_cluster(int rank)
 	setenv("SCI_FABRIC", text, 1);
 }
 
-/* @first: entries of SCI_NET_PEERS before those for TCP */
+/* Listen for TCP, and name all addresses. @first: entries of SCI_NET_PEERS before these */
 static void join_tcp(int rank, unsigned int port, const char *first)
 {
 	char text[256];

@@ -15,7 +15,7 @@
 
 #define LEN_MAX		200000u
 
-/* @fault: the value of SCI_FAULT, or NULL */
+/* Set the environment of @node. @fault: the value of SCI_FAULT, or NULL */
 static void be_on_two_ways(unsigned int node, const char *retry, const char *fault)
 {
 	char peers[4096];
