@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -35,6 +37,13 @@ static struct job {
 } job;
 
 static unsigned int my_rank;
+
+/* The processes of the test share this. It is NULL in a rank on another machine. */
+static struct deaths {
+	_Atomic uint64_t last_ms;	/* time of the last death by ranks_die_in() */
+	_Atomic uint64_t longest_ms;	/* longest time from a death to ranks_death_over() */
+	_Atomic int aborted;		/* of the last ranks_run_apart() */
+} *deaths;
 
 unsigned int ranks_rank(void)
 {
@@ -259,6 +268,15 @@ static unsigned int nodes_limit(unsigned int nodes)
 	return n;
 }
 
+static void deaths_share(void)
+{
+	if (deaths)
+		return;
+	deaths = mmap(NULL, sizeof(*deaths), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
+	CHECK(deaths != MAP_FAILED);
+}
+
 static void job_run(unsigned int n, unsigned int nodes, bool may_die)
 {
 	struct boot_place places[RANKS_MAX];
@@ -268,6 +286,7 @@ static void job_run(unsigned int n, unsigned int nodes, bool may_die)
 	nodes = nodes_limit(nodes);
 	job.n = 0;
 	job.aborted = 0;
+	deaths_share();
 	for (unsigned int i = 0; i < n; i++) {
 		places[i] = (struct boot_place){ .node = 4 * (1 + i * nodes / n) };
 		rank_spawn(&job, i, places[i].node);
@@ -298,12 +317,56 @@ void ranks_run_arg(unsigned int n, unsigned int nodes, void (*fn)(void *arg), vo
 	job_run(n, nodes, may_die);
 }
 
+int ranks_run_apart(unsigned int n, unsigned int nodes, void (*fn)(void *arg), void *arg)
+{
+	int status;
+	pid_t pid;
+
+	deaths_share();
+	pid = test_fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		ranks_run_arg(n, nodes, fn, arg, true);
+		atomic_store(&deaths->aborted, job.aborted);
+		exit(0);
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK(WIFEXITED(status));
+	if (status)
+		exit(WEXITSTATUS(status));	/* the process has printed the reason */
+	return atomic_load(&deaths->aborted);
+}
+
+/* Set *@to to @value if @value is more. */
+static void raise_to(_Atomic uint64_t *to, uint64_t value)
+{
+	uint64_t old = atomic_load(to);
+
+	while (old < value && !atomic_compare_exchange_weak(to, &old, value))
+		;
+}
+
+void ranks_death_over(void)
+{
+	if (deaths)
+		raise_to(&deaths->longest_ms, test_now_ms() - atomic_load(&deaths->last_ms));
+}
+
+void ranks_deaths_note(const char *end)
+{
+	if (deaths)
+		test_note("longest time from SIGKILL to %s: %llu ms", end,
+			  (unsigned long long)atomic_load(&deaths->longest_ms));
+}
+
 void ranks_die_in(unsigned int us)
 {
 	struct sigevent ev = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL };
 	struct itimerspec when = { .it_value = { .tv_nsec = (long)us * 1000 + 1 } };
 	timer_t timer;
 
+	if (deaths)
+		raise_to(&deaths->last_ms, test_now_ms() + us / 1000);
 	CHECK_EQ(timer_create(CLOCK_MONOTONIC, &ev, &timer), 0);
 	CHECK_EQ(timer_settime(timer, 0, &when, NULL), 0);
 }

@@ -50,11 +50,26 @@ void ranks_run(unsigned int n, unsigned int nodes, void (*fn)(void));
 void ranks_run_arg(unsigned int n, unsigned int nodes, void (*fn)(void *arg), void *arg,
 		   bool may_die);
 
+/*
+ * ranks_run_arg() with @may_die, in a process of its own: a test has a limited number of peers.
+ * Return ranks_aborted() of that process.
+ */
+int ranks_run_apart(unsigned int n, unsigned int nodes, void (*fn)(void *arg), void *arg);
+
 /* In a rank: return its number, 0 to @n - 1, also before sci_boot_open(). */
 unsigned int ranks_rank(void);
 
 /* In a rank: send SIGKILL to this process in @us microseconds. */
 void ranks_die_in(unsigned int us);
+
+/*
+ * In a rank or the test: the other ranks have ended or continue after the last ranks_die_in(). Keep
+ * the time since that death if it is the longest one. Ranks on other machines do nothing.
+ */
+void ranks_death_over(void);
+
+/* Print the longest time from a death to ranks_death_over(). @end: the event at its end */
+void ranks_deaths_note(const char *end);
 
 /* With @may_die: return the exit status that a rank has passed to its abort; 0: no abort. */
 int ranks_aborted(void);

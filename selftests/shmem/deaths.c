@@ -7,7 +7,6 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <sci-shmem/shmem.h>
@@ -84,31 +83,18 @@ static void pe_run(void *arg)
 		call(i, shmem_my_pe(), shmem_n_pes());
 }
 
-/* Kill once, in a process of its own, since a test has a limited number of peers. */
-static void kill_once(struct setting *s)
-{
-	pid_t pid = fork();
-	int status;
-
-	CHECK(pid >= 0);
-	if (!pid) {
-		ranks_run_arg(s->n, s->nodes, pe_run, s, true);
-		/* a PE that has lost another PE ends the program with status 1 */
-		CHECK_EQ(ranks_aborted(), 1);
-		exit(0);
-	}
-	CHECK_EQ(waitpid(pid, &status, 0), pid);
-	CHECK_EQ(status, 0);
-}
-
 static void kills(unsigned int n, unsigned int nodes, const char *memory, unsigned int share)
 {
 	const char *all = getenv("SCI_KILLS");
 	unsigned int times = test_calls(all ? (unsigned int)atoi(all) : 100) / share;
 	struct setting s = { n, nodes, memory, 0 };
 
-	for (; s.seed < times; s.seed++)
-		kill_once(&s);
+	for (; s.seed < times; s.seed++) {
+		/* a PE that has lost another PE ends the program with status 1 */
+		CHECK_EQ(ranks_run_apart(n, nodes, pe_run, &s), 1);
+		ranks_death_over();
+	}
+	ranks_deaths_note("the end of the program");
 }
 
 TEST(near_pes_die)

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Members die at any point: the other members get an error and continue without them. */
+/*
+ * Members die at any point: the other members get an error and continue without them.
+ * SCI_KILLS is the number of deaths at a random time (KILLS).
+ */
 
 #include <sci/team.h>
 
@@ -13,6 +16,8 @@
 #include <unistd.h>
 
 #include "selftests/ranks.h"
+
+#define KILLS	130u	/* deaths of all calls of kills() */
 
 struct setting {
 	unsigned int n;
@@ -87,6 +92,8 @@ static void survive(void *arg)
 		CHECK_EQ(call(t, i, buf, to), -ECONNRESET);
 		CHECK_EQ(sci_team_shrink(t, &next), 0);
 		CHECK(sci_team_size(next) >= (int)living);
+		if (sci_team_size(next) == (int)living)
+			ranks_death_over();
 		if (t != all)
 			CHECK_EQ(sci_team_close(t), 0);
 		t = next;
@@ -111,52 +118,62 @@ static void survive(void *arg)
 	CHECK_EQ(sci_team_close(all), 0);
 }
 
-static void kills(unsigned int n, unsigned int nodes, const char *memory,
+/* Run @fn @times times. SCI_KILLS scales @times. */
+static void kills(void (*fn)(void *arg), unsigned int n, unsigned int nodes, const char *memory,
 		  unsigned int victims, unsigned int times)
 {
 	struct setting s = { n, nodes, memory, 0, victims };
+	const char *all = getenv("SCI_KILLS");
 
+	times = all ? (times * (unsigned int)atoi(all) + KILLS - 1) / KILLS : times;
 	for (unsigned int i = 0; i < test_calls(times); i++) {
 		s.seed = i * 3 + n;
-		ranks_run_arg(n, nodes, survive, &s, true);
+		ranks_run_apart(n, nodes, fn, &s);
 	}
+}
+
+static void shrinks(unsigned int n, unsigned int nodes, const char *memory,
+		    unsigned int victims, unsigned int times)
+{
+	kills(survive, n, nodes, memory, victims, times);
+	ranks_deaths_note("the shrunk team");
 }
 
 TEST(near_members_die)
 {
-	kills(4, 1, "all", 1, 12);
+	shrinks(4, 1, "all", 1, 12);
 }
 
 TEST(members_that_read_private_memory_die)
 {
 	setenv("SCI_MSG_SINGLE_COPY_MIN", "1", 1);
-	kills(2, 1, "all", 1, 6);
-	kills(4, 1, "all", 1, 6);
+	shrinks(2, 1, "all", 1, 6);
+	shrinks(4, 1, "all", 1, 6);
 }
 
 TEST(several_near_members_die)
 {
-	kills(8, 1, "all", 3, 6);
+	shrinks(8, 1, "all", 3, 6);
 }
 
 TEST(far_members_die)
 {
-	kills(4, 1, "none", 1, 12);
+	shrinks(4, 1, "none", 1, 12);
 }
 
 TEST(several_far_members_die)
 {
-	kills(5, 1, "none", 3, 10);
+	shrinks(5, 1, "none", 3, 10);
 }
 
 TEST(members_of_nodes_die)
 {
-	kills(8, 4, "node", 1, 6);
+	shrinks(8, 4, "node", 1, 6);
 }
 
 TEST(most_members_of_nodes_die)
 {
-	kills(6, 2, "node", 4, 10);
+	shrinks(6, 2, "node", 4, 10);
 }
 
 /* Member @seed dies while the chain of a long broadcast from rank 2 runs. */
