@@ -17,7 +17,7 @@
 
 #include "selftests/ranks.h"
 
-#define KILLS	130u	/* deaths of all calls of kills() */
+#define KILLS	190u	/* deaths of all calls of kills() */
 
 struct setting {
 	unsigned int n;
@@ -174,6 +174,51 @@ TEST(members_of_nodes_die)
 TEST(most_members_of_nodes_die)
 {
 	shrinks(6, 2, "node", 4, 10);
+}
+
+/* A member dies in sci_team_open() or later. The calls of the others return 0 or -ECONNRESET. */
+static void die_in_open(void *arg)
+{
+	const struct setting *s = arg;
+	struct sci_team *t;
+	int ret;
+
+	setenv("SCI_TEAM_MEMORY", s->memory, 1);
+	setenv("SCI_SYMMETRIC_SIZE", "64K", 1);
+	if (ranks_rank() == s->seed / 3 % s->n)
+		ranks_die_in(s->seed * 7919 % (TEST_ASAN || TEST_TSAN ? 60000 : 12000));
+	ret = sci_team_open(&t, NULL);
+	if (ret) {
+		CHECK_EQ(ret, -ECONNRESET);
+		ranks_death_over();
+		return;
+	}
+	while (!(ret = sci_team_barrier(t)))
+		;
+	CHECK_EQ(ret, -ECONNRESET);
+	ranks_death_over();
+	CHECK_EQ(sci_team_close(t), 0);
+}
+
+static void opens(unsigned int n, unsigned int nodes, const char *memory)
+{
+	kills(die_in_open, n, nodes, memory, 1, 20);
+	ranks_deaths_note("the errors of all members");
+}
+
+TEST(near_members_die_in_open)
+{
+	opens(4, 1, "all");
+}
+
+TEST(far_members_die_in_open)
+{
+	opens(4, 1, "none");
+}
+
+TEST(members_of_nodes_die_in_open)
+{
+	opens(6, 3, "node");
 }
 
 /* Member @seed dies while the chain of a long broadcast from rank 2 runs. */
