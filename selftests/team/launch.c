@@ -874,6 +874,8 @@ TEST(values_by_sci_run)
 
 /* ---- death at any time ---- */
 
+static uint64_t longest_ms;	/* from a SIGKILL to the end of all processes of the job */
+
 /*
  * Return child @n, modulo their number, of @pid; 0: it has no children. With @leaders only
  * leaders of a process group count: ranks, but not processes that ranks have left behind.
@@ -910,11 +912,13 @@ static pid_t victim_of(pid_t front, unsigned int depth, unsigned int seed)
 
 static void killed_at(struct job *j, unsigned int delay, unsigned int depth, unsigned int seed)
 {
+	uint64_t begun, taken;
 	pid_t victim;
 
 	for (uint64_t until = test_now_ms() + delay; test_now_ms() < until;)
 		test_pause();
 	victim = victim_of(j->pid, depth, seed);
+	begun = test_now_ms();
 	kill(victim, SIGKILL);
 	finish(j);
 	test_at(NULL);
@@ -923,6 +927,13 @@ static void killed_at(struct job *j, unsigned int delay, unsigned int depth, uns
 	else
 		CHECK(status > 0);
 	WAIT_UNTIL(!marked(), TEST_WAIT_MS);
+	taken = test_now_ms() - begun;
+	longest_ms = taken > longest_ms ? taken : longest_ms;
+}
+
+static void longest_note(void)
+{
+	test_note("longest time from SIGKILL to the end: %llu ms", (unsigned long long)longest_ms);
 }
 
 static void kill_many(const char *hosts)
@@ -936,6 +947,7 @@ static void kill_many(const char *hosts)
 		seed = seed * 1103515245 + 12345;
 		killed_at(&j, seed / 65536 % (TEST_ASAN ? 120 : 30), i % 4, seed >> 8);
 	}
+	longest_note();
 }
 
 /* SIGKILL with the PMIx server for MPI programs. */
@@ -950,6 +962,7 @@ TEST(SIGKILL_of_any_process_of_a_job_with_PMIx)
 		seed = seed * 1103515245 + 12345;
 		killed_at(&j, seed / 65536 % (TEST_ASAN ? 400 : 100), i % 4, seed >> 8);
 	}
+	longest_note();
 	mpi_end();
 }
 
