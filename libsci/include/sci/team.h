@@ -28,7 +28,8 @@
  *    ever, 0 does not wait.
  *  - A process makes progress while it is inside a call of its team or its endpoint. Without
  *    shared memory, atomics need progress of their target. Puts, gets and messages do not need
- *    progress of their target.
+ *    progress of their target. Only calls of a team advance pending non-blocking collective
+ *    calls: see sci_team_progress().
  *  - When a member dies, calls that wait for it return -ECONNRESET within a second. All later
  *    collective calls of the team return -ECONNRESET. sci_team_shrink() makes a team of the
  *    members that are alive. When the connection of two living members ends, their calls return
@@ -745,6 +746,9 @@ int sci_coll_wait(struct sci_coll *coll, int timeout);
  * sci_team_progress() - make progress
  *
  * This call is for programs that compute while collective calls are pending. It never blocks.
+ * Pending non-blocking collective calls of all teams advance in this call, in sci_coll_wait(), and
+ * in every other call of a team that waits. Calls of the endpoint, such as sci_progress(), do not
+ * advance them. No thread of the library does.
  * Return: 0 or -ENOTCONN.
  */
 int sci_team_progress(struct sci_team *team);
