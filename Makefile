@@ -439,6 +439,9 @@ install: libs bins $(MAN3)			## Install: to DESTDIR, PREFIX (/usr/local)
 	$(foreach p,$(FRONTEND_BINS),install -m 755 $(p) $(DESTDIR)$(BINDIR)/$(nl))
 	$(foreach p,$(shmem_BINS),sed -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
 		scripts/sci-shmemcc.in >$(DESTDIR)$(BINDIR)/$(p)$(nl))
+	install -d $(DESTDIR)$(LIBDIR)/libsci/shmem
+	$(foreach p,cc c++,ln -srf $(DESTDIR)$(BINDIR)/sci-shmem$(p) \
+		$(DESTDIR)$(LIBDIR)/libsci/shmem/osh$(p)$(nl))
 	install -m 755 scripts/sci-pvm scripts/sci-vm-picture $(DESTDIR)$(BINDIR)/
 	$(if $(VTIME_OBJ),install -m 755 $(B)/sci-model $(DESTDIR)$(BINDIR)/)
 	$(if $(wildcard $(B)/libsci-fi.so),install -D -m 755 $(B)/libsci-fi.so \
@@ -470,7 +473,8 @@ uninstall: $(MAN3)			## Install: remove what install has installed
 	[ ! -d $(DESTDIR)$(LIBDIR)/libfabric ] || \
 		rmdir --ignore-fail-on-non-empty $(DESTDIR)$(LIBDIR)/libfabric
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/libsci/openmpi/,$(notdir $(OSHMEM_COMPONENTS)))
-	cd $(DESTDIR)$(LIBDIR) 2>/dev/null && rmdir -p libsci/openmpi 2>/dev/null || :
+	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/libsci/shmem/,oshcc oshc++)
+	cd $(DESTDIR)$(LIBDIR) 2>/dev/null && rmdir -p libsci/shmem libsci/openmpi 2>/dev/null || :
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/libsci/profiles/,$(notdir $(PROFILES)))
 	cd $(DESTDIR)$(PREFIX)/share 2>/dev/null && rmdir -p libsci/profiles 2>/dev/null || :
 	DESTDIR=$(DESTDIR) scripts/install-kmod uninstall $(O) $(VERSION) \
