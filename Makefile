@@ -268,6 +268,9 @@ $(O)/.setup-%: scripts/setup-deps
 	@touch $@
 
 $(B)/libsci/team/boot_pmix.o $(B)/libsci/tools/launch_pmix.o: override CPPFLAGS += $(PMIX_CFLAGS)
+# This test compares instructions if the flags are those of its table.
+$(B)/selftests/msg/instructions.o: override CPPFLAGS += \
+	-DTEST_FLAGS='"$(strip $(filter-out -g%,$(CFLAGS) $(SANFLAGS)))"'
 $(B)/%.o: %.c Makefile | $(O)/.setup-build
 	@mkdir -p $(@D)
 	$(call say,CC)
