@@ -273,12 +273,17 @@ static void server_send(void *arg, const struct boot_frame *frame, const void *p
 	}
 }
 
-/* Start the ranks when all agents are ready: then the machines of all ranks are known. */
+/*
+ * Start the ranks when all agents are ready: then the machines of all ranks are known. Start none if
+ * the job ends already: nothing would end these ranks before the grace time is over.
+ */
 static void front_start(struct front *f)
 {
 	struct launch *l = f->l;
 	int ret = 0;
 
+	if (f->ending)
+		return;
 	for (unsigned int i = 0; i < l->nhosts; i++)
 		if (!l->hosts[i].ready)
 			return;

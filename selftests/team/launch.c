@@ -24,6 +24,7 @@
 #include <sci/team.h>
 
 #include "libsci/team/boot.h"
+#include "libsci/tools/launch.h"
 #include "selftests/harness.h"
 
 #define TEXT_MAX	(4u << 20)
@@ -661,7 +662,11 @@ TEST(a_job_stops_and_goes_on)
 
 /* ---- machines ---- */
 
-/* Create a remote shell for which each machine is this one. It exports MACHINE. */
+/*
+ * Create a remote shell for which each machine is this one. It exports MACHINE. The agent on "dies"
+ * sends $READY. The agent on "late" waits for a frame, sends $READY and $DONE, and counts the bytes
+ * that it gets after that.
+ */
 static void make_rsh(void)
 {
 	static char path[96];
@@ -671,8 +676,12 @@ static void make_rsh(void)
 	snprintf(path, sizeof(path), "%.60s/sci-rsh.%d", tmp ? tmp : "/tmp", getpid());
 	f = fopen(path, "w");
 	CHECK(f);
-	fputs("#!/bin/sh\n[ $1 != gone ] || exit 255\n[ $1 != chatty ] || echo Welcome\n"
-	      "MACHINE=$1\nexport MACHINE\nshift\ncd /\nexec \"$@\"\n", f);
+	fprintf(f, "#!/bin/sh\n[ $1 != gone ] || exit 255\n[ $1 != chatty ] || echo Welcome\n"
+		"[ $1 != dies ] || exec printf \"$READY\"\n"
+		"[ $1 != late ] || { head -c %zu >/dev/null; printf \"$READY$DONE\"; "
+		"echo late got $(wc -c) bytes >&2; exit; }\n"
+		"MACHINE=$1\nexport MACHINE\nshift\ncd /\nexec \"$@\"\n",
+		sizeof(struct boot_frame));
 	CHECK_EQ(fchmod(fileno(f), 0700), 0);
 	CHECK_EQ(fclose(f), 0);
 	setenv("SCI_RSH", path, 1);
@@ -776,6 +785,29 @@ TEST(a_machine_that_cannot_be_reached_is_named)
 	RUN("-n", "2", "--hosts", "one", "sleep", "1000");
 	CHECK_EQ(status, 1);
 	CHECK(strstr(err, "cannot start on one"));
+	remove_rsh();
+}
+
+/* Set a variable to a frame of an agent, as a format of printf(1). */
+static void frame_set(const char *name, enum agent_type type, unsigned int arg)
+{
+	char text[96];
+
+	snprintf(text, sizeof(text), "\\%o\\0\\0\\0\\377\\377\\377\\377\\%o\\0\\0\\0\\0\\0\\0\\0",
+		 (unsigned int)type, arg);
+	setenv(name, text, 1);
+}
+
+/* An agent dies before another one is ready: that one gets a request to end, and no job. */
+TEST(a_job_that_ends_starts_no_ranks)
+{
+	make_rsh();
+	frame_set("READY", AGENT_READY, BOOT_VERSION);
+	frame_set("DONE", AGENT_DONE, 0);
+	RUN("-n", "2", "--hosts", "dies,late", "true");
+	CHECK_EQ(status, 1);
+	CHECK(strstr(err, "the agent on dies has died"));
+	CHECK(strstr(err, "late got 0 bytes"));
 	remove_rsh();
 }
 
