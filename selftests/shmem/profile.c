@@ -5,16 +5,9 @@
  * library's functions by their second names, pshmem_*.
  */
 
-#define SHMEM_NO_INLINE
-#include <sci-shmem/shmem.h>
+#include <sci-shmem/pshmem.h>
 
 #include "selftests/ranks.h"
-
-extern __typeof__(shmem_long_p) pshmem_long_p;
-extern __typeof__(shmem_long_g) pshmem_long_g;
-extern __typeof__(shmem_barrier_all) pshmem_barrier_all;
-extern __typeof__(shmem_ctx_quiet) pshmem_ctx_quiet;
-extern __typeof__(shmem_pcontrol) pshmem_pcontrol;
 
 static int stores, barriers, profile_level;
 static long word;
