@@ -271,7 +271,7 @@ TEST(a_line_is_below_4_us)
 		if (!n || n == SCI_SHORT_MAX)
 			test_note("%zu bytes: %.2f us, %.3f packets (paper: 4.66 us)",
 				  n, r.us, r.packets);
-		CHECK(r.us < 4.0);
+		CHECK(r.us < 3.95);
 		/* the line, and the ring's position once in 24 lines */
 		CHECK_EQ(r.packets * 2 * ROUNDS, 2 * ROUNDS + 2);
 		CHECK_EQ(r.pieces * 2 * ROUNDS, 0);
@@ -298,7 +298,7 @@ TEST(zero_copy_has_the_speed_of_the_wire)
 	double rate = (1 << 20) / r.us;
 
 	test_note("1 MiB: %.2f MB/s, %.2f packets (paper: 84.12 MB/s)", rate, r.packets);
-	CHECK(rate >= 0.99 * 87.71);
+	CHECK(rate >= 0.998 * 87.71);
 	/* request, address, end; positions of their rings; each byte of data once */
 	CHECK_EQ(r.packets * 2 * ROUNDS, 2 * ROUNDS * ((1 << 20) / 64 + 3) + 20);
 	CHECK_EQ(r.reads * 2 * ROUNDS, 0);
