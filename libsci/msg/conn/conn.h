@@ -71,6 +71,7 @@ struct msg_dial {
 	void *owner;			/* for done() */
 	bool open;			/* sci_peer_open(): the program already has @p */
 	bool asking;			/* a HELLO to @p is in flight */
+	bool absent;			/* the last HELLO found no endpoint */
 	uint64_t again;			/* when to send the next HELLO, in ms */
 	uint64_t until;			/* time at which the dial ends with -ETIME, in ms */
 	int timeout;

@@ -65,6 +65,7 @@ static int dial_handle_answer(struct msg_dial *d)
 	int ret = d->p->hello_ret;
 
 	d->asking = false;
+	d->absent = ret;
 	d->pause = ret ? dial_back_off(d->pause, RETRY_MS, RETRY_MAX_MS) :
 			 dial_back_off(d->pause, AGAIN_MS, AGAIN_MAX_MS);
 	d->again = msg_now_ms() + d->pause + 3 * d->p->hello_ms;
@@ -72,6 +73,15 @@ static int dial_handle_answer(struct msg_dial *d)
 	if (!ret && d->open && d->timeout >= 0)
 		d->until = d->again + (uint64_t)d->timeout;
 	return ret;
+}
+
+/*
+ * Return whether the timeout may end @d now. It does not end a dial of sci_peer_open() while the
+ * endpoint may exist: this process may have been too slow to send or to finish a HELLO.
+ */
+static bool dial_is_limited(const struct msg_dial *d)
+{
+	return !d->open || (d->absent && !d->asking);
 }
 
 /* Advance a dial. Return 0 when connected, -EAGAIN to continue, or another -errno. */
@@ -98,7 +108,7 @@ static int dial_step(struct msg_dial *d)
 		if (ret && !hello_again(ret))
 			return ret;
 	}
-	if (now >= d->until)
+	if (now >= d->until && dial_is_limited(d))
 		return -ETIME;
 	if (d->asking || now < d->again)
 		return -EAGAIN;
@@ -187,7 +197,7 @@ int dials_due(struct sci_ep *ep)
 		/* while it is asking, other calls may become slow */
 		uint64_t at = d->asking ? now + CALL_SLOW_MS : d->again;
 
-		if (d->until < at)
+		if (d->until < at && dial_is_limited(d))
 			at = d->until;
 		due = at < due ? at : due;
 	}
