@@ -42,7 +42,7 @@
 
 #define EXIT_SKIP	4
 #define MAX_PROCESSES	256
-#define MAX_PEERS	256
+#define MAX_PEERS	2048
 #define MESSAGE_MAX	4096
 #define LINE_MAX_	2048
 
