@@ -264,6 +264,8 @@ void boot_server_ended(struct boot_server *s, unsigned int rank, bool failed)
 	struct member *m = &s->members[rank];
 	bool had_joined = m->joined;
 
+	if (m->ended)
+		return;
 	m->ended = true;
 	m->joined = false;
 	getter_cancel(s, rank);

@@ -56,7 +56,8 @@ int boot_server_frame(struct boot_server *server, const struct boot_frame *f,
  * boot_server_ended() - handle the end of a rank's process
  * @failed: the process ended with an error
  *
- * The server reports the rank as dead if it had joined and not left, or if @failed.
+ * The server reports the rank as dead if it had joined and not left, or if @failed. It ignores
+ * another end of the same process.
  */
 void boot_server_ended(struct boot_server *server, unsigned int rank, bool failed);
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "libsci/team/boot.h"
+#include "libsci/team/boot_server.h"
 #include "selftests/ranks.h"
 
 static struct sci_boot *join(void)
@@ -381,6 +382,29 @@ static void leaks(void)
 		sci_boot_close(boot);
 	}
 	leak_check_end();
+}
+
+static void server_sends(void *arg, const struct boot_frame *f, const void *payload)
+{
+	unsigned int *dead = arg;
+
+	(void)payload;
+	if (f->type == BOOT_DIED)
+		*dead |= 1u << f->arg;
+}
+
+TEST(a_rank_that_has_ended_well_does_not_die_with_its_machine)
+{
+	const struct boot_place places[2] = { { 0, 4 }, { 0, 4 } };
+	struct boot_server *server;
+	unsigned int dead = 0;
+
+	CHECK_EQ(boot_server_create(&server, places, 2, server_sends, &dead), 0);
+	boot_server_ended(server, 0, false);
+	boot_server_ended(server, 0, true);
+	boot_server_ended(server, 1, true);
+	CHECK_EQ(dead, 2);
+	boot_server_destroy(server);
 }
 
 TEST(nothing_leaks)
