@@ -21,6 +21,7 @@
 #define OUTPUT_QUEUE_MAX	(1u << 20)
 /* ms for an agent to end after the grace time */
 #define HOST_WAIT_MS		10000
+#define SSH			"ssh -o BatchMode=yes -o ServerAliveInterval=1 -o ServerAliveCountMax=5"
 
 struct front {
 	struct launch *l;
@@ -124,7 +125,7 @@ static void host_exec(const struct launch_host *h)
 		execl("/proc/self/exe", "sci", "run", "--agent", NULL);
 		return;
 	}
-	words = strdup(rsh && *rsh ? rsh : "ssh -o BatchMode=yes");
+	words = strdup(rsh && *rsh ? rsh : SSH);
 	for (rest = words; n < 24 && (argv[n] = strsep(&rest, " "));)
 		n += *argv[n] != '\0';
 	argv[n++] = (char *)(uintptr_t)h->name;

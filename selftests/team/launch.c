@@ -811,6 +811,30 @@ TEST(a_job_that_ends_starts_no_ranks)
 	remove_rsh();
 }
 
+/* The default shell, ssh, is a script that prints its arguments. */
+TEST(ssh_watches_its_connection)
+{
+	char dir[] = "/tmp/launch-XXXXXX", path[64], var[PATH_MAX];
+	FILE *f;
+
+	CHECK(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/ssh", dir);
+	f = fopen(path, "w");
+	CHECK(f);
+	fputs("#!/bin/sh\necho $* >&2\nexit 7\n", f);
+	CHECK_EQ(fchmod(fileno(f), 0700), 0);
+	CHECK_EQ(fclose(f), 0);
+	snprintf(var, sizeof(var), "%s:%.4000s", dir, getenv("PATH"));
+	setenv("PATH", var, 1);
+	unsetenv("SCI_RSH");
+	RUN("-n", "1", "--hosts", "one", "true");
+	unlink(path);
+	rmdir(dir);
+	CHECK_EQ(status, 1);
+	CHECK(strstr(err, "-o ServerAliveInterval=1 -o ServerAliveCountMax=5 one "));
+	CHECK(strstr(err, "cannot start on one: ssh ended with status 7"));
+}
+
 /* ---- PMIx ---- */
 
 static void needs_mpirun(void)
