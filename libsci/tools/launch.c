@@ -198,6 +198,18 @@ int launch_place(struct launch *l)
 
 /* ---- options ---- */
 
+static void timeout_parse(const struct tool_command *self, struct launch *l)
+{
+	const char *s = getenv("SCI_HOSTS_TIMEOUT");
+	uint64_t n = HOST_TIMEOUT;
+
+	if (s && *s && (!tool_parse_number(s, 0, HOST_TIMEOUT_MAX, &n) ||
+			(n && n < HOST_TIMEOUT_MIN)))
+		tool_usage(self, "SCI_HOSTS_TIMEOUT wants 0, or %u to %u seconds, not '%s'",
+			   HOST_TIMEOUT_MIN, HOST_TIMEOUT_MAX, s);
+	l->timeout = (unsigned int)n;
+}
+
 int tool_launch(const struct tool_command *self, const struct run_options *o, char **argv)
 {
 	struct launch_host here = { 0 };
@@ -224,6 +236,7 @@ int tool_launch(const struct tool_command *self, const struct run_options *o, ch
 	else if (o->bind && strcmp(o->bind, "none"))
 		tool_usage(self, "--bind wants core or none, not '%s'", o->bind);
 	if (o->hosts) {
+		timeout_parse(self, &l);
 		l.nhosts = 0;
 		hosts_parse(self, &l, (char *)(uintptr_t)o->hosts);
 	}

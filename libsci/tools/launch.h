@@ -17,6 +17,21 @@
  * front ends, when the guard dies (PR_SET_PDEATHSIG), and at the end of the job.  The
  * guard does the same when the agent dies, and removes the files of the PMIx server.  The
  * kernel kills the ranks when the agent dies (PR_SET_PDEATHSIG).
+ *
+ * Lost machines: a remote shell may stay open and silent when its machine has lost power or the
+ * network. So the front and the agents of other machines send keep-alive frames every second
+ * (KEEPALIVE_NS), and count the seconds in which no byte arrives:
+ *
+ *	front	after SCI_HOSTS_TIMEOUT seconds (default HOST_TIMEOUT) the host is lost, and its ranks
+ *		are dead. The default is twice the time for which descendants_kill() may block an
+ *		agent, and long enough for a busy machine.
+ *	agent	after AGENT_PATIENCE times as many seconds the front is lost, and the agent kills its
+ *		descendants. The front has then reported the ranks as dead long ago.
+ *
+ * While an agent handles AGENT_START it has AGENT_PATIENCE times as many seconds for each rank: a
+ * file system may delay execve(). Each side counts ticks of its own loop: after a stop or a delay
+ * of its own process it reads the bytes that have arrived, and then counts one second. Before
+ * SIGTSTP stops the front, AGENT_PING with arg 0 tells the agents to wait without a limit.
  */
 #ifndef LIBSCI_TOOLS_LAUNCH_H
 #define LIBSCI_TOOLS_LAUNCH_H
@@ -35,6 +50,8 @@
 #define EXIT_CANNOT_RUN		126
 #define EXIT_NOT_FOUND		127
 
+#define AGENT_VERSION		3	/* of the frames between front and agent */
+
 /* Types of frames from BOOT_AGENT on. */
 enum agent_type {
 	/* frames from the front to an agent */
@@ -43,8 +60,10 @@ enum agent_type {
 	AGENT_INPUT,			/* standard input of a rank; no bytes: its end */
 	AGENT_END,			/* arg: ms between SIGTERM and SIGKILL */
 	AGENT_CREDIT,			/* arg: bytes of output that were written */
+	AGENT_PING,			/* arg: limit of seconds without a byte; 0: none */
 	/* frames from an agent to the front */
-	AGENT_READY,			/* arg: BOOT_VERSION; node ids of adapters */
+	AGENT_READY,			/* arg: AGENT_VERSION; node ids of adapters */
+	AGENT_ALIVE,			/* arg: 1: AGENT_START has been handled */
 	AGENT_ERROR,			/* arg: exit status; text */
 	/* arg: 1 or 2, the descriptor; whole lines, or the last bytes */
 	AGENT_OUTPUT,
@@ -58,6 +77,11 @@ enum agent_type {
 #define AGENT_INPUT_WINDOW	(64 << 10)
 #define AGENT_LINE_MAX		(64 << 10)	/* longer lines are cut */
 #define AGENT_GRACE_MS		3000		/* ms between SIGTERM and SIGKILL */
+#define KEEPALIVE_NS		1000000000u	/* ns between two keep-alive frames */
+#define HOST_TIMEOUT		10u		/* seconds without a byte from an agent */
+#define HOST_TIMEOUT_MIN	2u		/* the two clocks are not in step */
+#define HOST_TIMEOUT_MAX	86400u
+#define AGENT_PATIENCE		3u		/* limit of the agents in limits of the front */
 
 /* The ranks of one machine (agent_rank), and the program that they run (agent_job). */
 struct agent_rank {
@@ -189,6 +213,8 @@ struct launch_host {
 	pid_t pid;			/* guard or remote shell; 0: has ended */
 	struct boot_stream stream;
 	bool ready, done;
+	bool starting;			/* the agent has not handled AGENT_START yet */
+	unsigned int silent;		/* keep-alive ticks since the last byte */
 	/* number of @nodes, the node ids of the host's adapters; 0: no adapter */
 	unsigned int nnodes;
 	unsigned int *nodes;
@@ -211,6 +237,7 @@ struct launch {
 	const char *net;		/* SCI_NET of the hosts; NULL: none */
 	unsigned int gateways;		/* number on each host; without @net, in all */
 	bool failover;			/* with @net: the fabric is a way, too */
+	unsigned int timeout;		/* seconds after which a silent host is lost; 0: never */
 	bool clusters;			/* hosts are clusters of this machine */
 	char net_key[65];		/* key of the job, in hex */
 	unsigned int net_port;

@@ -32,7 +32,10 @@ struct agent {
 	struct proc_origin origin;
 	size_t window;			/* bytes of output that may be sent */
 	uint64_t kill_at;		/* time of SIGKILL in ns; 0: no end is requested */
-	bool done;
+	unsigned int limit;		/* seconds without a byte from the front; 0: no limit */
+	unsigned int silent;		/* keep-alive ticks since the last byte */
+	uint64_t tick_at;		/* time of the next tick in ns */
+	bool started, done;
 	struct pollfd *polls;
 	char *pmix_dir;			/* PATH_MAX bytes, shared with the guard */
 };
@@ -52,6 +55,13 @@ static void agent_send(struct agent *a, enum agent_type type, uint32_t rank, int
 
 	if (boot_stream_send(&a->front, &f, payload))
 		agent_quit(TOOL_FAILED);
+}
+
+/* Send a sign of life. Queued bytes are one, too. */
+static void agent_send_alive(struct agent *a)
+{
+	if (a->limit && !boot_stream_queued(&a->front))
+		agent_send(a, AGENT_ALIVE, BOOT_ALL, a->started, NULL, 0);
 }
 
 /* ---- the machine ---- */
@@ -144,6 +154,7 @@ static void agent_start(struct agent *a, const void *payload, size_t len)
 				    .boot = { .in = -1, .out = -1 },
 				    .output = { { .fd = -1 }, { .fd = -1 } } };
 		a->nprocs++;
+		agent_send_alive(a);
 		ret = a->job.pmix ? pmix_rank_environment(p->who.rank, &env) : 0;
 		ret = ret ? ret : proc_start(p, &a->job, i, env, &a->origin);
 		strings_free(env);
@@ -281,6 +292,8 @@ static void front_frame(struct agent *a, const struct boot_frame *f, const void 
 	switch (f->type) {
 	case AGENT_START:
 		agent_start(a, payload, f->len);
+		a->started = true;
+		agent_send_alive(a);
 		break;
 	case AGENT_SIGNAL:
 		rank_signal(a, f->rank, f->arg);
@@ -296,6 +309,9 @@ static void front_frame(struct agent *a, const struct boot_frame *f, const void 
 	case AGENT_CREDIT:
 		a->window += (size_t)f->arg;
 		break;
+	case AGENT_PING:
+		a->limit = (unsigned int)f->arg;
+		break;
 	default:
 		ranks_frame(a, f, payload);
 	}
@@ -310,10 +326,25 @@ static void front_input(struct agent *a)
 	ret = boot_stream_fill(&a->front);
 	if (ret && ret != -EAGAIN)
 		agent_quit(a->done ? TOOL_OK : TOOL_FAILED);
+	if (!ret)
+		a->silent = 0;
 	while (!(ret = boot_stream_next(&a->front, &f, &payload)))
 		front_frame(a, &f, payload);
 	if (ret != -EAGAIN)
 		agent_quit(TOOL_FAILED);
+}
+
+/* Send a sign of life every second. End the ranks when the front has been silent too long. */
+static void agent_tick(struct agent *a)
+{
+	uint64_t now = tool_now_ns();
+
+	if (!a->limit || now < a->tick_at)
+		return;
+	a->tick_at = now + KEEPALIVE_NS;
+	if (a->silent++ >= a->limit)
+		agent_quit(TOOL_FAILED);
+	agent_send_alive(a);
 }
 
 /* Forward frames of a rank to the front, with the rank's number. */
@@ -416,13 +447,18 @@ static void poll_add(struct pollfd **p, int fd, short events)
 	*(*p)++ = (struct pollfd){ .fd = events ? fd : -1, .events = events };
 }
 
+/* Return the timeout of poll(), in ms. */
 static int agent_timeout(const struct agent *a)
 {
-	uint64_t now = tool_now_ns();
+	uint64_t now = tool_now_ns(), at = UINT64_MAX;
 
-	if (!a->kill_at || !a->running)
+	if (a->kill_at && a->running)
+		at = now >= a->kill_at ? now + 100000000u : a->kill_at;
+	if (a->limit && a->tick_at < at)
+		at = a->tick_at;
+	if (at == UINT64_MAX)
 		return -1;
-	return now >= a->kill_at ? 100 : (int)((a->kill_at - now) / 1000000 + 1);
+	return at > now ? (int)((at - now) / 1000000 + 1) : 0;
 }
 
 static struct pollfd *agent_polls(struct agent *a, struct pollfd base[BASE_POLLS])
@@ -475,6 +511,7 @@ static void agent_loop(struct agent *a)
 			procs_events(a, p + BASE_POLLS);
 		if (p[0].revents)
 			front_input(a);
+		agent_tick(a);
 		agent_signal(a);
 		agent_check_end(a);
 		if (boot_stream_flush(&a->front))
@@ -518,7 +555,7 @@ static noreturn void agent_main(pid_t guard, const struct proc_origin *origin, c
 	if (getppid() != guard)
 		_exit(TOOL_FAILED);
 	n = agent_adapters(nodes);
-	agent_send(&a, AGENT_READY, BOOT_ALL, BOOT_VERSION, nodes, n * sizeof(nodes[0]));
+	agent_send(&a, AGENT_READY, BOOT_ALL, AGENT_VERSION, nodes, n * sizeof(nodes[0]));
 	agent_loop(&a);
 	_exit(TOOL_FAILED);
 }

@@ -21,6 +21,8 @@
 #define OUTPUT_QUEUE_MAX	(1u << 20)
 /* ms for an agent to end after the grace time */
 #define HOST_WAIT_MS		10000
+/* ms for a shell to end after its descriptors are closed, for a message with its status */
+#define SHELL_WAIT_MS		1000
 #define SSH			"ssh -o BatchMode=yes -o ServerAliveInterval=1 -o ServerAliveCountMax=5"
 
 struct front {
@@ -37,6 +39,7 @@ struct front {
 	size_t input_window;
 	/* time in ns at which agents that have not ended count as failed; 0: never */
 	uint64_t give_up_at;
+	uint64_t tick_at;		/* time of the next keep-alive tick in ns */
 };
 
 static const char *host_name(const struct launch_host *h)
@@ -82,31 +85,126 @@ static void host_close(struct launch_host *h)
 	boot_stream_free(&h->stream);
 }
 
-/* Handle the end of the connection to an agent, whether expected or early. */
-static void host_handle_end(struct front *f, struct launch_host *h)
+/* Report the ranks of a host as dead. Without --keep, and before the start, end the job. */
+static void host_fail(struct front *f, struct launch_host *h)
 {
 	struct launch *l = f->l;
-	int status = 0;
 
-	host_close(h);
-	if (h->done)
-		return;
 	h->done = true;
-	if (!f->ending && h->pid && waitpid(h->pid, &status, 0) == h->pid)
-		h->pid = 0;
-	if (f->ending)
-		;
-	else if (!h->ready && h->name)
-		tool_error("cannot start on %s: %s ended with status %d", h->name,
-			   getenv("SCI_RSH") ? getenv("SCI_RSH") : "ssh",
-			   WIFEXITED(status) ? WEXITSTATUS(status) :
-					       128 + WTERMSIG(status));
-	else
-		tool_error("the agent on %s has died", host_name(h));
 	for (unsigned int i = 0; f->started && i < l->size; i++)
 		if (&l->hosts[l->places[i].host] == h)
 			boot_server_ended(f->server, i, true);
-	front_end(f, TOOL_FAILED, AGENT_GRACE_MS);
+	if (!f->started || !l->keep)
+		front_end(f, TOOL_FAILED, AGENT_GRACE_MS);
+	else if (!f->status)
+		f->status = TOOL_FAILED;
+}
+
+/* Wait for a shell that has closed its connection. Return false if it does not end. */
+static bool shell_wait(struct launch_host *h, int *status)
+{
+	for (unsigned int ms = 0; ms < SHELL_WAIT_MS && h->pid; ms += 10) {
+		if (waitpid(h->pid, status, WNOHANG) == h->pid) {
+			h->pid = 0;
+			return true;
+		}
+		poll(NULL, 0, 10);
+	}
+	return false;
+}
+
+/*
+ * End the process group of a shell, which a shell script leads. SIGTERM, and not SIGKILL: if the
+ * shell has executed the agent, the agent ends its ranks. hosts_wait() kills a shell that ignores
+ * SIGTERM.
+ */
+static void shell_end(const struct launch_host *h)
+{
+	if (h->pid) {
+		kill(-h->pid, SIGTERM);
+		kill(-h->pid, SIGCONT);
+	}
+}
+
+static void shell_print_end(struct launch_host *h)
+{
+	const char *shell = getenv("SCI_RSH") ? getenv("SCI_RSH") : "ssh";
+	int status;
+
+	if (shell_wait(h, &status))
+		tool_error("cannot start on %s: %s ended with status %d", h->name, shell,
+			   WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+	else
+		tool_error("cannot start on %s: %s has closed its output", h->name, shell);
+	shell_end(h);
+}
+
+/* Handle the end of the connection to an agent, whether expected or early. */
+static void host_handle_end(struct front *f, struct launch_host *h)
+{
+	host_close(h);
+	if (h->done)
+		return;
+	if (f->ending)
+		;
+	else if (!h->ready && h->name)
+		shell_print_end(h);
+	else
+		tool_error("the agent on %s has died", host_name(h));
+	host_fail(f, h);
+}
+
+/* Handle a host that is silent. Its shell runs on. */
+static void host_lose(struct front *f, struct launch_host *h)
+{
+	tool_error("%s is lost: its agent has been silent for %u s", h->name, h->silent);
+	host_close(h);
+	shell_end(h);
+	host_fail(f, h);
+}
+
+/* Return whether keep-alive frames watch some host. */
+static bool hosts_have_limit(const struct launch *l)
+{
+	for (unsigned int i = 0; i < l->nhosts; i++)
+		if (l->hosts[i].name && l->hosts[i].stream.in >= 0)
+			return l->timeout;
+	return false;
+}
+
+/* Send a sign of life. @limit: seconds without a byte after which the agents end; 0: no limit */
+static void host_ping(struct front *f, struct launch_host *h, unsigned int limit)
+{
+	if (h->name && h->ready)
+		host_send(f, h, AGENT_PING, BOOT_ALL, (int)limit, NULL, 0);
+}
+
+static void hosts_ping(struct front *f, unsigned int limit)
+{
+	for (unsigned int i = 0; i < f->l->nhosts; i++)
+		host_ping(f, &f->l->hosts[i], limit);
+}
+
+/* Send a sign of life every second, and find lost hosts. */
+static void hosts_tick(struct front *f)
+{
+	uint64_t now = tool_now_ns();
+	struct launch *l = f->l;
+
+	if (now < f->tick_at || !hosts_have_limit(l))
+		return;
+	f->tick_at = now + KEEPALIVE_NS;
+	for (unsigned int i = 0; i < l->nhosts; i++) {
+		struct launch_host *h = &l->hosts[i];
+		unsigned int limit = h->starting ? AGENT_PATIENCE * l->timeout : l->timeout;
+
+		if (!h->name || !h->ready || h->stream.in < 0)
+			continue;
+		if (h->silent >= limit)
+			host_lose(f, h);
+		h->silent++;
+	}
+	hosts_ping(f, AGENT_PATIENCE * l->timeout);
 }
 
 /* ---- start ---- */
@@ -254,6 +352,7 @@ static int host_send_job(struct front *f, struct launch_host *h)
 	ret = ret ? ret : job_pack(&job, &data, &len);
 	if (!ret)
 		host_send(f, h, AGENT_START, BOOT_ALL, 0, data, len);
+	h->starting = true;
 	free(data);
 	job_free(&job);
 	return ret;
@@ -310,7 +409,7 @@ static void front_start(struct front *f)
 static void host_ready(struct front *f, struct launch_host *h, const struct boot_frame *frame,
 		       const void *payload)
 {
-	if (frame->arg != BOOT_VERSION) {
+	if (frame->arg != AGENT_VERSION) {
 		tool_error("%s has another version of sci", host_name(h));
 		front_end(f, TOOL_FAILED, 0);
 		return;
@@ -320,6 +419,8 @@ static void host_ready(struct front *f, struct launch_host *h, const struct boot
 	if (h->nodes)
 		memcpy(h->nodes, payload, frame->len);
 	h->ready = h->nodes != NULL;
+	if (!f->ending)
+		host_ping(f, h, AGENT_PATIENCE * f->l->timeout);
 	front_start(f);
 }
 
@@ -391,6 +492,9 @@ static void host_frame(struct front *f, struct launch_host *h, const struct boot
 				   (int)frame->len, (const char *)payload);
 		front_end(f, frame->arg, AGENT_GRACE_MS);
 		return;
+	case AGENT_ALIVE:
+		h->starting = h->starting && !frame->arg;
+		return;
 	case AGENT_DONE:
 		h->done = true;
 		return;
@@ -425,6 +529,7 @@ static void host_input(struct front *f, struct launch_host *h)
 		host_handle_end(f, h);
 		return;
 	}
+	h->silent = ret ? h->silent : 0;
 	while (!(ret = boot_stream_next(&h->stream, &frame, &payload)))
 		host_frame(f, h, &frame, payload);
 	if (ret == -EPROTO && !h->done) {
@@ -504,6 +609,7 @@ static void signal_take(struct front *f, int sig)
 		break;
 	case SIGTSTP:
 		hosts_send(f, AGENT_SIGNAL, BOOT_ALL, sig);
+		hosts_ping(f, 0);	/* the next tick sets the limit again */
 		raise(SIGSTOP);
 		return;
 	}
@@ -559,15 +665,11 @@ static void front_polls(struct front *f, struct pollfd *p)
 	}
 }
 
-/* Disconnect agents that have not ended in time. Return: the timeout of poll(), in ms. */
-static int front_timeout(struct front *f)
+/* Disconnect agents that have not ended in time. */
+static void hosts_give_up(struct front *f)
 {
-	uint64_t now = tool_now_ns();
-
-	if (!f->give_up_at)
-		return -1;
-	if (now < f->give_up_at)
-		return (int)((f->give_up_at - now) / 1000000 + 1);
+	if (!f->give_up_at || tool_now_ns() < f->give_up_at)
+		return;
 	for (unsigned int i = 0; i < f->l->nhosts; i++)
 		if (f->l->hosts[i].stream.in >= 0) {
 			tool_error("the agent on %s does not answer",
@@ -575,17 +677,25 @@ static int front_timeout(struct front *f)
 			host_close(&f->l->hosts[i]);
 		}
 	f->give_up_at = 0;
-	return 0;
+}
+
+/* Return the timeout of poll(), in ms. */
+static int front_timeout(const struct front *f)
+{
+	uint64_t now = tool_now_ns(), at = f->give_up_at ? f->give_up_at : UINT64_MAX;
+
+	if (f->tick_at < at && hosts_have_limit(f->l))
+		at = f->tick_at;
+	if (at == UINT64_MAX)
+		return -1;
+	return at > now ? (int)((at - now) / 1000000 + 1) : 0;
 }
 
 static void front_loop(struct front *f, struct pollfd *p)
 {
-	int timeout;
-
 	while (!front_is_finished(f)) {
-		timeout = front_timeout(f);
 		front_polls(f, p);
-		if (poll(p, 4 + f->l->nhosts, timeout) < 0 && errno != EINTR)
+		if (poll(p, 4 + f->l->nhosts, front_timeout(f)) < 0 && errno != EINTR)
 			return;
 		if (p[0].revents)
 			signals_read(f);
@@ -603,6 +713,8 @@ static void front_loop(struct front *f, struct pollfd *p)
 				host_input(f, h);
 		}
 		credits_send(f);
+		hosts_tick(f);
+		hosts_give_up(f);
 	}
 }
 

@@ -16,6 +16,7 @@ team_run() {
 		hosts+=("10.1.$((i / 256)).$((i % 256))")
 	done
 	SCI_EXEC_LIMIT=$((600 * slow)) on 4 "SCI_RSH=$PWD/scripts/cluster-stream \
+		SCI_HOSTS_TIMEOUT=$((10 * slow)) \
 		${SHMEM_SYMMETRIC_SIZE:+SHMEM_SYMMETRIC_SIZE=$SHMEM_SYMMETRIC_SIZE} \
 		timeout -k 5 $((580 * slow)) $build/sci run -n $((n * nodes)) \
 		--hosts $(IFS=,; echo "${hosts[*]}") ${team_options[*]} \

@@ -4,6 +4,8 @@
  * `sci run -n`: placement, input, output, signals, exit status, and no process remains. Ranks
  * are shells, or this program with LAUNCH_RANK in its environment. LAUNCH_MARK is in the
  * environment of all processes of a job.
+ *
+ * Tests of silent machines wait for limits of whole seconds, 20 s in all.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -106,6 +108,25 @@ static void rank_keep(void)
 	if (sci_boot_barrier(boot) != -ECONNRESET || sci_boot_died(boot, &dead) || dead != 1)
 		exit(96);
 	printf("%u lives\n", sci_boot_info(boot)->rank);
+	fflush(stdout);
+	sci_boot_close(boot);
+	exit(0);
+}
+
+/* Rank 1 waits until its machine is lost; the other ranks get a report and continue. */
+static void rank_lost(void)
+{
+	struct sci_boot *boot = join();
+	unsigned int dead;
+
+	sci_boot_barrier(boot);
+	while (sci_boot_info(boot)->rank == 1)
+		pause();
+	printf("ready\n");
+	fflush(stdout);
+	if (sci_boot_barrier(boot) != -ECONNRESET || sci_boot_died(boot, &dead) || dead != 1)
+		exit(83);
+	printf("lives\n");
 	fflush(stdout);
 	sci_boot_close(boot);
 	exit(0);
@@ -258,6 +279,7 @@ static const struct {
 	{ "places", rank_places },
 	{ "halves", rank_halves },
 	{ "keep", rank_keep },
+	{ "lost", rank_lost },
 	{ "values", rank_values },
 	{ "abort", rank_abort },
 	{ "tree", rank_tree },
@@ -665,7 +687,8 @@ TEST(a_job_stops_and_goes_on)
 /*
  * Create a remote shell for which each machine is this one. It exports MACHINE. The agent on "dies"
  * sends $READY. The agent on "late" waits for a frame, sends $READY and $DONE, and counts the bytes
- * that it gets after that.
+ * that it gets after that. The processes that connect "far" are a process group, to which
+ * the agent does not belong.
  */
 static void make_rsh(void)
 {
@@ -680,7 +703,10 @@ static void make_rsh(void)
 		"[ $1 != dies ] || exec printf \"$READY\"\n"
 		"[ $1 != late ] || { head -c %zu >/dev/null; printf \"$READY$DONE\"; "
 		"echo late got $(wc -c) bytes >&2; exit; }\n"
-		"MACHINE=$1\nexport MACHINE\nshift\ncd /\nexec \"$@\"\n",
+		"MACHINE=$1\nexport MACHINE\nshift\ncd /\n"
+		"[ $MACHINE != mute ] || { exec <&- >&-; exec sleep 1000; }\n"
+		"[ $MACHINE != far ] || { trap : TERM; cat | \"$@\" | cat; exit; }\n"
+		"exec \"$@\"\n",
 		sizeof(struct boot_frame));
 	CHECK_EQ(fchmod(fileno(f), 0700), 0);
 	CHECK_EQ(fclose(f), 0);
@@ -802,12 +828,141 @@ static void frame_set(const char *name, enum agent_type type, unsigned int arg)
 TEST(a_job_that_ends_starts_no_ranks)
 {
 	make_rsh();
-	frame_set("READY", AGENT_READY, BOOT_VERSION);
+	frame_set("READY", AGENT_READY, AGENT_VERSION);
 	frame_set("DONE", AGENT_DONE, 0);
 	RUN("-n", "2", "--hosts", "dies,late", "true");
 	CHECK_EQ(status, 1);
 	CHECK(strstr(err, "the agent on dies has died"));
 	CHECK(strstr(err, "late got 0 bytes"));
+	remove_rsh();
+}
+
+/* ---- lost machines ---- */
+
+static pid_t child_of(pid_t pid, unsigned int n, bool leaders);
+
+/* Stop the shell of the second host: nothing passes, but no connection ends. Return its group. */
+static pid_t cut_second_host(const struct job *j)
+{
+	pid_t shell = child_of(j->pid, 1, false);
+
+	CHECK_EQ(kill(-shell, SIGSTOP), 0);
+	WAIT_UNTIL(test_process(shell).state == 'T', TEST_WAIT_MS);
+	return shell;
+}
+
+static struct job start_lost(const char *keep)
+{
+	struct job j;
+
+	make_rsh();
+	setenv("SCI_HOSTS_TIMEOUT", "2", 1);
+	j = START("-n", "2", "--hosts", "one,far", keep, "@lost");
+	read_until(j.out, out, "ready\n");
+	return j;
+}
+
+TEST(a_silent_machine_ends_the_job)
+{
+	struct job j = start_lost("--bind=none");
+
+	cut_second_host(&j);
+	finish(&j);
+	CHECK_EQ(status, 1);
+	CHECK(strstr(err, "far is lost: its agent has been silent for 2 s"));
+	WAIT_UNTIL(!marked(), TEST_WAIT_MS);
+	remove_rsh();
+}
+
+TEST(a_silent_machine_is_reported_with_keep)
+{
+	struct job j = start_lost("--keep");
+
+	cut_second_host(&j);
+	finish(&j);
+	CHECK_EQ(status, 1);
+	CHECK(strstr(err, "far is lost"));
+	CHECK_EQ(count("lives"), 1);
+	WAIT_UNTIL(!marked(), TEST_WAIT_MS);
+	remove_rsh();
+}
+
+TEST(a_machine_whose_shell_ends_is_reported_with_keep)
+{
+	struct job j = start_lost("--keep");
+
+	CHECK_EQ(kill(-child_of(j.pid, 1, false), SIGKILL), 0);
+	finish(&j);
+	CHECK_EQ(status, 1);
+	CHECK(strstr(err, "the agent on far has died"));
+	CHECK_EQ(count("lives"), 1);
+	WAIT_UNTIL(!marked(), TEST_WAIT_MS);
+	remove_rsh();
+}
+
+/* The front dies, and its machine's end of the connection stays open and silent. */
+TEST(an_agent_ends_when_its_front_is_silent)
+{
+	struct job j = start_lost("--bind=none");
+	pid_t shell = cut_second_host(&j);
+
+	CHECK_EQ(kill(j.pid, SIGKILL), 0);
+	/* the shell and two processes of cat */
+	WAIT_UNTIL(marked() == 3, TEST_WAIT_MS);
+	CHECK_EQ(kill(-shell, SIGKILL), 0);
+	finish(&j);
+	CHECK_EQ(status, -SIGKILL);
+	WAIT_UNTIL(!marked(), TEST_WAIT_MS);
+	remove_rsh();
+}
+
+/* The job stays stopped for longer than front and agents wait for each other, 3 and 9 s. */
+TEST(a_job_on_other_machines_stops_and_goes_on)
+{
+	struct job j;
+
+	make_rsh();
+	setenv("SCI_HOSTS_TIMEOUT", "3", 1);
+	j = START("-n", "2", "--hosts", "one,far", "sh", "-c",
+		  "trap 'echo went on; exit 0' USR1; echo ready; while :; do sleep 0.1; done");
+	read_until(j.out, out, "ready\nready\n");
+	CHECK_EQ(kill(j.pid, SIGTSTP), 0);
+	WAIT_UNTIL(test_process(j.pid).state == 'T', TEST_WAIT_MS);
+	for (uint64_t until = test_now_ms() + 12000; test_now_ms() < until;)
+		test_pause();
+	CHECK_EQ(kill(j.pid, SIGCONT), 0);
+	CHECK_EQ(kill(j.pid, SIGUSR1), 0);
+	finish(&j);
+	CHECK_EQ(status, 0);
+	CHECK(!strstr(err, "lost"));
+	CHECK_EQ(count("went on"), 2);
+	WAIT_UNTIL(!marked(), TEST_WAIT_MS);
+	remove_rsh();
+}
+
+TEST(a_shell_that_closes_its_output_and_runs_on)
+{
+	make_rsh();
+	RUN("-n", "2", "--hosts", "one,mute", "sleep", "1000");
+	CHECK_EQ(status, 1);
+	CHECK(strstr(err, "cannot start on mute"));
+	remove_rsh();
+}
+
+TEST(the_limit_of_silence_is_a_number_of_seconds)
+{
+	static const char *const wrong[] = { "1", "86401", "-3", "2s", "never" };
+
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		setenv("SCI_HOSTS_TIMEOUT", wrong[i], 1);
+		RUN("-n", "2", "--hosts", "one,two", "true");
+		CHECK_EQ(status, 2);
+		CHECK(strstr(err, "SCI_HOSTS_TIMEOUT") && strstr(err, wrong[i]));
+	}
+	make_rsh();
+	setenv("SCI_HOSTS_TIMEOUT", "0", 1);
+	RUN("-n", "2", "--hosts", "one,far", "@places");
+	CHECK_EQ(status, 0);
 	remove_rsh();
 }
 
