@@ -5,7 +5,8 @@
  *
  * All ranks are on one machine, so libpmix itself answers the ranks. Its files are in a directory,
  * which both the agent and the guard remove, because one of these processes may be killed. A thread
- * of libpmix answers the ranks; the agent calls libpmix only before it starts the ranks.
+ * of libpmix answers the ranks. The agent calls libpmix only before it starts the ranks and after
+ * their end.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -44,10 +45,12 @@ static struct {
 	__typeof__(PMIx_server_register_nspace) *add_job;
 	__typeof__(PMIx_server_register_client) *add_rank;
 	__typeof__(PMIx_server_setup_fork) *environment;
+	__typeof__(PMIx_server_deregister_client) *remove_rank;
 	__typeof__(PMIx_server_deregister_nspace) *remove_job;
 } pmix;
 
 static pmix_nspace_t nspace;
+static unsigned int n_ranks;		/* number of ranks that libpmix knows */
 static const char *directory = "";	/* directory of the server's files */
 
 static const char *pmix_load(void)
@@ -60,6 +63,7 @@ static const char *pmix_load(void)
 		{ "PMIx_server_register_nspace", (void **)&pmix.add_job },
 		{ "PMIx_server_register_client", (void **)&pmix.add_rank },
 		{ "PMIx_server_setup_fork", (void **)&pmix.environment },
+		{ "PMIx_server_deregister_client", (void **)&pmix.remove_rank },
 		{ "PMIx_server_deregister_nspace", (void **)&pmix.remove_job },
 	};
 	/* RTLD_GLOBAL: components of libpmix need its symbols */
@@ -231,14 +235,26 @@ int pmix_rank_environment(unsigned int rank, char ***env)
 	pmix_proc_t proc = { .rank = rank };
 
 	memcpy(proc.nspace, nspace, sizeof(nspace));
+	n_ranks = rank >= n_ranks ? rank + 1 : n_ranks;
 	if (!pmix_is_done(pmix.add_rank(&proc, getuid(), getgid(), NULL, NULL, NULL)) ||
 	    !pmix_is_done(pmix.environment(&proc, env)))
 		return -EIO;
 	return 0;
 }
 
+/* Remove a rank's files, even if libpmix has not noticed its end yet. */
+static void rank_remove(unsigned int rank)
+{
+	pmix_proc_t proc = { .rank = rank };
+
+	memcpy(proc.nspace, nspace, sizeof(nspace));
+	pmix.remove_rank(&proc, NULL, NULL);
+}
+
 void pmix_stop(void)
 {
+	for (unsigned int i = 0; i < n_ranks; i++)
+		rank_remove(i);
 	if (*nspace)
 		pmix.remove_job(nspace, NULL, NULL);
 	pmix_directory_remove(directory);
