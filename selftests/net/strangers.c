@@ -168,13 +168,16 @@ static struct pair begin(void)
 	return l;
 }
 
-/* The server's resources are as before; the last strangers may time out first. */
+/*
+ * The server has no more resources than before. The last strangers may have to time out first;
+ * @before may have counted the thread that connected to node 4, which ends by itself.
+ */
 static void end(struct pair *l, const struct report *before)
 {
 	struct report now;
 
-	WAIT_UNTIL((now = ask(l, 1), now.fds <= before->fds), TEST_WAIT_MS);
-	CHECK_EQ(now.tasks, before->tasks);
+	WAIT_UNTIL((now = ask(l, 1), now.fds <= before->fds && now.tasks <= before->tasks),
+		   TEST_WAIT_MS);
 	test_note("%ld pages more", now.pages - before->pages);
 	/* sanitizers keep freed memory */
 	CHECK(TEST_ASAN || TEST_TSAN || now.pages < before->pages + 1024);
