@@ -8,6 +8,7 @@
 #	rounds metrics time_s
 #	groups		names for several metrics: "NAME=METRIC,METRIC ..."
 #	msg		libsci's program
+#	unprobed	metrics whose programs print no probes: each run is probed from outside
 #
 # and defines settings(), which prints a line per setting:
 #
@@ -143,7 +144,7 @@ run()			# ROUND METRIC KIND NAME COMMAND...
 	[[ -z ${skip[$name $metric]:-} ]] || return 0
 	mapfile -t sizes < <(sizes_of "$metric")
 	((${#sizes[@]})) || return 0
-	[[ $metric != alltoall16_s ]] || own=yes
+	[[ " ${unprobed:-} " != *" $metric "* ]] || own=yes
 	[[ -z $own ]] || before=$(probe)
 	begin=$SECONDS
 	timeout -k 2 "$limit_s" env "$@" "$metric" "${sizes[@]}" \

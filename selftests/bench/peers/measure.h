@@ -58,6 +58,8 @@
 #define PEER_TRIPS	100u			/* round trips of a probe */
 #define PEER_STEPS	2000u			/* steps of a probe's sums */
 #define PEER_RANKS	16			/* of all-to-all */
+#define PEER_DIRTY	512u			/* words of a turn of fadd_dirty_us */
+#define PEER_DIRTY_STEP	128u			/* in bytes */
 
 #define peer_die(...)							\
 	do {								\
@@ -71,6 +73,15 @@
 		if (!(cond))						\
 			peer_die("%s:%d: %s failed", __FILE__, __LINE__, #cond); \
 	} while (0)
+
+/*
+ * Return the offset of the @k-th word of fadd_dirty_us. No prefetcher knows the order, and no
+ * addition begins before the CPU knows @old, the word before it, whose highest byte is 0.
+ */
+static inline size_t peer_dirty_at(size_t k, uint64_t old)
+{
+	return k * 37 % PEER_DIRTY * PEER_DIRTY_STEP + (old >> 56);
+}
 
 /*
  * Each program defines these. The buffers hold PEER_MAX bytes. Sizes start at 0,

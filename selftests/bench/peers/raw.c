@@ -4,9 +4,11 @@
  * Measure the limit: the memory without a library.
  *
  * usage: raw line|push|pull METRIC SIZE...
+ *        raw copy|ordered put_us|get_us SIZE...
+ *        raw add fadd_us|fadd_dirty_us SIZE
  *        raw probe
  *
- * line, latency_us: the widest store writes a line of 64 bytes into memory that the other
+ * line, latency_us, p_us, barrier_us: the widest store writes a line of 64 bytes into memory that the other
  * process polls.  The other process answers in the same way; half a round trip.  rate_Mps:
  * lines into a ring, as fast as the other process takes them.
  *
@@ -17,6 +19,14 @@
  *
  * pull: the receiver does memcpy() from shared memory, which the other process has written
  * since the last copy, into private memory.
+ *
+ * copy: memcpy() between the same private and shared memory, again and again, which the
+ * other process does not touch.  put_us: into shared memory; get_us: from shared memory.
+ * ordered: after each copy, an atomic exchange, which keeps later loads behind the copy.
+ *
+ * add: a locked addition of 8 bytes that returns the old value.  fadd_us: on one word, which
+ * the other process does not touch.  fadd_dirty_us: on lines that the other process has
+ * written since the last addition.
  *
  * probe: a probe of measure.h, in microseconds.
  */
@@ -36,7 +46,7 @@
 
 typedef uint64_t line_t __attribute__((vector_size(64)));
 
-enum what { LINE_PING, LINE_STREAM, PUSH, PULL, PROBE };
+enum what { LINE_PING, LINE_STREAM, COPY, ADD, PUSH, PULL, ADD_DIRTY, PROBE };
 
 static struct shared {
 	_Alignas(4096) uint64_t go;		/* written by rank 0 */
@@ -150,6 +160,8 @@ struct point {
 	size_t size;
 	size_t window;			/* bytes before the other process's turn */
 	double clock;			/* seconds that two readings cost */
+	bool get;			/* COPY: from shared memory */
+	bool ordered;			/* COPY: with an atomic exchange after each copy */
 };
 
 static void touch_read(const char *p, size_t n)
@@ -170,14 +182,39 @@ static void touch_write(char *p, size_t n, uint64_t v)
 		*(volatile char *)(p + i) = (char)v;
 }
 
+/* Repeat memcpy(); the compiler must not merge two copies. */
+static void copy_again(const struct point *p, uint64_t count)
+{
+	uint32_t word = 0;
+
+	while (count--) {
+		if (p->get)
+			memcpy(private, shared->data, p->size);
+		else
+			memcpy(shared->data, private, p->size);
+		if (p->ordered)
+			sci_exchange(&word, 1);
+		else
+			sci_compiler_barrier();
+	}
+}
+
+static uint64_t add_one(char *word)
+{
+	return __atomic_fetch_add((uint64_t *)word, 1, __ATOMIC_SEQ_CST);
+}
+
 /* Return the seconds of one turn, without the other process's part. */
 static double copy_turn(const struct point *p)
 {
 	double begin = peer_now(), t;
+	uint64_t old = 0;
 	size_t off;
 
 	for (off = 0; off < p->window; off += p->size)
-		if (p->what == PULL)
+		if (p->what == ADD_DIRTY)
+			old = add_one(shared->data + peer_dirty_at(off, old));
+		else if (p->what == PULL)
 			memcpy(private, shared->data + off, p->size);
 		else
 			memcpy(shared->data + off, private, p->size);
@@ -192,7 +229,9 @@ static void copy_answer(uint64_t turns)
 {
 	while (turns--) {
 		peer_await(&shared->turn, ++copy_n);
-		if (shared->what == PULL)
+		if (shared->what == ADD_DIRTY)
+			touch_write(shared->data, PEER_DIRTY * PEER_DIRTY_STEP, copy_n);
+		else if (shared->what == PULL)
 			touch_write(shared->data, shared->window, copy_n);
 		else
 			touch_read(shared->data, shared->window);
@@ -237,12 +276,17 @@ static double run(void *arg, uint64_t count)
 	uint64_t step = p->window / p->size, turns = (count + step - 1) / step, i;
 	double begin, t = 0;
 
-	order(p->what, p->what < PUSH ? count : turns, p->window);
+	if (p->what != COPY && p->what != ADD)
+		order(p->what, p->what < PUSH ? count : turns, p->window);
 	begin = peer_now();
 	if (p->what == LINE_PING)
 		line_ping(count);
 	else if (p->what == LINE_STREAM)
 		line_fill(count);
+	else if (p->what == COPY)
+		copy_again(p, count);
+	for (i = 0; p->what == ADD && i < count; i++)
+		sink = add_one(shared->data);
 	if (p->what < PUSH)
 		return peer_now() - begin;
 	for (i = 0; i < turns; i++)
@@ -269,6 +313,17 @@ static double clock_cost(void)
 	return peer_sorted_median(v, 101);
 }
 
+static enum what what_of(const char *mode, const char *metric)
+{
+	if (!strcmp(mode, "line"))
+		return strcmp(metric, "rate_Mps") ? LINE_PING : LINE_STREAM;
+	if (!strcmp(mode, "add"))
+		return !strcmp(metric, "fadd_us") ? ADD : ADD_DIRTY;
+	if (!strcmp(mode, "copy") || !strcmp(mode, "ordered"))
+		return COPY;
+	return !strcmp(mode, "pull") ? PULL : PUSH;
+}
+
 static void one_point(const char *mode, const char *metric, size_t n)
 {
 	bool ping = !strcmp(metric, "latency_us");
@@ -276,14 +331,20 @@ static void one_point(const char *mode, const char *metric, size_t n)
 	struct peer_sample v[PEER_RUNS];
 	unsigned int i;
 
-	p.what = !strcmp(mode, "pull") ? PULL : !strcmp(mode, "push") ? PUSH :
-		 ping ? LINE_PING : LINE_STREAM;
+	p.what = what_of(mode, metric);
+	p.get = !strcmp(metric, "get_us");
+	p.ordered = !strcmp(mode, "ordered");
 	p.window = ping || p.size > WINDOW ? p.size : WINDOW / p.size * p.size;
+	if (p.what == ADD_DIRTY) {	/* the unit of sizes is a word */
+		p.size = 1;
+		p.window = PEER_DIRTY;
+	}
 	p.clock = clock_cost();
 	peer_measure(run, &p, probe, v);
 	for (i = 0; i < PEER_RUNS; i++) {
-		if (ping && p.what >= PUSH)
-			v[i].seconds *= 2;	/* peer_value() halves latencies */
+		/* peer_value() halves times in us; all but LINE_PING are no round trips */
+		if (p.what != LINE_PING && strstr(metric, "_us"))
+			v[i].seconds *= 2;
 		peer_print(metric, n, peer_value(metric, n, v[i].seconds), &v[i]);
 	}
 }
@@ -293,7 +354,7 @@ int main(int argc, char **argv)
 	int rank, i;
 
 	if (argc < 4 && (argc != 2 || strcmp(argv[1], "probe")))
-		peer_die("usage: raw line|push|pull METRIC SIZE...\n"
+		peer_die("usage: raw line|push|pull|copy|ordered|add METRIC SIZE...\n"
 			 "       raw probe");
 	shared = peer_alloc(sizeof(*shared), MAP_SHARED);
 	peer_probe = peer_alloc(sizeof(*peer_probe), MAP_SHARED);

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Measure one-sided calls of a SHMEM with two PEs: libsci's or Open MPI's.
+ * Measure one-sided calls of a SHMEM with two PEs, or the barrier of more: libsci's or Open
+ * MPI's.
+ *
+ * usage: LAUNCHER -n 2 shmem METRIC SIZE...
+ *        LAUNCHER -n N shmem barrierN_us 0
  *
  *	latency_us	put, fence, flag, and back (see measure.h)
  *	bandwidth_MBps	put, fence and flag, again and again
@@ -9,16 +13,19 @@
  *	p_us		half a round trip of shmem_long_p() and shmem_long_wait_until()
  *	put_us		shmem_putmem() and shmem_quiet()
  *	get_us		shmem_getmem()
- *	fadd_us		shmem_long_atomic_fetch_add()
+ *	fadd_us		shmem_long_atomic_fetch_add() of one word
+ *	fadd_dirty_us	the same, of words whose lines the other PE has just written
  *	p_Mps		million shmem_long_p() a second, with one quiet per run
  *	barrier_us	shmem_barrier_all()
+ *
+ * With more than two PEs, there are no probes between the runs.
  */
 #define _GNU_SOURCE
 #include <shmem.h>
 
 #include "selftests/bench/peers/measure.h"
 
-enum { ORDER_P = PEER_END + 1, ORDER_BARRIER };
+enum { ORDER_P = PEER_END + 1, ORDER_BARRIER, ORDER_DIRTY };
 
 static int rank;
 static char *window, *local;		/* PEER_MAX bytes; only @window is symmetric */
@@ -88,6 +95,41 @@ static void barriers(uint64_t count)
 		shmem_barrier_all();
 }
 
+/* ---- additions to lines that the other PE has written ---- */
+
+/* PE 1 writes the lines of its window when PE 0 asks, by word[0], and answers in PE 0's. */
+static void dirty_answer(uint64_t turns)
+{
+	for (uint64_t i = 1; i <= turns; i++) {
+		shmem_long_wait_until(word, SHMEM_CMP_EQ, (long)i);
+		for (unsigned int k = 0; k < PEER_DIRTY; k++)
+			*(volatile long *)(window + peer_dirty_at(k, 0)) = (long)i;
+		shmem_long_p(word, (long)i, 0);
+	}
+	*word = 0;
+}
+
+/* Return the seconds of @count additions, without PE 1's part. */
+static double dirty_add(uint64_t count)
+{
+	uint64_t turns = (count + PEER_DIRTY - 1) / PEER_DIRTY;
+	double begin, t = 0;
+	long old = 0;
+
+	peer_tell(ORDER_DIRTY, 0, turns);
+	for (uint64_t i = 1; i <= turns; i++) {
+		shmem_long_p(word, (long)i, 1);
+		shmem_long_wait_until(word, SHMEM_CMP_EQ, (long)i);
+		begin = peer_now();
+		for (unsigned int k = 0; k < PEER_DIRTY; k++)
+			old = shmem_long_atomic_fetch_add(
+				(long *)(window + peer_dirty_at(k, (uint64_t)old)), 1, 1);
+		t += peer_now() - begin;
+	}
+	*word = 0;
+	return t * (double)count / (double)(turns * PEER_DIRTY);
+}
+
 static void obey(void)
 {
 	struct peer_order o;
@@ -102,6 +144,8 @@ static void obey(void)
 			pongs(o.count);
 		else if (o.what == ORDER_BARRIER)
 			barriers(o.count);
+		else if (o.what == ORDER_DIRTY)
+			dirty_answer(o.count);
 	} while (o.what != PEER_END);
 }
 
@@ -117,6 +161,8 @@ static double point_run(void *arg, uint64_t count)
 	double begin;
 	uint64_t i;
 
+	if (!strcmp(m, "fadd_dirty_us"))
+		return dirty_add(count);
 	if (!strcmp(m, "p_us"))
 		peer_tell(ORDER_P, 0, count);
 	if (!strcmp(m, "barrier_us"))
@@ -173,11 +219,53 @@ static void points_measure(const char *metric, char **sizes)
 	peer_tell(PEER_END, 0, 0);
 }
 
+/* ---- more than two PEs ---- */
+
+/* Return the number of barriers that PE 0 wants. */
+static uint64_t many_begin(uint64_t count)
+{
+	for (int pe = 0; !rank && pe < shmem_n_pes(); pe++)
+		shmem_long_p(word, (long)count, pe);
+	shmem_barrier_all();
+	return (uint64_t)*word;
+}
+
+static double many_run(uint64_t count)
+{
+	double begin;
+
+	count = many_begin(count);
+	begin = peer_now();
+	barriers(count);
+	return peer_now() - begin;
+}
+
+static void many_measure(const char *metric)
+{
+	const char *ms = getenv("PEER_MS");
+	double goal = (ms ? atof(ms) : 30) / 1000, t;
+	uint64_t count = 8;
+
+	if (rank) {
+		while ((count = many_begin(0)))
+			barriers(count);
+		return;
+	}
+	while ((t = many_run(count)) < goal / 2)
+		count *= 2;
+	count = (uint64_t)((double)count * goal / t) + 1;
+	for (unsigned int i = 0; i < PEER_RUNS; i++)
+		printf("%s 0 %.6g\n", metric, many_run(count) / (double)count * 1e6);
+	fflush(stdout);
+	many_begin(0);
+}
+
 int main(int argc, char **argv)
 {
 	shmem_init();
 	rank = shmem_my_pe();
-	if (argc < 3 || shmem_n_pes() != 2)
+	if (argc < 3 || shmem_n_pes() < 2 ||
+	    (shmem_n_pes() > 2 && strncmp(argv[1], "barrier", 7)))
 		peer_die("usage: LAUNCHER -n 2 shmem METRIC SIZE...");
 	peer_pin(rank);
 	window = shmem_align(4096, PEER_MAX);
@@ -193,7 +281,9 @@ int main(int argc, char **argv)
 	shmem_barrier_all();
 	peer_post = post_receive;
 	peer_wait = wait_receive;
-	if (!strcmp(argv[1], "latency_us") || strstr(argv[1], "_MBps"))
+	if (shmem_n_pes() > 2)
+		many_measure(argv[1]);
+	else if (!strcmp(argv[1], "latency_us") || strstr(argv[1], "_MBps"))
 		measure(rank, argv[1], argv + 2);
 	else
 		points_measure(argv[1], argv + 2);
