@@ -153,6 +153,7 @@ struct sci_peer {
 	bool leaving;			/* the program is closing the peer */
 	bool asked;			/* a HELLO to the peer has been sent */
 	bool sums;			/* the peer sends checksums */
+	bool takes_events;		/* the peer has SCI_EP_WRITE_EVENTS */
 	bool lossy;			/* stores to the peer may be lost */
 	bool careful;			/* tx_put() needs tx_put_careful() */
 	bool stale;			/* caches are not coherent: peer_refresh() before loads */
@@ -186,6 +187,9 @@ struct sci_peer {
 	unsigned int transfers;		/* detached one-sided transfers */
 	int transfer_error;		/* first error of detached transfers since sci_flush() */
 	unsigned int answers;		/* outstanding replies to atomics and copies */
+	unsigned int events_sent;	/* events of writes that the peer has not returned */
+	unsigned int events_queued;	/* events of its writes that were not returned to it */
+	unsigned int events_taken;	/* those of them that the program has taken */
 	uint64_t suspect_ms;		/* when the peer's inbox disappeared, in ms */
 	struct sci_req *came, *went;	/* preallocated events, not queued yet */
 
@@ -268,6 +272,7 @@ struct sci_ep {
 	bool may_read;			/* loads from imports are as fast as stores */
 	bool register_copies;		/* see SCI_TRAIT_REGISTER_COPIES */
 	bool peer_events;		/* see SCI_EP_PEER_EVENTS */
+	bool write_events;		/* see SCI_EP_WRITE_EVENTS */
 	bool wake_barrier;
 	bool retry;			/* work waits that no doorbell will report */
 	struct list hot;

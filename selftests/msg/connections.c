@@ -157,7 +157,7 @@ TEST(open_refuses)
 	CHECK_EQ(sci_ep_open(&ep, SCI_EP_ID_MAX + 1, 0), -EINVAL);
 	CHECK_EQ(sci_ep_open(&ep, UINT32_MAX, 0), -EINVAL);
 	CHECK_EQ(sci_ep_open(&ep, 1, 1u << 31), -EINVAL);
-	CHECK_EQ(sci_ep_open(&ep, 1, SCI_EP_PEER_EVENTS << 1), -EINVAL);
+	CHECK_EQ(sci_ep_open(&ep, 1, SCI_EP_WRITE_EVENTS << 1), -EINVAL);
 	CHECK_EQ(sci_ep_close(NULL), -EINVAL);
 	/* an unknown fabric in the environment is a bad argument */
 	setenv("SCI_FABRIC", "nonesuch", 1);

@@ -59,6 +59,7 @@ extern "C" {
 #define SCI_CONTEXT_SERVICE	0xffffff00u
 #define SCI_IOV_MAX		1024u		/* pieces of a vector */
 #define SCI_DETACHED_MAX	2048u		/* pending sends without a request, per peer */
+#define SCI_WRITE_EVENTS_MAX	1024u		/* events of a peer's writes that were not taken */
 
 struct sci_ep;				/* an endpoint */
 struct sci_peer;			/* a connection of an endpoint to another endpoint */
@@ -79,8 +80,10 @@ enum sci_ep_flags {
 					   * lose packets. */
 	SCI_EP_CRC		= 1 << 1, /* check sums over eager messages and blocks of a
 					   * rendezvous, but not over zero-copy messages */
-	SCI_EP_PEER_EVENTS	= 1 << 2  /* sci_completions() also reports peers that
+	SCI_EP_PEER_EVENTS	= 1 << 2, /* sci_completions() also reports peers that
 					   * connect, disconnect or die */
+	SCI_EP_WRITE_EVENTS	= 1 << 3  /* sci_completions() also reports writes of
+					   * peers: sci_iwrite_imm() */
 };
 
 /**
@@ -430,7 +433,7 @@ void *sci_peer_data(struct sci_peer *peer);
  * @len: length of the message, also if the buffer was shorter
  * @error: 0 or a negative errno value, the same as the call returns
  * @flags: enum sci_status_flags
- * @imm: the immediate of a message that was sent with SCI_SEND_IMM
+ * @imm: the immediate of a message that was sent with SCI_SEND_IMM, or of sci_iwrite_imm()
  *
  * Errors of messages are -EMSGSIZE: the buffer was too short and has only the first bytes of the
  * message; -ECONNRESET, -ENOTCONN, -ECANCELED: the connection has ended; -EBADMSG: a check sum is
@@ -452,8 +455,9 @@ enum sci_status_flags {
 	SCI_STATUS_IMM	= 1 << 0,	/* the message has an immediate */
 	SCI_STATUS_PEER_UP = 1 << 1,	/* event: a peer has connected */
 	SCI_STATUS_PEER_DOWN = 1 << 2,	/* event: a connection has ended with @error */
-	SCI_STATUS_RETURNED = 1 << 3	/* the library no longer uses the buffer of
+	SCI_STATUS_RETURNED = 1 << 3,	/* the library no longer uses the buffer of
 					 * sci_irecv_many() */
+	SCI_STATUS_WRITTEN = 1 << 4	/* event: the bytes of sci_iwrite_imm() have arrived */
 };
 
 /* Flags of sends. All flags except SCI_SEND_SYNC are for sci_isendm() only. */
@@ -583,6 +587,9 @@ int sci_req_queue(struct sci_req *req, void *data);
  * can still be received. The peer of an event stays valid until the program calls
  * sci_disconnect(). No event of the peer follows that call. If a peer connects and disconnects
  * before the program takes its first event, the library may drop both events.
+ * The queue of an endpoint that was opened with SCI_EP_WRITE_EVENTS also has an event for each
+ * sci_iwrite_imm() of a peer, in the order in which the peer has sent them. No such event follows a
+ * call that closes the peer's connection.
  * Return: number of completions; if there are none: -EAGAIN with a @timeout of 0, else -ETIMEDOUT.
  */
 int sci_completions(struct sci_ep *ep, int timeout, struct sci_completion *done,
@@ -1130,6 +1137,29 @@ struct sci_write_signal {
 int sci_iwrite_signal(struct sci_peer *peer, const struct sci_key *key,
 		      uint64_t offset, const struct iovec *iov, size_t n,
 		      const struct sci_write_signal *signal, struct sci_req **req);
+
+/**
+ * sci_iwrite_imm(), sci_write_imm() - write, then report the write to the peer's program
+ * @imm: the immediate, a number for the program of the peer
+ *
+ * sci_write_imm() waits, sci_iwrite_imm() does not. The other arguments are those of sci_iwritev()
+ * and sci_write(). The peer's endpoint must have been opened with SCI_EP_WRITE_EVENTS. When the bytes
+ * have arrived, the queue of sci_completions() of that endpoint gets an event. The status of the
+ * event has the flags SCI_STATUS_WRITTEN and SCI_STATUS_IMM, @imm, the number of bytes, and the
+ * connection. A write without bytes also causes an event.
+ *
+ * The request completes when the bytes have arrived and the event has been sent. A message that is
+ * sent after this completion arrives later than the event. If SCI_WRITE_EVENTS_MAX events of this
+ * endpoint wait in the peer's queue, the request completes after the program of the peer has taken
+ * some of them. If the request fails, the bytes may have arrived without an event.
+ * Return: 0; -EOPNOTSUPP, of the request: the peer takes no events, and nothing has
+ * been written; or an error of sci_iwritev().
+ */
+int sci_iwrite_imm(struct sci_peer *peer, const struct sci_key *key,
+		   uint64_t offset, const struct iovec *iov, size_t n,
+		   uint64_t imm, struct sci_req **req);
+int sci_write_imm(struct sci_peer *peer, const struct sci_key *key,
+		  uint64_t offset, const void *buf, size_t len, uint64_t imm);
 
 /**
  * sci_flush() - wait until one-sided transfers to a peer have arrived

@@ -19,6 +19,7 @@ static struct sci_ep *ep_new(const struct sci_ep_attr *attr)
 	ep->lock.none = attr->flags & SCI_EP_SINGLE_THREAD;
 	ep->crc = attr->flags & SCI_EP_CRC;
 	ep->peer_events = attr->flags & SCI_EP_PEER_EVENTS;
+	ep->write_events = attr->flags & SCI_EP_WRITE_EVENTS;
 	ep->adapter = attr->adapter;
 	snprintf(ep->name, sizeof(ep->name), "%s", attr->name ? attr->name : "");
 	ep->fork_gen = atomic_load(&msg_fork_gen);
@@ -42,6 +43,7 @@ static struct sci_ep *ep_new(const struct sci_ep_attr *attr)
 	sci_match_init(&ep->match);
 	atomics_init(ep);
 	copies_init(ep);
+	events_init(ep);
 	ep->nonce = msg_nonce();
 	ep->next_segment = (uint32_t)(ep->nonce >> 32);
 	/* make requests now: a few messages can then be sent and received without more memory */
@@ -164,7 +166,7 @@ static int ep_open_at(struct sci_ep **out, const struct sci_ep_attr *attr)
 
 	if (attr->id > SCI_EP_ID_MAX ||
 	    attr->flags & ~(uint32_t)(SCI_EP_SINGLE_THREAD | SCI_EP_CRC |
-				      SCI_EP_PEER_EVENTS))
+				      SCI_EP_PEER_EVENTS | SCI_EP_WRITE_EVENTS))
 		return -EINVAL;
 	wake_fork_init();
 	ep = ep_new(attr);

@@ -31,14 +31,31 @@ int sci_buf_key(struct sci_ep *ep, const void *addr, size_t len,
 /* The arguments of a one-sided call: bytes, a word, or both. */
 struct transfer {
 	enum msg_kind kind;
+	enum msg_kind then;		/* what follows a write, or 0 */
 	const struct sci_key *key;
 	uint64_t offset;
 	const struct iovec *iov;
 	size_t n;
 	const struct sci_rmw *rmw;
 	void *before;
-	const struct sci_write_signal *signal;
+	union {
+		const struct sci_write_signal *signal;
+		uint64_t imm;
+	};
 };
+
+static void follower_describe(struct sci_req *req, const struct transfer *t)
+{
+	req->then = (uint8_t)t->then;
+	if (t->then == MSG_WRITE_EVENT) {
+		req->imm = t->imm;
+		return;
+	}
+	req->word.rmw = t->signal->rmw;
+	req->word.before = NULL;
+	req->word.segment = t->signal->key.segment;
+	req->word.offset = t->signal->key.offset + t->signal->offset;
+}
 
 static void word_describe(struct sci_req *req, const struct transfer *t)
 {
@@ -47,13 +64,8 @@ static void word_describe(struct sci_req *req, const struct transfer *t)
 		req->word.before = t->before;
 		req->len = atomic_size(t->rmw);
 	}
-	req->signals = t->signal;
-	if (t->signal) {
-		req->word.rmw = t->signal->rmw;
-		req->word.before = NULL;
-		req->word.segment = t->signal->key.segment;
-		req->word.offset = t->signal->key.offset + t->signal->offset;
-	}
+	if (t->then)
+		follower_describe(req, t);
 }
 
 static int transfer_start(struct sci_peer *p, const struct transfer *t, struct sci_req **out)
@@ -147,11 +159,23 @@ int sci_iwrite_signal(struct sci_peer *peer, const struct sci_key *key,
 		      const struct sci_write_signal *signal, struct sci_req **req)
 {
 	const struct transfer t = { .kind = MSG_WRITE, .key = key, .offset = offset,
-				    .iov = iov, .n = n, .signal = signal };
+				    .iov = iov, .n = n, .signal = signal,
+				    .then = MSG_ATOMIC };
 	int ret = signal ? onesided_check_word(&signal->key, signal->offset,
 					       &signal->rmw) : -EINVAL;
 
 	return ret ? ret : iov_bytes(peer, &t, req);
+}
+
+int sci_iwrite_imm(struct sci_peer *peer, const struct sci_key *key,
+		   uint64_t offset, const struct iovec *iov, size_t n,
+		   uint64_t imm, struct sci_req **req)
+{
+	const struct transfer t = { .kind = MSG_WRITE, .key = key, .offset = offset,
+				    .iov = iov, .n = n, .imm = imm,
+				    .then = MSG_WRITE_EVENT };
+
+	return iov_bytes(peer, &t, req);
 }
 
 int sci_ireadv(struct sci_peer *peer, const struct sci_key *key,
@@ -217,6 +241,16 @@ int sci_write(struct sci_peer *peer, const struct sci_key *key,
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
 	struct sci_req *req = NULL;
 	int ret = sci_iwritev(peer, key, offset, &iov, 1, &req);
+
+	return ret ? ret : sci_wait(req, -1, NULL);
+}
+
+int sci_write_imm(struct sci_peer *peer, const struct sci_key *key,
+		  uint64_t offset, const void *buf, size_t len, uint64_t imm)
+{
+	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+	struct sci_req *req = NULL;
+	int ret = sci_iwrite_imm(peer, key, offset, &iov, 1, imm, &req);
 
 	return ret ? ret : sci_wait(req, -1, NULL);
 }

@@ -115,6 +115,7 @@ int sci_peer_close(struct sci_peer *peer)
 		peer->close_ms = msg_now_ms() + LINGER_MS;
 		list_add_tail(&peer->closing, &ep->closing);
 		ep->n_suspect++;
+		events_return(peer);
 		wake_all(ep);
 	}
 	msg_unlock(&ep->lock);

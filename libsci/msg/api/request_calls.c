@@ -299,6 +299,9 @@ static int completions_take(struct sci_ep *ep, struct sci_completion *done, unsi
 		} else if (req->kind == MSG_EVENT) {
 			done[i].data = sci_load_acquire(&req->peer->data);
 			req->peer->known = true;
+			if (req->status.flags & SCI_STATUS_WRITTEN)
+				req->peer->events_taken++;
+			events_return(req->peer);
 		}
 		req_free(req);
 	}

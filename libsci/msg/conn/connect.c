@@ -33,7 +33,8 @@ static struct msg_hello hello_from(struct sci_ep *ep, enum msg_hello_type type)
 		.type = (uint16_t)type, .node = ep->addr.node,
 		.id = ep->addr.id, .nonce = ep->nonce,
 		.flags = (ep->wake_barrier ? HELLO_WAKE_BARRIER : 0u) |
-			 (ep->crc ? HELLO_CRC : 0u),
+			 (ep->crc ? HELLO_CRC : 0u) |
+			 (ep->write_events ? HELLO_WRITE_EVENTS : 0u),
 	};
 }
 
@@ -80,6 +81,7 @@ static void peer_store_hello(struct sci_peer *p, const struct msg_hello *h)
 	p->nonce = h->nonce;
 	p->their_inbox = h->inbox;
 	p->sums = h->flags & HELLO_CRC;
+	p->takes_events = h->flags & HELLO_WRITE_EVENTS;
 	p->fence = p->stream || !(p->ep->wake_barrier && h->flags & HELLO_WAKE_BARRIER);
 }
 

@@ -95,6 +95,7 @@ enum msg_hello_type { HELLO_CONNECT = 1, HELLO_REFUSE };
 enum {
 	HELLO_WAKE_BARRIER = 1 << 0,	/* senders to this endpoint need no fence */
 	HELLO_CRC = 1 << 1,		/* the sender's blocks have checksums */
+	HELLO_WRITE_EVENTS = 1 << 2,	/* the sender takes events of writes */
 };
 
 struct msg_hello {
@@ -262,11 +263,13 @@ struct line_fin {
 /* ---- messages to handlers of this layer ---- */
 
 enum {
-	HANDLER_ATOMIC,			/* the tag of all these is a request's id */
+	HANDLER_ATOMIC,			/* the tag of the first five is a request's id */
 	HANDLER_ATOMIC_REPLY,
 	HANDLER_WRITE,
 	HANDLER_READ,
 	HANDLER_COPY_REPLY,
+	HANDLER_WRITE_EVENT,		/* the tag is the immediate */
+	HANDLER_EVENTS_TAKEN,		/* no bytes; the tag is a number of events */
 };
 
 /* A piece of a transfer. The bytes of a write follow the request; those of a read, the reply. */
@@ -303,6 +306,10 @@ struct atomic_reply {
 };
 
 _Static_assert(sizeof(struct atomic_reply) == 16, "one line");
+
+struct write_event {
+	uint64_t len;			/* length of the write */
+};
 
 /* The layout of a typed line in struct msg_line. */
 struct msg_typed {

@@ -183,25 +183,17 @@ static int atomic_serve(struct sci_ep *ep, const struct atomic_request *r, uint6
 	return 0;
 }
 
-/*
- * Execute an atomic for a peer. Close the connection if the reply finds no room: the peer has more
- * requests in flight than an endpoint sends (ASKED_MAX), or there is no memory.
- */
 static void atomic_handle_request(void *arg, const struct sci_handled *m)
 {
 	struct atomic_reply reply = { 0 };
 	const struct iovec iov = { .iov_base = &reply, .iov_len = sizeof(reply) };
 	struct sci_ep *ep = arg;
-	int ret;
 
 	if (m->error || m->len != sizeof(struct atomic_request))
 		reply.status = m->error ? m->error : -EPROTO;
 	else
 		reply.status = atomic_serve(ep, m->data, &reply.before);
-	ret = handler_send(m->peer, HANDLER_ATOMIC_REPLY, m->tag, &iov, 1);
-	/* close the connection: without a reply the peer would wait for ever */
-	if (ret)
-		peer_down(m->peer, ret == -EAGAIN ? -EPROTO : ret);
+	handler_answer(m->peer, HANDLER_ATOMIC_REPLY, m->tag, &iov, 1);
 }
 
 static void atomic_handle_reply(void *arg, const struct sci_handled *m)

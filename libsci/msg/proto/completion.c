@@ -29,7 +29,7 @@ void completion_queue(struct sci_req *req)
  * Remove @p from the completions that the program has not taken, and drop @p's events: the program
  * has closed @p, or @p is about to be freed.
  */
-void completions_forget(const struct sci_peer *p)
+void completions_forget(struct sci_peer *p)
 {
 	struct list *pos, *n;
 
@@ -39,10 +39,12 @@ void completions_forget(const struct sci_peer *p)
 		if (req->status.peer != p)
 			continue;
 		req->status.peer = NULL;
-		if (req->kind == MSG_EVENT) {
-			list_del(pos);
-			req_free(req);
-		}
+		if (req->kind != MSG_EVENT)
+			continue;
+		if (req->status.flags & SCI_STATUS_WRITTEN)
+			p->events_taken++;
+		list_del(pos);
+		req_free(req);
 	}
 }
 

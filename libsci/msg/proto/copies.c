@@ -69,11 +69,8 @@ static void copy_answer(const struct sci_handled *m, int status, const void *dat
 {
 	struct copy_reply r = { .status = status };
 	const struct iovec iov[2] = { { &r, sizeof(r) }, { (void *)data, len } };
-	int ret = handler_send(m->peer, HANDLER_COPY_REPLY, m->tag, iov, len ? 2 : 1);
 
-	/* close the connection: without a reply the peer would wait for ever */
-	if (ret)
-		peer_down(m->peer, ret == -EAGAIN ? -EPROTO : ret);
+	handler_answer(m->peer, HANDLER_COPY_REPLY, m->tag, iov, len ? 2 : 1);
 }
 
 static void copy_handle_write(void *arg, const struct sci_handled *m)

@@ -86,3 +86,16 @@ int handler_send(struct sci_peer *peer, unsigned int id, uint64_t tag,
 		return 0;
 	return handler_request(peer, context, tag, iov, n);
 }
+
+/*
+ * Send an answer for which the peer waits. If that fails, close the connection: there is no memory,
+ * or the peer has sent more requests than this layer sends.
+ */
+void handler_answer(struct sci_peer *peer, unsigned int id, uint64_t tag,
+		    const struct iovec *iov, size_t n)
+{
+	int ret = handler_send(peer, id, tag, iov, n);
+
+	if (ret)
+		peer_down(peer, ret == -EAGAIN ? -EPROTO : ret);
+}

@@ -18,7 +18,7 @@
  * Atomics work in the same way where imports are coherent memory. Elsewhere the request
  * goes to the owner of the word, and completes with the owner's answer: see atomic.c. An
  * atomic may follow a write as its signal: when the bytes have arrived, the request of the
- * write becomes an atomic.
+ * write becomes an atomic. An event may follow in the same way: see write_event.c.
  */
 
 #include "libsci/msg/proto/proto.h"
@@ -181,27 +181,40 @@ static int word_move(struct sci_req *req)
 	return !p->may_read || import_has_no_room(p, ret) ? owner_ask(req, word_ask) : ret;
 }
 
-static void signal_begin(struct sci_req *req)
+/* Turn a write whose bytes have arrived into the atomic or the event that follows. */
+static void follower_begin(struct sci_req *req)
 {
-	req->kind = MSG_ATOMIC;
+	req->kind = req->then;
+	if (req->kind != MSG_ATOMIC)
+		return;
+	req->ep->stats.writes++;
 	req->segment = req->word.segment;
 	req->offset = req->word.offset;
 	req->len = atomic_size(&req->word.rmw);
 	req->doubt_ms = 0;
-	req->ep->stats.writes++;
+}
+
+static int transfer_move_both(struct sci_req *req)
+{
+	int ret = 0;
+
+	if (req->then == MSG_WRITE_EVENT && !req->peer->takes_events)
+		return -EOPNOTSUPP;
+	if (req->kind == MSG_WRITE) {
+		ret = transfer_move_bytes(req);
+		if (!ret)
+			follower_begin(req);
+	}
+	if (ret)
+		return ret;
+	return req->kind == MSG_ATOMIC ? word_move(req) : event_send(req);
 }
 
 static int transfer_move(struct sci_req *req)
 {
-	int ret = 0;
-
-	if (req->kind != MSG_ATOMIC)
-		ret = transfer_move_bytes(req);
-	if (!ret && req->signals && req->kind == MSG_WRITE)
-		signal_begin(req);
-	if (!ret && req->kind == MSG_ATOMIC)
-		ret = word_move(req);
-	return ret;
+	if (req->then)
+		return transfer_move_both(req);
+	return req->kind == MSG_ATOMIC ? word_move(req) : transfer_move_bytes(req);
 }
 
 static void transfer_finish(struct sci_req *req, int error)
@@ -209,8 +222,8 @@ static void transfer_finish(struct sci_req *req, int error)
 	struct sci_ep_stats *stats = &req->ep->stats;
 
 	if (!error)
-		++*(req->kind == MSG_WRITE ? &stats->writes :
-		    req->kind == MSG_READ ? &stats->reads : &stats->atomics);
+		++*(req->kind == MSG_READ ? &stats->reads :
+		    req->kind == MSG_ATOMIC ? &stats->atomics : &stats->writes);
 	list_del(&req->link);
 	req_done(req, error);
 }

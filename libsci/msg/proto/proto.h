@@ -13,7 +13,7 @@
 /* ---- requests and messages ---- */
 
 enum msg_kind { MSG_SEND, MSG_RECV, MSG_RECV_MANY, MSG_CONNECT, MSG_EVENT,
-		MSG_WRITE, MSG_READ, MSG_ATOMIC };
+		MSG_WRITE, MSG_READ, MSG_ATOMIC, MSG_WRITE_EVENT };
 
 enum msg_state {
 	MSG_QUEUED,			/* send: in peer->sendq */
@@ -69,7 +69,7 @@ struct sci_req {
 	bool detached;			/* the program has no pointer to the request */
 	bool wants_copy;		/* the program wants its buffer back */
 	bool queued;			/* its completion goes to ep->completed */
-	bool signals;			/* a write that the atomic in @word follows */
+	uint8_t then;			/* a write: the kind of what follows its bytes, or 0 */
 	bool by_owner;			/* the owner copies the bytes of a transfer */
 	bool marked;			/* net: all bytes are sent, and @addr is the mark */
 	uint8_t mode;			/* transfer mode of a rendezvous: CTS_* */
@@ -192,7 +192,7 @@ extern const struct msg_upper msg_protocols __attribute__((visibility("hidden"))
 
 /* completion.c */
 void completion_queue(struct sci_req *req);
-void completions_forget(const struct sci_peer *p);
+void completions_forget(struct sci_peer *p);
 int peer_events_init(struct sci_peer *p);
 void peer_events_fini(struct sci_peer *p);
 void peer_came(struct sci_peer *p);
@@ -235,6 +235,8 @@ void handler_run(struct sci_peer *p, uint32_t context, uint64_t tag,
 		 const void *data, size_t len, int error);
 int handler_send(struct sci_peer *peer, unsigned int id, uint64_t tag,
 		 const struct iovec *iov, size_t n);
+void handler_answer(struct sci_peer *peer, unsigned int id, uint64_t tag,
+		    const struct iovec *iov, size_t n);
 
 /* rendezvous.c */
 void rndv_accept(struct sci_req *req, struct sci_peer *p,
@@ -267,6 +269,11 @@ void atomic_result(void *before, const struct sci_rmw *a, uint64_t old);
 int atomic_ask(struct sci_peer *p, uint32_t id, uint32_t segment, uint64_t offset,
 	       const struct sci_rmw *a);
 void atomics_init(struct sci_ep *ep);
+
+/* write_event.c */
+int event_send(struct sci_req *req);
+void events_return(struct sci_peer *p);
+void events_init(struct sci_ep *ep);
 
 /* copies.c */
 int copy_ask(struct sci_req *req);
