@@ -443,7 +443,7 @@ int sfi_ep_open(struct fid_domain *domain, struct fi_info *info,
 	if (!ep)
 		return -FI_ENOMEM;
 	ret = sci_ep_open(&ep->ep, info_wanted_id(info),
-			  d->shared ? 0 : SCI_EP_SINGLE_THREAD);
+			  SCI_EP_WRITE_EVENTS | (d->shared ? 0 : SCI_EP_SINGLE_THREAD));
 	if (ret) {
 		free(ep);
 		return ret == -EEXIST ? -FI_EADDRINUSE : ret;

@@ -104,6 +104,7 @@ int sfi_serve_begin(struct sfi_ep *ep);
 void sfi_serve_again(struct sfi_ep *ep);
 void sfi_refuse(struct sfi_ep *ep);
 void sfi_serve_end(struct sfi_ep *ep);
+void sfi_write_event(struct sfi_ep *ep, const struct sci_status *st);
 
 /* mr.c */
 int sfi_mr_find(struct sfi_domain *d, const struct sfi_place *p, uint64_t access,

@@ -217,7 +217,10 @@ static void op_progress(struct sfi_ep *ep)
 	int n = sci_completions(ep->ep, 0, done, SFI_BATCH);
 
 	for (int i = 0; i < n; i++)
-		op_completed(&done[i]);
+		if (done[i].status.flags & SCI_STATUS_WRITTEN)
+			sfi_write_event(ep, &done[i].status);
+		else
+			op_completed(&done[i]);
 	if (ep->not_posted)
 		sfi_serve_again(ep);
 	if (ep->rounds % SELDOM)

@@ -186,7 +186,7 @@ static bool region_is_exported(const struct sfi_ep *ep, const struct sfi_ask *a)
 	const struct sfi_domain *d = ep->domain;
 
 	return d->own_keys && !d->by_address && a->n_places == 1 &&
-	       a->places->key & SFI_KEY_EXPORTED && !(a->flags & FI_REMOTE_CQ_DATA);
+	       a->places->key & SFI_KEY_EXPORTED;
 }
 
 /*
@@ -208,6 +208,7 @@ static bool ask_is_direct_atomic(const struct sfi_ep *ep, const struct sfi_ask *
 	size_t size = sfi_atomic_size(a->type);
 
 	return a->verb > SFI_READ && region_is_exported(ep, a) &&
+	       !(a->flags & FI_REMOTE_CQ_DATA) &&
 	       a->places->len == size && !(a->places->addr % size) &&
 	       a->n_out <= 1 && a->n_compare <= 1 && a->n_in <= 1 &&
 	       sfi_atomic_direct(a->type, a->op, a->n_out ? a->out->iov_base : NULL,
@@ -228,6 +229,8 @@ static int ask_directly(const struct sfi_ask *a, struct sci_peer *peer,
 	if (rmw)
 		ret = sci_irmw(peer, &key, at, rmw, a->n_in ? a->in->iov_base : NULL,
 			       &op->req);
+	else if (a->verb == SFI_WRITE && a->flags & FI_REMOTE_CQ_DATA)
+		ret = sci_iwrite_imm(peer, &key, at, a->out, a->n_out, a->data, &op->req);
 	else if (a->verb == SFI_WRITE)
 		ret = sci_iwritev(peer, &key, at, a->out, a->n_out, &op->req);
 	else

@@ -87,6 +87,12 @@ static void rma_written(struct sfi_ep *ep, struct sci_peer *peer,
 		sfi_cq_push(ep->rx.cq, &e, sfi_ep_source(ep, peer));
 }
 
+/* Report a direct write with FI_REMOTE_CQ_DATA. */
+void sfi_write_event(struct sfi_ep *ep, const struct sci_status *st)
+{
+	rma_written(ep, st->peer, NULL, 0, FI_RMA, true, st->imm, st->len);
+}
+
 static void read_count(struct sfi_ep *ep, struct sfi_mr *const *mr, size_t n)
 {
 	sfi_cntr_count(ep->remote_reads, 0);

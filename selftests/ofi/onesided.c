@@ -280,6 +280,52 @@ TEST(exported_regions_need_no_progress)
 	peer_join(s.proc);
 }
 
+/* Look at exported memory without progress, then take the data of the write. */
+static void looks_first(struct peer *self, void *arg)
+{
+	struct link l = link_open(self, 4, &own_keys);
+	volatile char *buf = alloc(4096);
+	struct fid_mr *mr = region(&l, (void *)buf, 4096, RIGHTS, 0);
+	uint64_t key = fi_mr_key(mr);
+	struct fi_cq_tagged_entry e;
+	fi_addr_t src;
+
+	(void)arg;
+	PEER_PUT(self, key);
+	link_meet(&l);
+	link_next(&l, NULL);
+	link_next(&l, NULL);
+	WAIT_UNTIL(buf[0], TEST_WAIT_MS);
+	e = link_next(&l, &src);
+	CHECK(!memcmp((void *)buf, "abc", 3));
+	CHECK_EQ(src, l.to);
+	CHECK_EQ(e.flags, FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA);
+	CHECK_EQ(e.data, UINT64_MAX);
+	CHECK_EQ(e.len, 3);
+	link_meet(&l);
+	CHECK_EQ(fi_close(&mr->fid), 0);
+	link_close(&l);
+}
+
+TEST(data_of_a_write_to_an_exported_region)
+{
+	struct served s = { .key = 0 };
+	struct fi_cq_tagged_entry e;
+
+	setenv("FI_SCI_DIRECT", "1", 1);
+	s.proc = peer_spawn(8, looks_first, NULL);
+	s.l = link_open(s.proc, 8, &own_keys);
+	PEER_GET(s.proc, s.key);
+	link_meet(&s.l);
+	link_next(&s.l, NULL);
+	link_next(&s.l, NULL);
+	CHECK_EQ(fi_writedata(s.l.ep, "abc", 3, NULL, UINT64_MAX, s.l.to, 0, s.key, &s), 0);
+	e = link_next(&s.l, NULL);
+	CHECK(e.op_context == &s);
+	CHECK_EQ(e.flags, FI_RMA | FI_WRITE);
+	served_close(&s);
+}
+
 TEST(nothing_is_written_and_read)
 {
 	struct served s = served_open(&plain);
