@@ -239,7 +239,6 @@ static int host_start(struct front *f, struct launch_host *h)
 {
 	int fds[2];
 
-	h->stream = (struct boot_stream){ .in = -1, .out = -1 };
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
 		return -errno;
 	h->pid = fork();
@@ -756,6 +755,8 @@ int launch_front(struct launch *l)
 	proc_origin_save(&f.origin);
 	signals_open(&f);
 	outlets_init(&f.out, l->tag);
+	for (unsigned int i = 0; i < l->nhosts; i++)
+		l->hosts[i].stream = (struct boot_stream){ .in = -1, .out = -1 };
 	for (unsigned int i = 0; i < l->nhosts; i++) {
 		ret = host_start(&f, &l->hosts[i]);
 		if (ret) {

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -811,6 +812,30 @@ TEST(a_machine_that_cannot_be_reached_is_named)
 	RUN("-n", "2", "--hosts", "one", "sleep", "1000");
 	CHECK_EQ(status, 1);
 	CHECK(strstr(err, "cannot start on one"));
+	remove_rsh();
+}
+
+/*
+ * The front may start processes for some of the agents only. It ends these agents at once, while
+ * its standard input is open. Root has no limit of processes.
+ */
+TEST(an_agent_that_cannot_be_started_ends_the_job)
+{
+	const struct rlimit few = { 8, 8 };
+	const uid_t user = 100000 + (uid_t)getpid();
+	struct job j;
+
+	if (getuid())
+		SKIP("only root can become a user without processes");
+	CHECK_EQ(setrlimit(RLIMIT_NPROC, &few), 0);
+	CHECK_EQ(setresuid(user, user, user), 0);
+	make_rsh();
+	j = START("-n", "12", "--hosts", "a,b,c,d,e,f,g,h,i,j,k,l", "true");
+	read_until(j.err, err, NULL);
+	CHECK(strstr(err, "cannot start an agent"));
+	CHECK(!strstr(err, "does not answer"));
+	finish(&j);
+	CHECK_EQ(status, 1);
 	remove_rsh();
 }
 
