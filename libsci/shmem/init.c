@@ -96,7 +96,7 @@ void *pe_ptr_slow(const char *call, const void *addr, size_t len, int pe)
 /* Parse a size such as "2M" or "1.5g", and round it up. Return false if @text is not a size. */
 static bool size_parse(const char *text, uint64_t *bytes)
 {
-	static const char units[] = "KMGT";
+	static const char units[] = "KkMmGgTt";
 	char *end;
 	double n = strtod(text, &end);
 	const char *unit;
@@ -104,11 +104,10 @@ static bool size_parse(const char *text, uint64_t *bytes)
 	if (end == text || !(n > 0))
 		return false;
 	if (*end) {
-		unit = strchr(units, *end & ~0x20);
+		unit = strchr(units, *end);
 		if (!unit || end[1])
 			return false;
-		for (; unit >= units; unit--)
-			n *= 1024;
+		n *= (double)(1024ull << (unit - units) / 2 * 10);
 	}
 	if (n >= 0x1p62)
 		return false;

@@ -224,6 +224,7 @@ TEST(environment)
 	check_start("SHMEM_INFO=1", "SHMEM_SYMMETRIC_SIZE=3.1M", NULL, 0, "(here 3250586)");
 	check_start("SHMEM_VERSION=1", "SHMEM_INFO=0", NULL, 0, "OpenSHMEM 1.5, libsci");
 	check_start("SHMEM_SYMMETRIC_SIZE=20kk", "SHMEM_INFO=1", NULL, 1, "20kk: not a size");
+	check_start("SHMEM_SYMMETRIC_SIZE=1 ", "SHMEM_INFO=1", NULL, 1, "1 : not a size");
 	check_start("SHMEM_SYMMETRIC_SIZE=0", "SHMEM_INFO=1", NULL, 1, "0: not a size");
 	check_start("SHMEM_SYMMETRIC_SIZE=-1M", "SHMEM_INFO=1", NULL, 1, "-1M: not a size");
 	check_start("SHMEM_SYMMETRIC_SIZE=inf", "SHMEM_INFO=1", NULL, 1, "inf: not a size");
