@@ -12,6 +12,8 @@
 
 #include "selftests/ranks.h"
 
+#define FENCED	(1u << 20)	/* bytes of a put before a fence: more than a heap has */
+
 static struct sci_team *team;
 static int me, members;
 
@@ -141,7 +143,6 @@ static void copies(void *arg)
 	size_t sizes[] = { 1, 2, 4, 8, 63, 4096, 100000 }, at = 0;
 	uint8_t *mem, *buf = malloc(100000), *got = malloc(100000);
 	uint16_t grid[40], back[40];
-	uint64_t *flag, one = 1;
 	int next;
 
 	open_team(arg, "4M");
@@ -162,16 +163,6 @@ static void copies(void *arg)
 		CHECK(test_filled(got, sizes[i], (unsigned int)me + i));
 		at += sizes[i];
 	}
-	/* a flag after a fence arrives after the data */
-	flag = allocate(sizeof(*flag));
-	test_fill(buf, 90000, 1000 + (unsigned int)me);
-	CHECK_EQ(sci_team_put_nbi(team, mem + 200000, buf, 90000, next), 0);
-	CHECK_EQ(sci_team_fence(team), 0);
-	CHECK_EQ(sci_team_put_nbi(team, flag, &one, sizeof(one), next), 0);
-	CHECK_EQ(sci_team_wait_until(team, flag, sizeof(*flag), SCI_CMP_EQ, one, -1), 0);
-	CHECK(test_filled(mem + 200000, 90000,
-			  1000 + (unsigned int)((me - 1 + members) % members)));
-	CHECK_EQ(sci_team_fence(NULL), -EINVAL);
 	CHECK_EQ(sci_team_barrier(team), 0);
 	at = 0;
 	for (unsigned int i = 0; i < ARRAY_LEN(sizes); i++) {
@@ -197,6 +188,42 @@ static void copies(void *arg)
 TEST(put_and_get)
 {
 	everywhere(copies);
+}
+
+/*
+ * A flag that is put after a fence arrives after the data. The data of each round goes to new memory.
+ * A far member imports new memory first, and meanwhile the flag could overtake the data.
+ */
+static void fences(void *arg)
+{
+	uint64_t *flag, round = 0;
+	uint8_t *buf = malloc(FENCED);
+	int next, before;
+
+	open_team(arg, "64K");
+	next = (me + 1) % members;
+	before = (me - 1 + members) % members;
+	flag = allocate(sizeof(*flag));
+	CHECK_EQ(sci_team_put(team, flag, &round, sizeof(round), next), 0);
+	for (round = 1; round <= 5; round++) {
+		uint8_t *box = allocate(FENCED);
+
+		test_fill(buf, FENCED, (unsigned int)round * 10 + (unsigned int)me);
+		CHECK_EQ(sci_team_put_nbi(team, box, buf, FENCED, next), 0);
+		CHECK_EQ(sci_team_fence(team), 0);
+		CHECK_EQ(sci_team_put_nbi(team, flag, &round, sizeof(round), next), 0);
+		CHECK_EQ(sci_team_wait_until(team, flag, sizeof(*flag), SCI_CMP_EQ, round, -1), 0);
+		CHECK(test_filled(box, FENCED, (unsigned int)round * 10 + (unsigned int)before));
+		CHECK_EQ(sci_team_barrier(team), 0);
+	}
+	CHECK_EQ(sci_team_fence(NULL), -EINVAL);
+	free(buf);
+	close_team();
+}
+
+TEST(a_fence_orders_puts)
+{
+	everywhere(fences);
 }
 
 /* ---- signals and words ---- */
