@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -384,6 +385,55 @@ TEST(another_gateway_takes_over_from_a_silent_one)
 		gateway_end(g[0]);
 		gateway_end(g[1]);
 	}
+}
+
+/* End the sockets of the only link of @ep, and refuse new ones. */
+static void sockets_end(struct sci_ep *ep)
+{
+	struct net *net = net_of(ep->net);
+	struct net_link *l;
+
+	pthread_mutex_lock(&net->svc.lock);
+	CHECK(!list_empty(&net->links));
+	l = container_of(net->links.next, struct net_link, link);
+	/* the other side may take as long as after a silence */
+	l->silent = true;
+	CHECK_EQ(shutdown(l->socket->fd, SHUT_RDWR), 0);
+	sci_fd_close(&net->svc, net->listen_fd);
+	pthread_mutex_unlock(&net->svc.lock);
+}
+
+/* Node 8's second endpoint, in slot 1, loses its sockets after the first message. */
+static void rank_b_second(struct peer *proc, void *arg)
+{
+	struct sci_ep *first;
+	struct pair l;
+
+	(void)arg;
+	be_at(site_b);
+	first = test_ep_open(TEST_ID + 1, 0);
+	l = pair_accept(proc);
+	exchange(l.ep, l.to, 1);
+	sockets_end(l.ep);
+	traffic(&l, NULL);
+	pair_close(&l);
+	CHECK_EQ(sci_ep_close(first), 0);
+}
+
+/* A gateway takes over from sockets. It finds the process in slot 1 by memory. */
+TEST(a_gateway_takes_over_from_sockets)
+{
+	static const struct site a = { 4, { "a" }, "sci", "8=via:12", { 8 } };
+	static const struct site b = { 8, { "b" }, "unix", "4=via:12", { 0 } };
+	static const struct site g = { 12, { "a", "b" }, "sci", "", { 0 } };
+	struct peer *gate = gateway_start(&g);
+	struct pair l = pair_start(&a, &b, rank_b_second);
+
+	exchange(l.ep, l.to, 1);
+	traffic(&l, NULL);
+	pair_close(&l);
+	peer_join(l.proc);
+	gateway_end(gate);
 }
 
 #define ADDS		64u

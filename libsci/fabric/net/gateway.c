@@ -230,7 +230,8 @@ bool net_forwards_poll(struct net *net, bool crowded)
 
 /*
  * Find the next hop to the named process on route number @turn. @p->wanted names the process if it
- * is reached through memory, @p->epoch is its slot otherwise.
+ * is reached through memory, @p->epoch is its slot otherwise. A client that does not know the
+ * process tries one slot after the other: -ERANGE ends its search.
  */
 static int hop_find(struct net *net, const struct net_proof *p, unsigned int turn,
 		    struct net_addr *to)
@@ -241,14 +242,14 @@ static int hop_find(struct net *net, const struct net_proof *p, unsigned int tur
 		*to = (struct net_addr){
 			.node = p->forward, .pipe = p->wanted + NET_PIPE_PORT,
 		};
-		return p->epoch ? -ERANGE : 0;
+		return p->epoch && !p->yours ? -ERANGE : 0;
 	}
 	if (!net_route_addr(net, p->forward, turn, &first) || first.below)
 		return -EHOSTUNREACH;
 	if (first.via) {
 		*to = first;
 		to->slot = p->epoch;
-		return p->received ? 0 : -ELOOP;
+		return p->received && p->received <= NET_HOPS ? 0 : -ELOOP;
 	}
 	return net_addr_slot(&first, p->epoch, to) ? 0 : -ERANGE;
 }

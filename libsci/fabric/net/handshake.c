@@ -306,7 +306,8 @@ static int client_forward(struct net_socket *s)
 
 	*p = (struct net_proof){
 		.head = handshake_head(NET_PROOF), .epoch = s->addr.slot, .wanted = s->wanted,
-		.forward = s->addr.node, .birth = s->net->nonce, .received = s->hops,
+		.forward = s->addr.node, .birth = s->net->nonce, .yours = s->only,
+		.received = s->hops,
 	};
 	handshake_mac(s, p, NULL, p->mac);
 	s->step = NET_WELCOME;
@@ -559,6 +560,7 @@ int net_dial(struct net *net, const struct net_addr *to, uint32_t wanted, uint32
 
 	if (ret)
 		return ret;
+	s->only = forward->side[0]->proof.yours;
 	s->hops = hops;
 	s->forward = forward;
 	forward->side[1] = s;

@@ -113,8 +113,9 @@ struct net_proof {
 	uint32_t port;			/* a data interrupt of the sender */
 	/*
 	 * The node to which the gateway connects this socket; 0: the receiver is no gateway. For
-	 * a gateway @epoch is the slot on that node, @wanted is an interrupt of that node, and
-	 * @received is the number of gateways that may follow.
+	 * a gateway @epoch is the slot on that node, @wanted is an interrupt of that node, @yours
+	 * is the nonce of the wanted instance (0: unknown), and @received is the number of
+	 * gateways that may follow.
 	 */
 	uint32_t forward;
 	uint64_t birth;			/* identifies the sender's half of the link */
