@@ -5,6 +5,7 @@
  * them.  Rank A is node 4 of cluster "a", rank B is node 8 of cluster "b".
  */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -387,19 +388,29 @@ TEST(another_gateway_takes_over_from_a_silent_one)
 	}
 }
 
+/* Refuse connections from now on. */
+static void listener_end(struct sci_ep *ep)
+{
+	struct net *net = net_of(ep->net);
+
+	pthread_mutex_lock(&net->svc.lock);
+	sci_fd_close(&net->svc, net->listen_fd);
+	pthread_mutex_unlock(&net->svc.lock);
+}
+
 /* End the sockets of the only link of @ep, and refuse new ones. */
 static void sockets_end(struct sci_ep *ep)
 {
 	struct net *net = net_of(ep->net);
 	struct net_link *l;
 
+	listener_end(ep);
 	pthread_mutex_lock(&net->svc.lock);
 	CHECK(!list_empty(&net->links));
 	l = container_of(net->links.next, struct net_link, link);
 	/* the other side may take as long as after a silence */
 	l->silent = true;
 	CHECK_EQ(shutdown(l->socket->fd, SHUT_RDWR), 0);
-	sci_fd_close(&net->svc, net->listen_fd);
 	pthread_mutex_unlock(&net->svc.lock);
 }
 
@@ -418,6 +429,62 @@ static void rank_b_second(struct peer *proc, void *arg)
 	traffic(&l, NULL);
 	pair_close(&l);
 	CHECK_EQ(sci_ep_close(first), 0);
+}
+
+/* Accept one connection at the address of @ep, which refused connections before. */
+static void connection_accept(struct sci_ep *ep)
+{
+	struct net *net = net_of(ep->net);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), one;
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	CHECK(fd >= 0);
+	CHECK_EQ(bind(fd, (struct sockaddr *)&net->listen.sa, net->listen.len), 0);
+	CHECK_EQ(listen(fd, 1), 0);
+	CHECK_EQ(poll(&p, 1, TEST_WAIT_MS), 1);
+	one = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	CHECK(one >= 0);
+	close(fd);
+	pthread_mutex_lock(&net->svc.lock);
+	net_accept(net, one, NULL);
+	pthread_mutex_unlock(&net->svc.lock);
+}
+
+/* Node 8's second endpoint refuses connections to its slot 1, and then accepts one. */
+static void rank_b_late(struct peer *proc, void *arg)
+{
+	struct sci_ep *first;
+	struct pair l;
+
+	(void)arg;
+	be_at(site_b);
+	first = test_ep_open(TEST_ID + 1, 0);
+	l.ep = test_ep_open(TEST_ID, 0);
+	listener_end(first);
+	listener_end(l.ep);
+	peer_send(proc, "there");
+	l.to = test_ep_accept(l.ep);
+	exchange(l.ep, l.to, 1);
+	connection_accept(l.ep);
+	traffic(&l, NULL);
+	pair_close(&l);
+	CHECK_EQ(sci_ep_close(first), 0);
+}
+
+/* A link begins through a gateway, which finds the process by memory, and returns to sockets. */
+TEST(sockets_take_over_from_a_gateway)
+{
+	static const struct site a = { 4, { "a" }, "sci", "8=via:12", { 8 } };
+	static const struct site b = { 8, { "b" }, "unix", "4=via:12", { 0 } };
+	static const struct site g = { 12, { "a", "b" }, "sci", "", { 0 } };
+	struct peer *gate = gateway_start(&g);
+	struct pair l = pair_start(&a, &b, rank_b_late);
+
+	exchange(l.ep, l.to, 1);
+	traffic(&l, NULL);
+	pair_close(&l);
+	peer_join(l.proc);
+	gateway_end(gate);
 }
 
 /* A gateway takes over from sockets. It finds the process in slot 1 by memory. */

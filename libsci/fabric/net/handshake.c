@@ -384,8 +384,8 @@ static int client_welcome(struct net_socket *s)
 		return -EPROTO;
 	l->their_birth = w.birth;
 	l->port = w.port;
-	/* a fabric finds the process by its interrupt */
-	if (l->addr.below)
+	/* a fabric, here or at a gateway, finds the process by its interrupt */
+	if (!l->addr.len)
 		l->addr.slot = w.slot;
 	if (s->dial) {
 		*s->dial = (struct net_dial){ .done = true, .of = l };
