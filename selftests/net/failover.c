@@ -208,3 +208,82 @@ TEST(a_death_is_noticed_by_sockets_while_the_fabric_has_no_link)
 {
 	death("linkdown=0", SOCKETS);
 }
+
+/* ---- silence ---- */
+
+static struct {
+	struct sci_fabric_ops ops;
+	struct sci_link_status *link;
+	unsigned int calls;
+} silent;
+
+/* The store barrier while the other node does not answer: it takes long, and packets are lost. */
+static void silent_store_barrier(struct sci_fabric *f, struct sci_rseg *r)
+{
+	(void)f;
+	(void)r;
+	silent.calls++;
+	for (uint64_t end = sci_now_ms() + 150; sci_now_ms() < end;)
+		test_pause();
+	atomic_fetch_add(&silent.link->errors, 1);
+}
+
+/* Let the service thread stop and resume all pipes of @net. Return the number of slow writes. */
+static unsigned int pipes_resume_silent(struct net *net)
+{
+	struct sci_fabric *f = net->under[0].fabric;
+	const struct sci_fabric_ops *ops = f->ops;
+	struct list *pos, *n;
+	unsigned int pipes = 0;
+
+	silent.ops = *ops;
+	silent.ops.rseg.store_barrier = silent_store_barrier;
+	silent.link = ops->query.link(f, 0);
+	pthread_mutex_lock(&net->svc.lock);
+	f->ops = &silent.ops;
+	list_for_each_safe(pos, n, &net->links) {
+		struct net_socket *s = container_of(pos, struct net_link, link)->socket;
+
+		CHECK(s->pipe);
+		net_wire_pause(s, true);
+		net_wire_pause(s, false);
+		pipes++;
+	}
+	f->ops = ops;
+	pthread_mutex_unlock(&net->svc.lock);
+	CHECK_EQ(pipes, 2);
+	return silent.calls;
+}
+
+static void accept_two(struct peer *proc, void *arg)
+{
+	struct sci_ep *ep[2];
+
+	(void)arg;
+	be_on_two_ways(8, "10", NULL);
+	for (uint32_t i = 0; i < 2; i++)
+		ep[i] = test_ep_open(TEST_ID + i, 0);
+	peer_send(proc, "open");
+	for (uint32_t i = 0; i < 2; i++)
+		test_ep_accept(ep[i]);
+	peer_expect(proc, "end");
+	for (uint32_t i = 0; i < 2; i++)
+		CHECK_EQ(sci_ep_close(ep[i]), 0);
+}
+
+/* Two pipes lead to one node. Only one of them waits for an answer of the silent node. */
+TEST(a_silent_node_delays_one_write)
+{
+	struct peer *proc = peer_spawn(8, accept_two, NULL);
+	struct sci_ep *ep;
+
+	peer_expect(proc, "open");
+	be_on_two_ways(4, "10", "loss=0.0001");
+	ep = test_ep_open(TEST_ID, 0);
+	for (uint32_t i = 0; i < 2; i++)
+		test_ep_connect(ep, 8, TEST_ID + i);
+	CHECK_EQ(pipes_resume_silent(net_of(ep->net)), 1);
+	peer_send(proc, "end");
+	peer_join(proc);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}

@@ -24,6 +24,15 @@ static size_t ring_at(uint64_t position)
 
 /* ---- writes to the other side ---- */
 
+static void silence_set(struct sci_pipe *p, uint64_t ms)
+{
+	if (p->silent_ms == ms)
+		return;
+	p->silent_ms = ms;
+	if (p->silence)
+		p->silence(p);
+}
+
 /*
  * Try to write to the other side. Return false if packets were lost. A write to a node that does
  * not answer takes the adapter's time limit, while the caller has its locks. After such a write,
@@ -39,11 +48,11 @@ static bool pipe_try(struct sci_pipe *p, void *dst, const void *src, size_t len)
 	sci_remote_write(dst, src, len, p->link);
 	sci_remote_barrier(p->fabric, p->rseg);
 	if (!p->lossy || errors == sci_remote_errors(p->link)) {
-		p->silent_ms = 0;
+		silence_set(p, 0);
 		return true;
 	}
 	if (sci_now_ms() - begin > SILENT_MS)
-		p->silent_ms = sci_now_ms();
+		silence_set(p, sci_now_ms());
 	return false;
 }
 

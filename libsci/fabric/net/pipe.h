@@ -46,6 +46,7 @@ struct sci_pipe {
 	struct sci_link_status *link;
 	bool lossy;
 	uint64_t silent_ms;		/* time of a write that got no answer; 0: none */
+	void (*silence)(struct sci_pipe *p);	/* @silent_ms has changed; or NULL */
 	struct sci_lseg *lseg;
 	struct sci_rseg *rseg;
 	struct sci_lintr *lintr;

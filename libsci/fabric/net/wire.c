@@ -134,14 +134,33 @@ static void pipe_free(struct net_pipe *p)
 	free(p);
 }
 
+/*
+ * The other node has just been silent, or has answered again: tell all pipes to this node. So only
+ * one of them waits for an answer.
+ */
+static void pipe_tell_silence(struct sci_pipe *pipe)
+{
+	struct net_pipe *p = container_of(pipe, struct net_pipe, pipe);
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &p->net->pipes) {
+		struct net_pipe *other = container_of(pos, struct net_pipe, link);
+
+		if (!other->opening && other->node == p->node && other->under == p->under)
+			other->pipe.silent_ms = pipe->silent_ms;
+	}
+}
+
 static void *pipe_thread(void *arg)
 {
 	struct net_pipe *p = arg;
 	struct net *net = p->net;
+	int ret = pipe_open(p);
 
-	p->ret = pipe_open(p);
 	pthread_mutex_lock(&net->svc.lock);
+	p->ret = ret;
 	p->opening = false;
+	p->pipe.silence = pipe_tell_silence;
 	net->n_opening--;
 	if (p->orphan)
 		pipe_free(p);
@@ -246,36 +265,6 @@ static void pipes_ready(void *obj)
 	}
 }
 
-/*
- * If the other node has just been silent, or has answered again, tell all pipes to this node. So
- * only one of them waits for an answer. @before: silent_ms of @p before the write. Return true if
- * the node has been silent.
- */
-static bool pipe_tell_silence(struct net_pipe *p, uint64_t before)
-{
-	uint64_t silent_ms = p->pipe.silent_ms;
-	struct list *pos, *n;
-
-	if (silent_ms == before)
-		return false;
-	list_for_each_safe(pos, n, &p->net->pipes) {
-		struct net_pipe *other = container_of(pos, struct net_pipe, link);
-
-		if (!other->opening && other->node == p->node && other->under == p->under)
-			other->pipe.silent_ms = silent_ms;
-	}
-	return silent_ms;
-}
-
-/* Return true if the other node has been silent. */
-static bool pipe_repeat(struct net_pipe *p)
-{
-	uint64_t before = p->pipe.silent_ms;
-
-	sci_pipe_repeat(&p->pipe);
-	return pipe_tell_silence(p, before);
-}
-
 /* Repeat the words of the heads in all pipes, since packets may have been lost. */
 void net_pipes_tick(struct net *net)
 {
@@ -283,9 +272,14 @@ void net_pipes_tick(struct net *net)
 
 	list_for_each_safe(pos, n, &net->pipes) {
 		struct net_pipe *p = container_of(pos, struct net_pipe, link);
+		uint64_t before;
 
+		if (p->opening || p->ret)
+			continue;
+		before = p->pipe.silent_ms;
+		sci_pipe_repeat(&p->pipe);
 		/* a write without an answer takes long: repeat the other words in the next tick */
-		if (!p->opening && !p->ret && pipe_repeat(p))
+		if (p->pipe.silent_ms && p->pipe.silent_ms != before)
 			return;
 	}
 }
@@ -482,15 +476,10 @@ void net_wire_close(struct net_socket *s)
 ssize_t net_wire_send(struct net_socket *s, const struct iovec *iov, size_t n)
 {
 	const struct msghdr m = { .msg_iov = (struct iovec *)iov, .msg_iovlen = n };
-	uint64_t before;
 	ssize_t done;
 
-	if (s->pipe) {
-		before = s->pipe->pipe.silent_ms;
-		done = sci_pipe_send(&s->pipe->pipe, iov, n, !s->pipe->paused);
-		pipe_tell_silence(s->pipe, before);
-		return done;
-	}
+	if (s->pipe)
+		return sci_pipe_send(&s->pipe->pipe, iov, n, !s->pipe->paused);
 	do {
 		done = sendmsg(s->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
 	} while (done < 0 && errno == EINTR);
