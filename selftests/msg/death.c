@@ -43,6 +43,7 @@ struct shared {
 	_Atomic unsigned int third;	/* messages of the third node */
 	_Atomic unsigned int resets;	/* flows that ended with the victim */
 	_Atomic unsigned int hellos;
+	_Atomic bool reconnected;	/* the victim has ended a connection to connect again */
 	struct round round;
 };
 
@@ -87,6 +88,7 @@ static struct sci_peer *victim_greet(struct sci_ep *ep, const struct round *r)
 			return peer;
 		/* the survivor's connect has timed out; it connects again */
 		CHECK_EQ(ret, -ENOTCONN);
+		atomic_store(&shared->reconnected, true);
 		CHECK_EQ(sci_disconnect(peer), 0);
 	}
 }
@@ -224,11 +226,19 @@ static void check_dead(struct survivor *s, struct link *l, int error)
 	CHECK_EQ(ret ? ret : test_wait(req, NULL), error);
 }
 
+/* Return whether the victim may have ended this connection itself, to connect again. */
+static bool may_be_left(const struct link *l)
+{
+	return !l->greeted && atomic_load(&shared->reconnected);
+}
+
 static void link_end(struct survivor *s, struct link *l)
 {
+	bool left = may_be_left(l) && sci_peer_state(l->peer) == -ENOTCONN;
+
 	for (unsigned int i = 0; i < l->t.n; i++)
 		atomic_fetch_add(&shared->resets, !!l->t.flow[i].error);
-	check_dead(s, l, l->round.orderly ? -ENOTCONN : -ECONNRESET);
+	check_dead(s, l, l->round.orderly || left ? -ENOTCONN : -ECONNRESET);
 	traffic_free(&l->t);
 	CHECK_EQ(sci_disconnect(l->peer), 0);
 	for (unsigned int i = 0; i < HELLOS; i++)
@@ -254,7 +264,7 @@ static bool link_step(struct link *l)
 			l->greeted = true;
 			atomic_fetch_add(&shared->hellos, 1);
 			victim_flows(&l->t, l->peer, &l->round, false);
-		} else {
+		} else if (ret != -ENOTCONN || !may_be_left(l)) {
 			CHECK_EQ(ret, -ECONNRESET);
 		}
 	}
@@ -401,6 +411,7 @@ static void one_round(struct peer *p, unsigned int i, uint64_t *state)
 	r->orderly = i % 7 == 6;
 	atomic_store(&shared->died_ms, 0);
 	atomic_store(&shared->steps, 0);
+	atomic_store(&shared->reconnected, false);
 	pid = start_victim();
 	peer_send(p, "run");
 	if (!r->orderly)
