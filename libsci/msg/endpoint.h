@@ -130,6 +130,8 @@ enum {
 	PEER_CUT	= 1 << 3,	/* the peer has removed its inbox */
 	PEER_CAME	= 1 << 4,	/* the peer has imported its inbox here */
 	PEER_FREED	= 1 << 5,	/* an imported segment of the peer has ended */
+	PEER_RANG	= 1 << 6,	/* the peer has triggered the doorbell, or has sent bytes */
+	PEER_LISTED	= 1 << 7,	/* no event: the peer is in ep->news */
 };
 
 struct sci_peer {
@@ -139,6 +141,8 @@ struct sci_peer {
 	struct list accept_link;	/* ep->accept_queue: to be accepted */
 	struct list dirty;		/* ep->dirty: has unconfirmed stores */
 	struct list closing;		/* ep->closing: sci_peer_close() */
+	struct list attend;		/* ep->attend: has events, calls, or is suspected */
+	struct sci_peer *news;		/* ep->news: the next peer */
 	uint64_t close_ms;		/* end of the linger time */
 	struct hash_node by_addr;	/* ep->by_addr */
 	struct sci_ep *ep;
@@ -310,6 +314,8 @@ struct sci_ep {
 	uint32_t fork_gen;
 	const struct msg_upper *up;
 	struct list peers;		/* CONNECTING or UP */
+	struct list attend;		/* peers for which peers_attend() has work */
+	struct sci_peer *_Atomic news;	/* peers with new events: a stack, see peer.c */
 	struct list down;		/* DOWN, to be released */
 	struct list ended;		/* released, not returned by sci_peer_gone() yet */
 	struct list former;		/* released and returned by sci_peer_gone() */

@@ -201,7 +201,7 @@ TEST(a_trigger_ends_a_poll)
 /* ---- segments with a bell, for one importer ---- */
 
 struct importers {
-	_Atomic unsigned int came, left, lost;
+	_Atomic unsigned int came, left, lost, rang;
 };
 
 static void importer_event(void *owner, const struct sci_event *ev)
@@ -209,6 +209,7 @@ static void importer_event(void *owner, const struct sci_event *ev)
 	struct importers *seen = owner;
 
 	atomic_fetch_add(ev->type == SCI_EVENT_CONNECT ? &seen->came :
+			 ev->type == SCI_EVENT_RANG ? &seen->rang :
 			 ev->type == SCI_EVENT_LOST ? &seen->lost : &seen->left, 1);
 }
 
@@ -260,9 +261,13 @@ TEST(a_bell_belongs_to_a_segment)
 	r = import(b.f, 4, 1, SIZE, &addr);
 	CHECK_EQ(take(b.f, b.bell), -ETIMEDOUT);
 	for (int round = 0; round < 3; round++) {
+		atomic_store(&b.seen.rang, 0);
 		for (int k = 0; k < 1000; k++)
 			CHECK_EQ(b.f->ops->ring(r), 0);
 		CHECK(readable(b.f->ops->lintr.fd(b.bell), TEST_WAIT_MS));
+		CHECK_EQ(take(b.f, b.bell), 0);
+		/* the segment knew that its importer rang before the bell did */
+		CHECK(atomic_load(&b.seen.rang));
 		while (!take(b.f, b.bell))
 			;
 		CHECK(!readable(b.f->ops->lintr.fd(b.bell), 0));

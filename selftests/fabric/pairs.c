@@ -18,6 +18,7 @@ struct seen {
 	_Atomic unsigned int came;
 	_Atomic unsigned int asked;	/* requests to disconnect */
 	_Atomic unsigned int left, lost;
+	_Atomic unsigned int rang;
 };
 
 struct end {
@@ -53,6 +54,8 @@ static void importer_event(void *owner, const struct sci_event *ev)
 
 	if (ev->type == SCI_EVENT_LOST)
 		atomic_fetch_add(&seen->lost, 1);
+	else if (ev->type == SCI_EVENT_RANG)
+		atomic_fetch_add(&seen->rang, 1);
 	else
 		atomic_fetch_add(ev->type == SCI_EVENT_CONNECT ? &seen->came : &seen->left, 1);
 }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <sci/msg.h>
 
@@ -661,4 +662,80 @@ TEST(sleepers_wake_each_other_with_fences)
 {
 	setenv("SCI_MEMBARRIER", "0", 1);
 	wake_each_other();
+}
+
+/* ---- parked peers ---- */
+
+#define CROWD	40u
+
+struct crowd {
+	_Atomic unsigned int asked;	/* messages wanted so far */
+};
+
+static void crowd(struct peer *proc, void *arg)
+{
+	struct crowd *shared = arg;
+	struct sci_ep *ep[CROWD];
+	struct sci_peer *to[CROWD];
+
+	for (uint32_t i = 0; i < CROWD; i++) {
+		ep[i] = test_ep_open(1 + i, 0);
+		to[i] = test_ep_connect(ep[i], 4, TEST_ID);
+	}
+	for (unsigned int n = 0; n < CROWD; n++) {
+		WAIT_UNTIL(atomic_load(&shared->asked) > n, TEST_WAIT_MS);
+		CHECK_EQ(sci_send(to[n], &n, sizeof(n)), 0);
+	}
+	peer_expect(proc, "leave");
+	for (uint32_t i = 0; i < CROWD; i++)
+		CHECK_EQ(sci_ep_close(ep[i]), 0);
+}
+
+/* Let this process read or write the inboxes of the parked peers other than @but, or not. */
+static void inboxes_protect(struct sci_ep *ep, const struct sci_peer *but, int prot)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &ep->peers) {
+		struct sci_peer *p = container_of(pos, struct sci_peer, link);
+
+		if (p != but && list_empty(&p->hot))
+			CHECK_EQ(mprotect(p->inbox_map, INBOX_BYTES, prot), 0);
+	}
+}
+
+/*
+ * A ring of the doorbell costs a look at the peer that rang, not at all parked peers: a look at
+ * another one ends this test with SIGSEGV.
+ */
+TEST(a_ring_leads_to_the_peer_that_rang)
+{
+	struct crowd *shared = test_shared(sizeof(*shared));
+	struct peer *proc = peer_spawn(8, crowd, shared);
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *from[CROWD];
+
+	for (unsigned int i = 0; i < CROWD; i++) {
+		struct sci_peer *p = test_ep_accept(ep);
+
+		CHECK(p->addr.id >= 1 && p->addr.id <= CROWD);
+		from[p->addr.id - 1] = p;
+	}
+	if (!ep->ops->ring)
+		SKIP("the doorbell of this fabric does not say who rang");
+	for (unsigned int n = 0; n < CROWD; n++) {
+		unsigned int got;
+
+		WAIT_UNTIL(sci_progress(ep) >= 0 && ep->n_hot < CROWD / 2 &&
+			   list_empty(&from[n]->hot), TEST_WAIT_MS);
+		CHECK_EQ(sci_ep_set(ep, SCI_PARAM_SPIN_US, n & 1 ? 1000000 : 0), 0);
+		inboxes_protect(ep, from[n], PROT_NONE);
+		atomic_store(&shared->asked, n + 1);
+		CHECK_EQ(sci_recv(ep, NULL, &got, sizeof(got), NULL), 0);
+		CHECK_EQ(got, n);
+		inboxes_protect(ep, from[n], PROT_READ | PROT_WRITE);
+	}
+	peer_send(proc, "leave");
+	peer_join(proc);
+	CHECK_EQ(sci_ep_close(ep), 0);
 }

@@ -161,3 +161,71 @@ TEST(endpoints_of_one_node)
 	CHECK_EQ(sci_ep_close(ep), 0);
 	peer_join(p);
 }
+
+/* ---- parked peers ---- */
+
+#define CROWD		40u
+#define CALLS		(4 * CROWD)
+
+struct crowd {
+	_Atomic unsigned int asked;	/* messages wanted so far */
+};
+
+static void crowd(struct peer *proc, void *arg)
+{
+	struct crowd *shared = arg;
+	struct sci_ep *ep[CROWD];
+	struct sci_peer *to[CROWD];
+
+	test_use_net("unix", 8);
+	for (uint32_t i = 0; i < CROWD; i++) {
+		ep[i] = test_ep_open(1 + i, 0);
+		to[i] = test_ep_connect(ep[i], 4, TEST_ID);
+	}
+	for (unsigned int n = 0; n < CALLS; n++) {
+		WAIT_UNTIL(atomic_load(&shared->asked) > n, TEST_WAIT_MS);
+		CHECK_EQ(sci_send(to[n % CROWD], &n, sizeof(n)), 0);
+	}
+	peer_expect(proc, "leave");
+	for (uint32_t i = 0; i < CROWD; i++)
+		CHECK_EQ(sci_ep_close(ep[i]), 0);
+}
+
+/*
+ * With many peers on the net, silent ones are not polled. Each of them is heard, both by a thread
+ * that polls the net and by one that sleeps.
+ */
+TEST(a_parked_peer_is_heard)
+{
+	struct crowd *shared = test_shared(sizeof(*shared));
+	struct peer *p = peer_spawn(8, crowd, shared);
+	struct sci_peer *from[CROWD];
+	unsigned int parked = 0;
+	struct sci_ep *ep;
+
+	test_use_net("unix", 4);
+	ep = test_ep_open(TEST_ID, 0);
+	for (unsigned int i = 0; i < CROWD; i++) {
+		struct sci_peer *peer = test_ep_accept(ep);
+		struct sci_addr addr;
+
+		CHECK_EQ(sci_peer_addr(peer, &addr), 0);
+		CHECK(addr.id >= 1 && addr.id <= CROWD);
+		from[addr.id - 1] = peer;
+	}
+	for (unsigned int n = 0; n < CALLS; n++) {
+		unsigned int got;
+
+		WAIT_UNTIL(sci_progress(ep) >= 0 && ep->n_hot < CROWD / 2, TEST_WAIT_MS);
+		CHECK_EQ(sci_ep_set(ep, SCI_PARAM_SPIN_US, n & 1 ? 1000000 : 0), 0);
+		parked += list_empty(&from[n % CROWD]->hot);
+		atomic_store(&shared->asked, n + 1);
+		CHECK_EQ(sci_recv(ep, NULL, &got, sizeof(got), NULL), 0);
+		CHECK_EQ(got, n);
+	}
+	test_note("%u of %u messages came from a parked peer", parked, CALLS);
+	CHECK(parked > CALLS / 4);
+	peer_send(p, "leave");
+	peer_join(p);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}

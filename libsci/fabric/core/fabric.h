@@ -48,6 +48,8 @@ enum sci_event_type {
 	SCI_EVENT_NOT_OPERATIONAL,	/* the link went down */
 	SCI_EVENT_OPERATIONAL,		/* the link came up again */
 	SCI_EVENT_INTERRUPT,		/* a data interrupt arrived: fetch it with lintr.wait */
+	/* the importer has triggered the segment's bell, or its bytes have arrived over the net */
+	SCI_EVENT_RANG,
 };
 
 struct sci_event {
@@ -120,7 +122,10 @@ struct sci_lseg_param {
 	unsigned int flags;		/* SCI_LSEG_* */
 	sci_event_fn event;		/* must not be NULL */
 	void *owner;
-	/* NULL, or the plain interrupt that ops->ring triggers; it must outlive the segment */
+	/*
+	 * NULL, or the plain interrupt that ops->ring triggers; it must outlive the segment. Before
+	 * the interrupt is reported, the segment's owner gets SCI_EVENT_RANG.
+	 */
 	struct sci_lintr *bell;
 };
 

@@ -38,10 +38,8 @@ static void frame_store(uint8_t *dst, const uint8_t *src, size_t len)
  * Find the target of a PUT. Return -ENOENT if the segment was destroyed, or was never imported
  * over this link: the caller then drops the bytes.
  */
-static int frame_put_target(struct net_link *l, const struct net_frame *f, uint8_t **to)
+static int frame_put_target(const struct net_importer *i, const struct net_frame *f, uint8_t **to)
 {
-	struct net_importer *i = net_importer_find(l, f->object);
-
 	if (!i || !i->seg->addr)
 		return -ENOENT;
 	if (f->offset > i->seg->size || i->seg->size - f->offset < f->len)
@@ -52,11 +50,14 @@ static int frame_put_target(struct net_link *l, const struct net_frame *f, uint8
 
 static int frame_handle_put(struct net_link *l, const struct net_frame *f, const uint8_t *data)
 {
+	struct net_importer *i = net_importer_find(l, f->object);
 	uint8_t *to;
-	int ret = frame_put_target(l, f, &to);
+	int ret = frame_put_target(i, f, &to);
 
 	if (!ret && f->len)
 		frame_store(to, data, f->len);
+	if (!ret && i->seg->rings)
+		net_lseg_rang(i->seg, l->node);
 	return ret == -ENOENT ? 0 : ret;
 }
 
@@ -136,7 +137,8 @@ static int big_begin(struct net_link *l, const struct net_frame *f)
 
 	if (f->len > NET_BIG || (f->type != NET_PUT && f->type != NET_DATA))
 		return -EPROTO;
-	if (f->type == NET_PUT && frame_put_target(l, f, &to) == -EPROTO)
+	if (f->type == NET_PUT &&
+	    frame_put_target(net_importer_find(l, f->object), f, &to) == -EPROTO)
 		return -EPROTO;
 	if (f->type == NET_DATA) {
 		struct sci_stream_get *g = net_get_find(l, f->request);
@@ -157,7 +159,7 @@ size_t net_big_target(struct net_link *l, uint8_t **to)
 	uint8_t *start = NULL;
 
 	if (f->type == NET_PUT) {
-		frame_put_target(l, f, &start);
+		frame_put_target(net_importer_find(l, f->object), f, &start);
 	} else {
 		struct sci_stream_get *g = net_get_find(l, f->request);
 

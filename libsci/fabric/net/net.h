@@ -368,6 +368,7 @@ struct sci_lseg {
 	uint8_t *addr;			/* NULL: no memory yet (EMPTY) */
 	bool owned;			/* mapped by this fabric */
 	bool exported;
+	bool rings;			/* has a bell: tell the owner that bytes have arrived */
 	sci_event_fn event;
 	void *owner;
 	struct list importers;
@@ -572,6 +573,7 @@ unsigned int net_lseg_importers(struct sci_lseg *s);
 void net_lseg_destroy(struct sci_lseg *s);
 uint32_t net_lseg_id(struct sci_lseg *s);
 uint64_t net_lseg_size(struct sci_lseg *s);
+void net_lseg_rang(struct sci_lseg *s, unsigned int node);
 int net_lseg_map(struct sci_lseg *s, uint64_t off, size_t len, unsigned int flags,
 		 void **addr);
 int net_lseg_register(struct sci_lseg *s, void *addr, size_t len);

@@ -39,6 +39,12 @@ static void lseg_notify_importers(struct sci_lseg *s, unsigned int node, enum sc
 	s->event(s->owner, &ev);
 }
 
+/* Bytes from @node have arrived in a segment with a bell. */
+void net_lseg_rang(struct sci_lseg *s, unsigned int node)
+{
+	lseg_notify_importers(s, node, SCI_EVENT_RANG);
+}
+
 int net_importer_add(struct net_link *l, uint32_t id, uint64_t *size)
 {
 	struct sci_lseg *s = lseg_find(l->net, id);
@@ -95,6 +101,7 @@ int net_lseg_create(struct sci_fabric *f, const struct sci_lseg_param *p,
 	s->net = net;
 	s->id = p->id;
 	s->size = p->size;
+	s->rings = p->bell;
 	s->event = p->event;
 	s->owner = p->owner;
 	list_init(&s->importers);

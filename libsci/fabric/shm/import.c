@@ -164,7 +164,7 @@ void shm_rseg_input(void *obj)
 	struct sci_rseg *r = obj;
 
 	if (shm_rseg_read(r))
-		shm_bell_keep(r->pair->bell);
+		shm_bell_keep(r->pair);
 }
 
 static int base_map(struct sci_rseg *r, int memfd)

@@ -161,12 +161,14 @@ static enum ring_state ring_read(struct shm_conn *conn, bool *rung)
 	return RING_OPEN;
 }
 
-/* Store a trigger in the eventfd for the waiters. */
-void shm_bell_keep(struct sci_lintr *i)
+/* Report a trigger of an importer to the segment, and store it in the eventfd for the waiters. */
+void shm_bell_keep(struct shm_conn *conn)
 {
 	uint64_t one = 1;
-	ssize_t n = write(i->eventfd, &one, sizeof(one));
+	ssize_t n;
 
+	shm_lseg_rang(conn);
+	n = write(conn->bell->eventfd, &one, sizeof(one));
 	(void)n;	/* if the write fails, the eventfd is full, hence readable */
 }
 
@@ -183,7 +185,7 @@ static enum ring_state ring_drain(struct shm_conn *conn)
 		rung |= more;
 	} while (state == RING_OPEN && more && --rounds);
 	if (rung)
-		shm_bell_keep(conn->bell);
+		shm_bell_keep(conn);
 	return state;
 }
 
@@ -279,18 +281,23 @@ static bool ring_take(struct sci_lintr *i, const struct epoll_event *ev, int n)
 	int k;
 
 	for (k = 0; k < n; k++) {
+		bool more = false;
+
 		if (ev[k].data.fd == i->eventfd) {
 			rung |= read(i->eventfd, &count, sizeof(count)) ==
 				sizeof(count);
 			continue;
 		}
 		import = ring_import(i, ev[k].data.fd);
-		if (import) {
-			rung |= shm_rseg_read(import);
-			continue;
-		}
-		conn = ring_conn(i, ev[k].data.fd);
-		state = conn ? ring_read(conn, &rung) : RING_OPEN;
+		conn = import ? import->pair : ring_conn(i, ev[k].data.fd);
+		state = RING_OPEN;
+		if (import)
+			more = shm_rseg_read(import);
+		else if (conn)
+			state = ring_read(conn, &more);
+		if (more)
+			shm_lseg_rang(conn);
+		rung |= more;
 		if (state != RING_OPEN)
 			ring_end(conn, state);
 	}

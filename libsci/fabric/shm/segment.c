@@ -26,6 +26,13 @@ static void shm_lseg_notify(struct sci_lseg *s, enum sci_event_type type,
 	s->event(s->owner, &ev);
 }
 
+/* Tell the segment of @conn, if any, that its importer rings. Context: svc.lock is held. */
+void shm_lseg_rang(struct shm_conn *conn)
+{
+	if (conn->rings)
+		shm_lseg_notify(conn->rings, SCI_EVENT_RANG, conn->node, 0);
+}
+
 static unsigned int msg_flags(const struct sci_lseg *s)
 {
 	unsigned int flags = 0;
@@ -102,6 +109,7 @@ static int importer_hello(struct sci_lseg *s, struct shm_conn *conn,
 	/* only a process with the right to write may trigger */
 	if (s->bell && shm_access(s->shm, conn->fd) & 2)
 		ret = shm_bell_listen(s->bell, conn);
+	conn->rings = s;
 	ret = ret ? ret : lseg_grant(s, conn);
 	if (ret)
 		return ret;

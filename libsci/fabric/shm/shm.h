@@ -192,6 +192,7 @@ struct shm_conn {
 	int fd;				/* -1: merged, see pair.c */
 	enum shm_role role;
 	struct sci_lintr *bell;		/* the importer's messages trigger it */
+	struct sci_lseg *rings;		/* the segment with that bell, if @bell belongs to one */
 	struct sci_rseg *pair;		/* this process's import from the importer, or NULL */
 	unsigned int node;
 	pid_t pid;			/* process of the importer */
@@ -319,6 +320,7 @@ int shm_lseg_map(struct sci_lseg *s, uint64_t off, size_t len,
 		 unsigned int flags, void **addr);
 void shm_lseg_fork(struct sci_lseg *s);
 int shm_lseg_base(struct sci_lseg *s);
+void shm_lseg_rang(struct shm_conn *conn);
 
 int shm_rseg_connect(struct sci_fabric *f, const struct sci_rseg_param *p,
 		     struct sci_rseg **out);
@@ -344,7 +346,7 @@ int shm_bell_listen(struct sci_lintr *i, struct shm_conn *conn);
 void shm_bell_leave(struct shm_conn *conn);
 int shm_bell_add(struct sci_lintr *i, int fd);
 void shm_bell_remove(struct sci_lintr *i, int fd);
-void shm_bell_keep(struct sci_lintr *i);
+void shm_bell_keep(struct shm_conn *conn);
 void shm_bell_drain(struct shm_conn *conn);
 int shm_trigger_send(struct shm *shm, int sock);
 int shm_lintr_create(struct sci_fabric *f, struct sci_lintr_param *p,

@@ -29,6 +29,7 @@ static struct sci_ep *ep_new(const struct sci_ep_attr *attr)
 	list_init(&ep->busy);
 	list_init(&ep->dirty);
 	list_init(&ep->peers);
+	list_init(&ep->attend);
 	list_init(&ep->down);
 	list_init(&ep->ended);
 	list_init(&ep->former);

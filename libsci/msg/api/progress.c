@@ -85,13 +85,20 @@ static void peer_warm_up(struct sci_peer *p)
 {
 	if (p->state == PEER_UP && list_empty(&p->hot) &&
 	    (p->expects || peer_line_peek(p, &p->data_rx) ||
-	     !peer_is_announced(p)))
+	     (!p->stream && !peer_is_announced(p))))
 		peer_heat(p);
 }
 
+/* Make the parked peers hot that may have rung the doorbell. */
 static void peers_warm_up(struct sci_ep *ep)
 {
 	struct list *pos, *n;
+
+	/* the bell of a segment says which peer has rung */
+	if (ep->ops->ring) {
+		peers_attend(ep);
+		return;
+	}
 
 	list_for_each_safe(pos, n, &ep->peers)
 		peer_warm_up(container_of(pos, struct sci_peer, link));
@@ -158,23 +165,13 @@ static void peer_cool_down(struct sci_ep *ep)
 /* Do the rare work of progress: events of the fabric, and connections. */
 static int ep_attend(struct sci_ep *ep)
 {
-	struct list *pos, *n;
 	unsigned int seen = ep->completions;
 	int done = hello_poll(ep) + closings_poll(ep);
 
 	refusals_end(ep);
-	if (ep->net && net_news_take(ep) && ep->cooled)
-		peers_warm_up(ep);
-	list_for_each_safe(pos, n, &ep->peers) {
-		struct sci_peer *p = container_of(pos, struct sci_peer, link);
-
-		done += calls_check(p);
-		if (atomic_load(&p->events))
-			done++;
-		else if (!p->suspect_ms)
-			continue;
-		peer_event_check(p);
-	}
+	if (ep->net)
+		net_news_take(ep);
+	done += peers_attend(ep);
 	peers_release(ep);
 	/* count completions, too: a thread that is about to sleep may wait for the end of a peer */
 	return done + (ep->completions != seen);

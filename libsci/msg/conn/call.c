@@ -137,6 +137,7 @@ int call_start(struct sci_peer *p, enum msg_call_kind kind, uint32_t id,
 	c->id = id;
 	c->event = event;
 	list_add_tail(&c->link, &p->calls);
+	peer_attend(p);
 	callers_make(c);
 	return 0;
 }
@@ -152,6 +153,8 @@ int call_hello(struct sci_ep *ep, struct sci_fabric *fabric, struct sci_peer *p,
 	c->peer = p;
 	c->hello = *hello;
 	list_add_tail(&c->link, p ? &p->calls : &ep->refusals);
+	if (p)
+		peer_attend(p);
 	ep->n_refusals += !p;
 	callers_make(c);
 	return 0;

@@ -232,6 +232,8 @@ struct sci_peer *peer_find(struct sci_ep *ep, const struct sci_addr *addr);
 void peer_down(struct sci_peer *p, int error);
 void peer_end(struct sci_peer *p, int error);
 void peer_event_check(struct sci_peer *p);
+void peer_attend(struct sci_peer *p);
+int peers_attend(struct sci_ep *ep);
 void peer_busy(struct sci_peer *p);
 void peer_heat(struct sci_peer *p);
 void peer_expect_ctl(struct sci_peer *p);
@@ -310,7 +312,7 @@ struct sci_fabric *net_choose(struct sci_ep *ep, uint32_t node);
 int net_store(struct sci_peer *p, struct sci_rseg *seg, volatile uint8_t *dst,
 	      struct msg_cursor *at, size_t len);
 void net_look(struct sci_ep *ep);
-bool net_news_take(struct sci_ep *ep);
+void net_news_take(struct sci_ep *ep);
 void net_sleep(struct sci_ep *ep);
 
 /*

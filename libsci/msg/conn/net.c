@@ -8,6 +8,8 @@
  * would store into an import, peer->stream->put sends the bytes. The receiver needs no doorbell:
  * the thread of the net fabric wakes the endpoint when bytes arrive while no thread polls.
  *
+ * Bytes in a peer's inbox are also an event of the peer, PEER_RANG: peers_attend() makes it hot.
+ *
  * A waiting thread polls the net every NET_TURNS progress calls while bytes arrive. After NET_LOOKS
  * polls without bytes, or when the waiting thread sleeps, the net's own thread polls instead. So a
  * silent network costs nothing.
@@ -103,22 +105,20 @@ void net_look(struct sci_ep *ep)
 {
 	if (ep->turns % NET_TURNS)
 		return;
-	if (ep->net->ops->stream->poll(ep->net))
+	if (ep->net->ops->stream->poll(ep->net)) {
 		ep->net_looks = NET_LOOKS;
-	else if (!--ep->net_looks)
+		if (ep->cooled)
+			peers_attend(ep);
+	} else if (!--ep->net_looks) {
 		ep->net->ops->stream->rest(ep->net);
+	}
 }
 
-/*
- * Poll again if the net's thread has reported bytes. Return true in this case: the bytes may come
- * from parked peers.
- */
-bool net_news_take(struct sci_ep *ep)
+/* Poll again if the net's thread has reported bytes. */
+void net_news_take(struct sci_ep *ep)
 {
-	if (!atomic_exchange(&ep->net_news, 0))
-		return false;
-	ep->net_looks = NET_LOOKS;
-	return true;
+	if (atomic_exchange(&ep->net_news, 0))
+		ep->net_looks = NET_LOOKS;
 }
 
 void net_sleep(struct sci_ep *ep)

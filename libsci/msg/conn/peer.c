@@ -23,9 +23,24 @@
 
 /* ---- events: on the fabric's thread, which holds the fabric's locks ---- */
 
+/*
+ * Record an event. A peer's first event puts the peer on the stack ep->news, so that progress looks
+ * only at peers with events, however many peers there are.
+ */
+static void event_record(struct sci_peer *p, unsigned int event)
+{
+	struct sci_peer *top = atomic_load(&p->ep->news);
+
+	if (atomic_fetch_or(&p->events, event | PEER_LISTED) & PEER_LISTED)
+		return;
+	do {
+		p->news = top;
+	} while (!atomic_compare_exchange_weak(&p->ep->news, &top, p));
+}
+
 void peer_event_add(struct sci_peer *p, unsigned int event)
 {
-	atomic_fetch_or(&p->events, event);
+	event_record(p, event);
 	atomic_store(&p->ep->attention, 1);
 	wake_self(p->ep);
 }
@@ -41,6 +56,10 @@ static void inbox_event(void *owner, const struct sci_event *ev)
 		break;
 	case SCI_EVENT_LOST:
 		peer_event_add(owner, PEER_LOST);
+		break;
+	case SCI_EVENT_RANG:
+		/* the fabric wakes the endpoint */
+		event_record(owner, PEER_RANG);
 		break;
 	default:
 		break;
@@ -130,6 +149,7 @@ int peer_new(struct sci_ep *ep, struct sci_fabric *fabric,
 	list_init(&p->accept_link);
 	list_init(&p->dirty);
 	list_init(&p->closing);
+	list_init(&p->attend);
 	list_init(&p->sendq);
 	list_init(&p->ctlq);
 	list_init(&p->sending);
@@ -266,6 +286,7 @@ void peer_down(struct sci_peer *p, int error)
 	}
 	p->state = PEER_DOWN;
 	p->error = error_for_request(error);
+	list_del(&p->attend);
 	list_del(&p->link);
 	list_add_tail(&p->link, &p->ep->down);
 	atomic_store(&p->ep->attention, 1);
@@ -298,13 +319,16 @@ void peer_suspect(struct sci_peer *p)
 		return;
 	p->suspect_ms = msg_now_ms();
 	p->ep->n_suspect++;
+	peer_attend(p);
 }
 
 /* Handle the events that the fabric's thread has recorded. */
 void peer_event_check(struct sci_peer *p)
 {
-	unsigned int events = atomic_exchange(&p->events, 0);
+	unsigned int events = atomic_fetch_and(&p->events, PEER_LISTED);
 
+	if (events & PEER_RANG && p->state == PEER_UP)
+		peer_heat(p);
 	if (events & PEER_CAME) {
 		p->imported = true;
 		if (p->incoming)
@@ -329,6 +353,59 @@ void peer_event_check(struct sci_peer *p)
 		p->ep->n_suspect--;
 		peer_end(p, -ECONNRESET);
 	}
+}
+
+/* Let peers_attend() look at @p. */
+void peer_attend(struct sci_peer *p)
+{
+	if (p->state != PEER_DOWN && list_empty(&p->attend))
+		list_add_tail(&p->attend, &p->ep->attend);
+}
+
+/* Move the peers of ep->news to ep->attend, in the order of their events. */
+static void news_collect(struct sci_ep *ep)
+{
+	struct sci_peer *p = atomic_exchange(&ep->news, NULL), *first = NULL, *next;
+
+	for (; p; p = next) {
+		next = p->news;
+		p->news = first;
+		first = p;
+	}
+	for (p = first; p; p = next) {
+		next = p->news;
+		/* from now on, another event may put @p on the stack again */
+		atomic_fetch_and(&p->events, ~PEER_LISTED);
+		peer_attend(p);
+	}
+}
+
+/*
+ * Handle the events of all peers, the results of their calls, and the suspects. Return the amount
+ * of work that was done.
+ */
+int peers_attend(struct sci_ep *ep)
+{
+	struct list *l, now;
+	int done = 0;
+
+	news_collect(ep);
+	list_init(&now);
+	list_move_all(&ep->attend, &now);
+	while ((l = list_pop(&now))) {
+		struct sci_peer *p = container_of(l, struct sci_peer, attend);
+		unsigned int events;
+
+		done += calls_check(p);
+		events = atomic_load(&p->events) & ~PEER_LISTED;
+		/* the ring of a hot peer is no work: progress polls the peer */
+		done += events & ~PEER_RANG || (events && list_empty(&p->hot));
+		if (events || p->suspect_ms)
+			peer_event_check(p);
+		if (p->suspect_ms || !list_empty(&p->calls))
+			peer_attend(p);
+	}
+	return done;
 }
 
 /* Release the fabric's objects of @p, which is DOWN and in no queue. */
@@ -387,6 +464,8 @@ void peer_free(struct sci_peer *p)
 	list_del(&p->accept_link);
 	list_del(&p->link);
 	peer_leave_fabric(p);
+	if (atomic_load(&p->events) & PEER_LISTED)
+		news_collect(p->ep);
 	maps_drop(p);
 	free(p);
 }
