@@ -8,8 +8,6 @@
 
 #include "libsci/shmem/internal.h"
 
-#define ALIGN_MAX	4096u		/* limit of sci_team_alloc() */
-
 /* An allocation. The list of allocations is sorted by address, for checks of accesses. */
 struct block {
 	char *addr;
@@ -134,8 +132,7 @@ EXPORT void *shmem_calloc(size_t count, size_t size)
 
 EXPORT void *shmem_align(size_t alignment, size_t size)
 {
-	/* the heaps of two PEs have the same alignment up to ALIGN_MAX */
-	if (!alignment || alignment & (alignment - 1) || alignment > ALIGN_MAX)
+	if (!alignment || alignment & (alignment - 1) || alignment > SCI_TEAM_ALIGN_MAX)
 		return NULL;
 	return memory_alloc(__func__, alignment < 64 ? 64 : alignment, size);
 }

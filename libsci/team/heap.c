@@ -16,6 +16,7 @@ void heap_init(struct team_heap *h, size_t len)
 {
 	list_init(&h->blocks);
 	h->len = len;
+	h->phase = 0;
 }
 
 static void block_insert(struct heap_block *b, struct list *next)
@@ -37,7 +38,7 @@ int heap_alloc(struct team_heap *h, size_t len, size_t align, size_t *offset)
 		b = container_of(pos, struct heap_block, link);
 		if (pos != &h->blocks)
 			to = b->offset;
-		at = (from + align - 1) & ~(align - 1);
+		at = ((from + h->phase + align - 1) & ~(align - 1)) - h->phase;
 		if (at >= from && at <= to && len <= to - at)
 			break;
 		if (pos == &h->blocks)

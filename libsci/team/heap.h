@@ -19,11 +19,15 @@
 struct team_heap {
 	struct list blocks;		/* blocks in use, ascending */
 	size_t len;
+	size_t phase;			/* distance of offset 0 from an aligned address */
 };
 
 void heap_init(struct team_heap *h, size_t len);
 
-/* Allocate @len bytes; @align is a power of two. Return 0, -ENOSPC (no room) or -ENOMEM. */
+/*
+ * Allocate @len bytes. @align: a power of two; the sum of the offset and the heap's phase is a
+ * multiple of it. Return 0, -ENOSPC (no room) or -ENOMEM.
+ */
 int heap_alloc(struct team_heap *h, size_t len, size_t align, size_t *offset);
 
 /* Free a block. Return: 0; -EINVAL: no block begins at @offset. */

@@ -5,7 +5,10 @@
  *
  * There are three kinds of regions: the heap, extensions of the heap, and registered memory.
  * Each member's part of a region is an exported buffer. Near members map it when the region
- * is made. Offsets are the same on all members, addresses are not.
+ * is made. Offsets are the same on all members, addresses are not. But the addresses are congruent
+ * modulo the region's modulus, up to which an aligned address is aligned on all members. The buffer
+ * of an extension for larger alignments is longer than the extension by the alignment: the
+ * extension begins where its second page is aligned.
  */
 
 #include "libsci/team/team.h"
@@ -17,13 +20,20 @@
 
 #include "libsci/base/host.h"
 
+static size_t pages_round_up(uint64_t len)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (len + page - 1) & ~(page - 1);
+}
+
 static void region_free(struct team_world *w, struct team_region *r)
 {
 	heap_clear(&r->blocks);
-	if (r->base && r->registered)
-		sci_buf_unregister(w->ep, r->base, r->len);
+	if (r->buf)
+		sci_buf_free(w->ep, r->buf);
 	else if (r->base)
-		sci_buf_free(w->ep, r->base);
+		sci_buf_unregister(w->ep, r->base, r->len);
 	free(r->keys);
 	free(r->remote);
 	free(r);
@@ -55,14 +65,34 @@ static int memory_register(struct team_world *w, void *addr, size_t len)
 	return ret ? ret : sci_buf_register(w->ep, addr, len);
 }
 
-/* Make this process's part of a region. @addr: memory of the program; NULL: allocate a heap */
-static int region_new(struct team_world *w, void *addr, size_t len,
+/* Allocate a heap whose second page is a multiple of @align. */
+static int heap_new(struct team_world *w, struct team_region *r, size_t align)
+{
+	size_t page = pages_round_up(1), more = align > page ? align : 0, at;
+	int ret;
+
+	if (r->len > SIZE_MAX - more)
+		return -ENOMEM;
+	ret = sci_buf_alloc(w->ep, r->len + more, &r->buf);
+	if (ret)
+		return ret;
+	r->base = r->buf;
+	if (more)
+		r->base += (align - ((size_t)r->buf + page) % align) % align;
+	r->heap = true;
+	*(uint64_t *)(void *)r->base = TEAM_HEAP_MARK;
+	return heap_alloc(&r->blocks, TEAM_LINE, 1, &at);
+}
+
+/*
+ * Make this process's part of a region. @addr: memory of the program; NULL: allocate a heap whose
+ * second page has alignment @align
+ */
+static int region_new(struct team_world *w, void *addr, size_t len, size_t align,
 		      struct team_region **out)
 {
 	struct team_region *r = calloc(1, sizeof(*r));
-	void *base = addr;
 	int ret = -ENOMEM;
-	size_t at;
 
 	*out = r;
 	if (!r)
@@ -73,21 +103,15 @@ static int region_new(struct team_world *w, void *addr, size_t len,
 	r->remote = calloc((size_t)w->size, sizeof(*r->remote));
 	if (!r->keys || !r->remote)
 		return ret;
-	r->heap = !addr;
-	r->registered = addr;
-	ret = addr ? memory_register(w, addr, len) : sci_buf_alloc(w->ep, len, &base);
-	if (ret)
-		return ret;
-	r->base = base;
-	if (r->heap) {
-		*(uint64_t *)base = TEAM_HEAP_MARK;
-		ret = heap_alloc(&r->blocks, TEAM_LINE, 1, &at);
-	}
-	return ret ? ret : sci_buf_key(w->ep, base, len, &r->keys[w->rank]);
+	ret = addr ? memory_register(w, addr, len) : heap_new(w, r, align);
+	if (!ret && addr)
+		r->base = addr;
+	return ret ? ret : sci_buf_key(w->ep, r->base, len, &r->keys[w->rank]);
 }
 
 struct region_hello {
 	struct sci_key key;
+	uint64_t base;
 	uint64_t len;
 	int64_t error;
 };
@@ -117,13 +141,25 @@ static int region_map(struct sci_team *t, struct team_region *r,
 	return ret;
 }
 
+/* Set the modulus: the largest power of two that divides all distances between the bases. */
+static void region_congruence(struct sci_team *t, struct team_region *r,
+			      const struct region_hello *all)
+{
+	uint64_t differ = SCI_TEAM_ALIGN_MAX;
+
+	for (int i = 0; i < t->size; i++)
+		differ |= all[i].base ^ all[t->rank].base;
+	r->modulus = differ & -differ;
+	r->blocks.phase = all[t->rank].base % r->modulus;
+}
+
 static void region_publish(struct team_world *w, struct team_region *r)
 {
 	w->regions[w->n_regions] = r;
 	sci_store_release(&w->n_regions, w->n_regions + 1);
 }
 
-static int region_add(struct sci_team *t, void *addr, size_t len)
+static int region_add(struct sci_team *t, void *addr, size_t len, size_t align)
 {
 	struct team_world *w = t->world;
 	struct region_hello mine = { .len = len }, *all;
@@ -138,17 +174,21 @@ static int region_add(struct sci_team *t, void *addr, size_t len)
 		return ret;
 	}
 	assert(all);		/* else the members agreed on -ENOMEM */
-	mine.error = region_new(w, addr, len, &r);
-	if (!mine.error)
+	mine.error = region_new(w, addr, len, align, &r);
+	if (!mine.error) {
 		mine.key = r->keys[w->rank];
+		mine.base = (size_t)r->base;
+	}
 	if (w->n_regions == TEAM_REGIONS)
 		mine.error = -ENOSPC;
 	ret = sci_team_allgather(t, &mine, sizeof(mine), all);
 	if (!ret) {
 		ret = r ? region_map(t, r, all) : -ENOMEM;
 		/* publish before team_agree(): a peer that returns first may use the region */
-		if (!ret)
+		if (!ret) {
+			region_congruence(t, r, all);
 			region_publish(w, r);
+		}
 		published = !ret;
 		ret = team_agree(t, ret);
 	}
@@ -180,16 +220,9 @@ void symmetric_view(struct sci_team *t)
 	}
 }
 
-static size_t pages_round_up(uint64_t len)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	return (len + page - 1) & ~(page - 1);
-}
-
 int symmetric_open(struct sci_team *all, uint64_t size)
 {
-	int ret = region_add(all, NULL, pages_round_up(size));
+	int ret = region_add(all, NULL, pages_round_up(size), 1);
 
 	if (!ret)
 		symmetric_view(all);
@@ -227,8 +260,9 @@ static int region_alloc(struct team_world *w, uint64_t *words, void **addr)
 
 	for (unsigned int i = 0; i < w->n_regions; i++) {
 		struct team_region *r = w->regions[i];
-		int ret = r->heap ? heap_alloc(&r->blocks, words[ALLOC_LEN],
-					       words[ALLOC_ALIGN], &at) : -ENOSPC;
+		int ret = r->heap && words[ALLOC_ALIGN] <= r->modulus ?
+			  heap_alloc(&r->blocks, words[ALLOC_LEN], words[ALLOC_ALIGN], &at) :
+			  -ENOSPC;
 
 		if (ret == -ENOSPC)
 			continue;
@@ -288,12 +322,28 @@ static int alloc_once(struct sci_team *t, size_t len, size_t align, void **addr)
 	return ret;
 }
 
+/*
+ * Return the length of an extension for a block. The first page has the heap's mark. A full heap
+ * doubles. A heap that only lacks the alignment grows by an eighth: few blocks need much.
+ */
+static size_t extension_len(const struct team_world *w, size_t len, size_t align)
+{
+	size_t least = w->regions[0]->len / 8, page = pages_round_up(1);
+
+	for (unsigned int i = 0; i < w->n_regions; i++)
+		if (w->regions[i]->heap && align <= w->regions[i]->modulus)
+			least = w->regions[0]->len;
+	if (len > SIZE_MAX - 2 * page)
+		return len;
+	return pages_round_up(len + page > least ? len + page : least);
+}
+
 int sci_team_alloc(struct sci_team *team, size_t len, size_t align, void **addr)
 {
-	size_t more;
 	int ret;
 
-	if (!team || !len || !addr || !team->all || (align & (align - 1)) || align > 4096)
+	if (!team || !len || !addr || !team->all || (align & (align - 1)) ||
+	    align > SCI_TEAM_ALIGN_MAX)
 		return -EINVAL;
 	ret = world_usable(team->world);
 	if (ret)
@@ -301,8 +351,7 @@ int sci_team_alloc(struct sci_team *team, size_t len, size_t align, void **addr)
 	align = align ? align : TEAM_LINE;
 	ret = alloc_once(team, len, align, addr);
 	if (ret == -ENOSPC) {
-		more = team->world->regions[0]->len;
-		ret = region_add(team, NULL, pages_round_up(len + 4096 > more ? len + 4096 : more));
+		ret = region_add(team, NULL, extension_len(team->world, len, align), align);
 		ret = ret ? ret : alloc_once(team, len, align, addr);
 	}
 	if (ret)
@@ -340,5 +389,5 @@ int sci_team_register(struct sci_team *team, void *addr, size_t len)
 		return -EINVAL;
 	if (world_usable(team->world))
 		return -ENOTCONN;
-	return region_add(team, addr, len);
+	return region_add(team, addr, len, 1);
 }

@@ -294,9 +294,10 @@ void team_free(struct sci_team *t);
 
 struct team_region {
 	uint8_t *base;			/* this member's part */
+	void *buf;			/* the buffer that contains the part; NULL: registered */
 	size_t len;
+	size_t modulus;			/* the bases of all members are congruent modulo it */
 	bool heap;			/* sci_team_alloc() may use it */
-	bool registered;
 	struct team_heap blocks;
 	struct sci_key *keys;		/* by world rank */
 	size_t *remote;			/* offset to the part of each rank, mapped here; 0: far */

@@ -95,6 +95,23 @@ static void memory(void *arg)
 			CHECK(near);
 	}
 	CHECK_EQ(sci_team_free(team, big), 0);
+	/* alignments above a page are the same on all members, too */
+	for (size_t align = 8192; align <= 4u << 20; align *= 2) {
+		CHECK_EQ(sci_team_alloc(team, 5000, align, &big), 0);
+		CHECK_EQ((size_t)big % align, 0);
+		memset(big, me + 1, 5000);
+		CHECK_EQ(sci_team_barrier(team), 0);
+		for (int i = 0; i < members; i++) {
+			uint8_t last;
+
+			CHECK_EQ(sci_team_get(team, &last, (uint8_t *)big + 4999, 1, i), 0);
+			CHECK_EQ(last, i + 1);
+		}
+		CHECK_EQ(sci_team_free(team, big), 0);
+	}
+	CHECK_EQ(sci_team_alloc(team, 8, SCI_TEAM_ALIGN_MAX * 2, &big), -EINVAL);
+	CHECK_EQ(sci_team_alloc(team, 8, 8192 + 4096, &big), -EINVAL);
+	CHECK_EQ(sci_team_alloc(team, SIZE_MAX - 100, 8192, &big) < 0, true);
 	/* a size on which members differ, and a size that no member has, fail on all members */
 	CHECK_EQ(sci_team_alloc(team, 64 + (size_t)me, 0, &big), -EINVAL);
 	CHECK_EQ(sci_team_alloc(team, (size_t)1 << 50, 0, &big) < 0, true);
