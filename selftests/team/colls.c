@@ -16,16 +16,17 @@
 #include <unistd.h>
 
 #include "selftests/ranks.h"
+#include "selftests/remote.h"
 
 #define RANKS	16
 #define MOST	(300u << 10)		/* bytes per member: several chunks */
 
+/* Settings are constants: ranks on other machines find them at the same address. */
 struct setting {
 	unsigned int n;
 	unsigned int nodes;
 	const char *memory;
 	unsigned int rounds;
-	unsigned int seed;
 	const char *fault;		/* SCI_FAULT; NULL: none */
 };
 
@@ -217,12 +218,14 @@ static void scatters(struct sci_team *t, uint32_t seed)
 	give_back(dst);
 }
 
-/* Return the bytes that @from sends to @to. */
+/* Return the bytes that @from sends to @to: in half of the calls, many parts are short. */
 static size_t pair_len(uint32_t seed, int from, int to, bool v)
 {
+	uint32_t most = seed % 2 ? 250 : 9000;
+
 	if (!v)
-		return seed * 7919 % 3000;
-	return (seed * 31 + (uint32_t)from * 577 + (uint32_t)to * 1733) % 9000;
+		return seed * 7919 % (most / 3);
+	return (seed * 31 + (uint32_t)from * 577 + (uint32_t)to * 1733) % most;
 }
 
 static void alltoalls(struct sci_team *t, uint32_t seed)
@@ -454,11 +457,9 @@ static void some_calls(struct sci_team *t, unsigned int rounds)
 	}
 }
 
-static void all_calls(void *arg)
+static struct sci_team *team_open(const struct setting *s)
 {
-	const struct setting *s = arg;
 	struct sci_team *t;
-	void *p;
 
 	setenv("SCI_TEAM_MEMORY", s->memory, 1);
 	setenv("SCI_SYMMETRIC_SIZE", "4M", 1);
@@ -466,53 +467,75 @@ static void all_calls(void *arg)
 		setenv("SCI_FAULT", s->fault, 1);
 	CHECK_EQ(sci_team_open(&t, NULL), 0);
 	CHECK_EQ(sci_team_size(t), s->n);
-	CHECK_EQ(sci_team_nodes(t), s->nodes);
-	state = s->seed;
-	some_calls(t, s->rounds);
+	if (!remote_machines())
+		CHECK_EQ(sci_team_nodes(t), s->nodes);
+	return t;
+}
+
+/* Make a team in which the order of ranks is not the order of nodes. */
+static struct sci_team *team_mix(struct sci_team *t)
+{
+	struct sci_team *mixed;
+
+	CHECK_EQ(sci_team_split(t, 0, sci_team_rank(t) * 5 % sci_team_size(t), &mixed), 0);
+	return mixed;
+}
+
+static void all_calls(void *arg)
+{
+	const struct setting *s = arg;
+	struct sci_team *t = team_open(s), *mixed = team_mix(t);
+	unsigned int rounds = test_calls(s->rounds);
+	void *p;
+
+	state = s->n * 100 + s->nodes;
+	some_calls(t, rounds);
+	some_calls(mixed, rounds / 2);
 	arena_len = 3u << 20;
 	CHECK_EQ(sci_team_alloc(t, arena_len + 64, 0, &p), 0);
 	arena = p;
-	some_calls(t, s->rounds);
+	some_calls(t, rounds);
+	some_calls(mixed, rounds / 2);
+	CHECK_EQ(sci_team_close(mixed), 0);
 	CHECK_EQ(sci_team_close(t), 0);
 }
 
-static void settings_faulty(unsigned int n, unsigned int nodes, const char *memory,
-			    unsigned int rounds, const char *fault)
+static void settings(const struct setting *s, void (*fn)(void *arg))
 {
-	struct setting s = { n, nodes, memory, test_calls(rounds), n * 100 + nodes, fault };
-
-	ranks_run_arg(n, nodes, all_calls, &s, false);
+	ranks_run_arg(s->n, s->nodes, fn, (void *)s, false);
 }
 
-static void settings(unsigned int n, unsigned int nodes, const char *memory,
-		     unsigned int rounds)
-{
-	settings_faulty(n, nodes, memory, rounds, NULL);
-}
+/* Run @fn with a setting. */
+#define SETTINGS(fn, ...)						\
+	do {								\
+		static const struct setting s_ = { __VA_ARGS__ };	\
+									\
+		settings(&s_, fn);					\
+	} while (0)
 
 TEST(a_process_alone)
 {
-	settings(1, 1, "all", 300);
+	SETTINGS(all_calls, 1, 1, "all", 300, NULL);
 }
 
 TEST(two_near_members)
 {
-	settings(2, 1, "all", 300);
+	SETTINGS(all_calls, 2, 1, "all", 300, NULL);
 }
 
 TEST(three_near_members)
 {
-	settings(3, 1, "all", 200);
+	SETTINGS(all_calls, 3, 1, "all", 200, NULL);
 }
 
 TEST(eight_near_members)
 {
-	settings(8, 1, "all", 100);
+	SETTINGS(all_calls, 8, 1, "all", 100, NULL);
 }
 
 TEST(sixteen_near_members)
 {
-	settings(16, 4, "all", 40);
+	SETTINGS(all_calls, 16, 4, "all", 40, NULL);
 }
 
 /* ---- data in private memory ---- */
@@ -572,40 +595,52 @@ TEST(two_members_read_private_memory)
 	setenv("SCI_MSG_SINGLE_COPY_MIN", "16384", 1);
 	ranks_run_arg(2, 1, untouched_source, NULL, false);
 	setenv("SCI_MSG_SINGLE_COPY_MIN", "1", 1);
-	settings(2, 1, "all", 300);
+	SETTINGS(all_calls, 2, 1, "all", 300, NULL);
 }
 
 TEST(five_members_read_private_memory)
 {
 	setenv("SCI_MSG_SINGLE_COPY_MIN", "1", 1);
-	settings(5, 1, "all", 200);
+	SETTINGS(all_calls, 5, 1, "all", 200, NULL);
 }
 
 /* ---- far members ---- */
 
 TEST(two_far_members)
 {
-	settings(2, 2, "none", 200);
+	SETTINGS(all_calls, 2, 2, "none", 200, NULL);
 }
 
 TEST(five_far_members)
 {
-	settings(5, 1, "none", 100);
+	SETTINGS(all_calls, 5, 1, "none", 100, NULL);
 }
 
 TEST(eight_members_on_four_nodes)
 {
-	settings(8, 4, "node", 100);
+	SETTINGS(all_calls, 8, 4, "node", 100, NULL);
+}
+
+/* Nodes have 3, 2 and 2 members. */
+TEST(seven_members_on_three_nodes)
+{
+	SETTINGS(all_calls, 7, 3, "node", 100, NULL);
+}
+
+/* Nodes have 1 and 2 members. */
+TEST(eight_members_on_five_nodes)
+{
+	SETTINGS(all_calls, 8, 5, "node", 60, NULL);
 }
 
 TEST(six_members_on_three_nodes)
 {
-	settings(6, 3, "node", 100);
+	SETTINGS(all_calls, 6, 3, "node", 100, NULL);
 }
 
 TEST(sixteen_members_on_four_nodes)
 {
-	settings(16, 4, "node", 30);
+	SETTINGS(all_calls, 16, 4, "node", 30, NULL);
 }
 
 /* Loss, reordering and duplication affect a tenth of the packets each. */
@@ -613,12 +648,12 @@ TEST(sixteen_members_on_four_nodes)
 
 TEST(three_far_members_lose_packets)
 {
-	settings_faulty(3, 3, "none", 30, LOSSY);
+	SETTINGS(all_calls, 3, 3, "none", 30, LOSSY);
 }
 
 TEST(eight_members_on_four_nodes_lose_packets)
 {
-	settings_faulty(8, 4, "node", 20, LOSSY);
+	SETTINGS(all_calls, 8, 4, "node", 20, LOSSY);
 }
 
 /* ---- long broadcasts: chains of leaders ---- */
@@ -641,19 +676,10 @@ static void chain_bcasts(struct sci_team *t, size_t leaders)
 static void long_bcasts(void *arg)
 {
 	const struct setting *s = arg;
-	struct sci_team *t, *mixed;
-	unsigned int me;
+	struct sci_team *t = team_open(s), *mixed = team_mix(t);
 	void *p;
 
-	setenv("SCI_TEAM_MEMORY", s->memory, 1);
-	setenv("SCI_SYMMETRIC_SIZE", "4M", 1);
-	if (s->fault)
-		setenv("SCI_FAULT", s->fault, 1);
-	CHECK_EQ(sci_team_open(&t, NULL), 0);
-	me = (unsigned int)sci_team_rank(t);
-	/* in this team, the order of ranks is not the order of nodes */
-	CHECK_EQ(sci_team_split(t, 0, (int)(me * 5 % s->n), &mixed), 0);
-	state = s->seed;
+	state = s->n + s->nodes;
 	for (unsigned int i = 0; i < s->rounds; i++) {
 		chain_bcasts(t, s->nodes);
 		chain_bcasts(mixed, s->nodes);
@@ -667,31 +693,24 @@ static void long_bcasts(void *arg)
 	CHECK_EQ(sci_team_close(t), 0);
 }
 
-static void chains(unsigned int n, unsigned int nodes, const char *memory, const char *fault)
-{
-	struct setting s = { n, nodes, memory, 2, n + nodes, fault };
-
-	ranks_run_arg(n, nodes, long_bcasts, &s, false);
-}
-
 TEST(long_broadcasts_of_far_members)
 {
-	chains(8, 8, "none", NULL);
+	SETTINGS(long_bcasts, 8, 8, "none", 2, NULL);
 }
 
 TEST(long_broadcasts_of_many_nodes)
 {
-	chains(16, 16, "node", NULL);
+	SETTINGS(long_bcasts, 16, 16, "node", 2, NULL);
 }
 
 TEST(long_broadcasts_of_leaders)
 {
-	chains(16, 8, "node", NULL);
+	SETTINGS(long_bcasts, 16, 8, "node", 2, NULL);
 }
 
 TEST(long_broadcasts_lose_packets)
 {
-	chains(8, 8, "none", LOSSY);
+	SETTINGS(long_bcasts, 8, 8, "none", 2, LOSSY);
 }
 
 /* ---- many calls at once, and teams from parts of a team ---- */
@@ -699,14 +718,11 @@ TEST(long_broadcasts_lose_packets)
 static void many_at_once(void *arg)
 {
 	enum { CALLS = 40 };
-	const struct setting *s = arg;
 	struct sci_coll *colls[CALLS];
 	int64_t in[CALLS], out[CALLS];
-	struct sci_team *t;
+	struct sci_team *t = team_open(arg);
 	int n;
 
-	setenv("SCI_TEAM_MEMORY", s->memory, 1);
-	CHECK_EQ(sci_team_open(&t, NULL), 0);
 	n = sci_team_size(t);
 	for (int i = 0; i < CALLS; i++) {
 		in[i] = sci_team_rank(t) + i;
@@ -724,21 +740,15 @@ static void many_at_once(void *arg)
 
 TEST(many_calls_at_once)
 {
-	struct setting s = { 4, 1, "all", 0, 0, NULL };
-
-	ranks_run_arg(4, 1, many_at_once, &s, false);
-	s.memory = "node";
-	ranks_run_arg(4, 2, many_at_once, &s, false);
+	SETTINGS(many_at_once, 4, 1, "all", 0, NULL);
+	SETTINGS(many_at_once, 4, 2, "node", 0, NULL);
 }
 
 static void parts(void *arg)
 {
-	const struct setting *s = arg;
-	struct sci_team *t, *half, *node, *reverse;
+	struct sci_team *t = team_open(arg), *half, *node, *reverse;
 	int me, n, third[3];
 
-	setenv("SCI_TEAM_MEMORY", s->memory, 1);
-	CHECK_EQ(sci_team_open(&t, NULL), 0);
 	me = sci_team_rank(t);
 	n = sci_team_size(t);
 	CHECK_EQ(sci_team_split(t, me == 2 ? -1 : me % 2, 0, &half), 0);
@@ -776,11 +786,8 @@ static void parts(void *arg)
 
 TEST(parts_of_a_team)
 {
-	struct setting s = { 8, 4, "all", 0, 0, NULL };
-
-	ranks_run_arg(8, 4, parts, &s, false);
-	s.memory = "node";
-	ranks_run_arg(8, 4, parts, &s, false);
+	SETTINGS(parts, 8, 4, "all", 0, NULL);
+	SETTINGS(parts, 8, 4, "node", 0, NULL);
 }
 
 /* ---- errors ---- */
