@@ -32,6 +32,8 @@ void team_free(struct sci_team *t)
 	free(t->node_sizes);
 	free(t->shift);
 	free(t->leads);
+	free(t->sorted);
+	free(t->starts);
 	free(t->share);
 	plan_free(t->plan);
 	free(t);
@@ -71,22 +73,34 @@ static void groups_number(struct sci_team *t)
 				break;
 		if (g == t->groups)
 			t->leads[t->groups++] = i;
-		if (i == t->rank)
-			t->group = g;
+		t->members[i].group = g;
 	}
+	t->group = t->members[t->rank].group;
 	t->flat = t->groups == 1;
+}
+
+static void groups_sort(struct sci_team *t)
+{
+	int n = 0;
+
+	for (int g = 0; g < t->groups; g++) {
+		t->starts[g] = n;
+		for (int i = t->leads[g]; i < t->size; i++)
+			if (t->members[i].group == g)
+				t->sorted[n++] = i;
+	}
+	t->starts[t->groups] = n;
 }
 
 static int near_team_make(struct sci_team *t)
 {
-	int *near = calloc((size_t)t->size, sizeof(*near)), n = 0, ret;
+	int n = group_size(t, t->group), ret;
+	int *near = calloc((size_t)n, sizeof(*near));
 
 	if (!near)
 		return -ENOMEM;
-	for (int i = 0; i < t->size; i++)
-		if (member_group(t, i) == member_group(t, t->rank))
-			near[n++] = t->members[i].world;
-	assert(n);		/* the caller is near itself */
+	for (int i = 0; i < n; i++)
+		near[i] = t->members[t->sorted[t->starts[t->group] + i]].world;
 	ret = team_new(t->world, near, n, &t->near);
 	free(near);
 	return ret;
@@ -110,7 +124,9 @@ int team_new(struct team_world *w, const int *world_ranks, int n, struct sci_tea
 	t->node_sizes = calloc(size, sizeof(*t->node_sizes));
 	t->shift = calloc(size, sizeof(*t->shift));
 	t->leads = calloc(size, sizeof(*t->leads));
-	if (!t->members || !t->node_sizes || !t->shift || !t->leads)
+	t->sorted = calloc(size, sizeof(*t->sorted));
+	t->starts = calloc(size + 1, sizeof(*t->starts));
+	if (!t->members || !t->node_sizes || !t->shift || !t->leads || !t->sorted || !t->starts)
 		goto err;
 	for (int i = 0; i < n; i++) {
 		t->members[i].world = world_ranks[i];
@@ -122,6 +138,7 @@ int team_new(struct team_world *w, const int *world_ranks, int n, struct sci_tea
 		goto err;
 	nodes_number(t);
 	groups_number(t);
+	groups_sort(t);
 	ret = flat_open(t);
 	if (ret)
 		goto err;

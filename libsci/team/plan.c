@@ -48,6 +48,20 @@ void plan_recv(struct plan *p, int rank, void *buf, size_t len)
 	s->len = len;
 }
 
+void plan_send_later(struct plan *p, int rank, const void *buf, const size_t *len)
+{
+	plan_send(p, rank, buf, 0);
+	if (!p->error)
+		p->steps[p->n - 1].len_at = len;
+}
+
+void plan_recv_later(struct plan *p, int rank, void *buf, const size_t *len)
+{
+	plan_recv(p, rank, buf, 0);
+	if (!p->error)
+		p->steps[p->n - 1].len_at = len;
+}
+
 static void local_step(struct plan *p, enum plan_kind kind, void *to, const void *from,
 		       size_t len)
 {
@@ -70,6 +84,14 @@ void plan_fold(struct plan *p, void *inout, const void *in, size_t len)
 	local_step(p, PLAN_FOLD, inout, in, len);
 }
 
+void plan_call(struct plan *p, void (*call)(struct sci_coll *c))
+{
+	struct plan_step *s = step_add(p, PLAN_CALL);
+
+	if (s)
+		s->call = call;
+}
+
 void plan_round(struct plan *p)
 {
 	p->round++;
@@ -81,7 +103,7 @@ struct sci_coll *plan_near(struct plan *p, struct sci_team *near, enum coll_kind
 	struct sci_coll *c = &p->near[p->nears];
 	struct plan_step *s;
 
-	assert(p->nears < 2);
+	assert(p->nears < PLAN_NEARS);
 	plan_round(p);
 	s = step_add(p, PLAN_NEAR);
 	plan_round(p);
@@ -113,7 +135,7 @@ uint8_t *plan_tmp(struct plan *p, int i, size_t len)
 /* Remove all steps of the plan. Keep the array of steps and the reserved memory. */
 static void plan_clear(struct plan *p)
 {
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < PLAN_TMPS; i++) {
 		free(p->tmp[i].more);
 		p->tmp[i].more = NULL;
 	}
@@ -128,7 +150,7 @@ void plan_free(struct plan *p)
 	if (!p)
 		return;
 	plan_clear(p);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < PLAN_TMPS; i++)
 		free(p->tmp[i].kept);
 	free(p->steps);
 	free(p);
@@ -181,7 +203,7 @@ static int plan_keep(struct sci_team *t, enum coll_kind kind, size_t len)
 	struct plan *p = t->plan;
 	int ret = plan_fill(&c, p);
 
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < PLAN_TMPS; i++) {
 		struct plan_tmp *tmp = &p->tmp[i];
 
 		if (!tmp->more)
@@ -216,6 +238,11 @@ static int message_start(struct sci_coll *c, struct plan_step *s)
 
 	if (ret)
 		return ret;
+	if (s->len_at) {
+		s->len = *s->len_at;
+		if (!s->len)
+			return 0;
+	}
 	if (s->kind == PLAN_SEND)
 		return sci_itsend(s->peer, TEAM_CTX_COLL, c->plan->tag, s->from, s->len,
 				  &s->req);
@@ -241,6 +268,10 @@ static int step_start(struct sci_coll *c, struct plan_step *s)
 	case PLAN_FOLD:
 		if (phase == PLAN_LOCAL)
 			c->op->fn(s->to, s->from, s->len / c->op->size, c->op->arg);
+		return 0;
+	case PLAN_CALL:
+		if (phase == PLAN_LOCAL)
+			s->call(c);
 		return 0;
 	case PLAN_NEAR:
 		return phase == PLAN_LOCAL ? flat_start(s->near) : 0;

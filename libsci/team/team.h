@@ -13,7 +13,7 @@
  *	op.c		operations of reductions
  *	coll.c		collective calls: arguments, queue
  *	flat.c, flat_kinds.c	collective calls through shared memory
- *	plan.c, trees.c	collective calls through messages
+ *	plan.c, trees.c, leaders.c	collective calls through messages
  *
  * Layers: world < symmetric, rma, atomic < lock; coll < group < the calls of symmetric.
  * Two members are *near* if each can load from and store to the other's memory. This is an
@@ -198,6 +198,7 @@ struct team_member {
 	int world;			/* world rank */
 	int node;			/* number of its node in this team */
 	int local;			/* rank on its node */
+	int group;			/* number of its group of near members */
 	struct flat_area *area;		/* NULL: a far member */
 };
 
@@ -233,6 +234,8 @@ struct sci_team {
 	int readable;			/* all members read each other's memory; -1: unknown */
 	/* plan.c */
 	struct sci_team *near;		/* the team of the near members; NULL if @flat */
+	int *sorted;			/* all ranks, by group and then by rank */
+	int *starts;			/* index in @sorted of each group's first member, and @size */
 	int *leads;			/* first member of each group, ascending */
 	int groups;			/* number of groups */
 	int group;			/* group of this member */
@@ -255,6 +258,11 @@ static inline int member_result(int ret)
 static inline bool rank_ok(const struct sci_team *t, int rank)
 {
 	return (unsigned int)rank < (unsigned int)t->size;
+}
+
+static inline int group_size(const struct sci_team *t, int group)
+{
+	return t->starts[group + 1] - t->starts[group];
 }
 
 /* Return 0, -ECONNRESET if a member is dead, or the error of a broken team. */

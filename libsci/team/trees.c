@@ -3,20 +3,20 @@
 /*
  * DOC: collective calls through messages
  *
- * Barriers, broadcasts and reductions have two levels: near members do their part through
- * shared memory, and the first member of each group, its leader, exchanges messages for the
- * group. The order of operands counts in reductions, so they have two levels only if the ranks
- * of each group are consecutive.
+ * Calls have two levels: near members do their part through shared memory, and the first member of
+ * each group, its leader, exchanges messages for the group. The order of operands counts in
+ * reductions and scans, so they have two levels only if the ranks of each group are consecutive.
  *
  *	barrier			dissemination
  *	broadcast		binomial tree, in segments; chain for long data and many groups
  *	reduce			binomial tree
  *	allreduce		recursive doubling, or reduce and broadcast
  *	scan, exscan		recursive doubling
+ *	reduce-scatter		pairs of groups; reduce and scatter for short data
  *	allgather		Bruck for short parts; ring for long parts, and for
  *				parts with lengths
- *	gather, scatter		to and from the root directly
- *	all-to-all		in pairs
+ *	gather, scatter		to and from the root directly; short parts through leaders
+ *	all-to-all		in pairs; short parts through leaders
  *
  * A broadcast does not use the broadcast groups of a fabric (SCI_LSEG_BROADCAST):
  *  - Only shm and loop have them. The members of a broadcast group are on one machine and share
@@ -40,7 +40,7 @@
 #define CHAIN_MEMBERS	5		/* fewest members of a chain */
 #define DOUBLING_MAX	(64u << 10)	/* longest allreduce by recursive doubling */
 #define BRUCK_MAX	1024u		/* longest part of an allgather by Bruck's algorithm */
-#define PAIRS		8		/* pairs of an all-to-all in flight together */
+#define EXCHANGE_MIN	4096u		/* shortest block for a reduce-scatter in pairs of groups */
 
 /* The members of a tree: their ranks in order, and the position of the caller. */
 struct tree {
@@ -230,37 +230,20 @@ static void plan_add_near_bcast(struct plan *p, struct sci_team *near, int root,
 	sub->len = len;
 }
 
-static uint32_t group_of(const struct sci_team *t, int rank)
-{
-	return t->world->ranks[t->members[rank].world].group;
-}
-
 /* A root that is not the leader of its group broadcasts the data in its group first. */
 static void tree_build_bcast(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
 	struct tree tree = { t, t->leads, t->groups, member_is_leader(t) ? t->group : -1 };
-	int root_group = 0, near_root = sci_team_translate(t, c->root, t->near);
-	bool early;
+	int root_group = t->members[c->root].group;
+	int near_root = sci_team_translate(t, c->root, t->near);
+	bool early = near_root >= 0 && t->leads[root_group] != c->root;
 
-	while (group_of(t, t->leads[root_group]) != group_of(t, c->root))
-		root_group++;
-	early = near_root >= 0 && t->leads[root_group] != c->root;
 	if (early)
 		plan_add_near_bcast(p, t->near, near_root, c->dst, c->len);
 	tree_add_bcast(p, &tree, root_group, c->dst, c->len);
 	if (!early)
 		plan_add_near_bcast(p, t->near, near_root >= 0 ? near_root : 0, c->dst, c->len);
-}
-
-/* Return whether the ranks of each group are consecutive. All members get the same answer. */
-static bool groups_in_order(const struct sci_team *t)
-{
-	int changes = 1;
-
-	for (int i = 1; i < t->size; i++)
-		changes += group_of(t, i) != group_of(t, i - 1);
-	return changes == t->groups;
 }
 
 /* Reduce the parts of the caller's group. Its leader gets the result in @acc. */
@@ -336,115 +319,188 @@ static void tree_build_allreduce(struct sci_coll *c, struct plan *p)
 		plan_add_near_bcast(p, t->near, 0, c->dst, len);
 }
 
-/* ---- one level: all members ---- */
+/* ---- scan ---- */
 
-static void tree_build_scan(struct sci_coll *c, struct plan *p)
+/* Return the member that scans for group @i, its last one; or, with one level, member @i. */
+static int scan_rank(const struct sci_team *t, bool levels, int i)
 {
-	struct sci_team *t = c->team;
-	size_t len = c->n * c->op->size;
-	uint8_t *acc = plan_tmp(p, 0, len), *in = plan_tmp(p, 1, len);
-	uint8_t *below = plan_tmp(p, 2, len);
-	bool any = false;
+	return levels ? t->sorted[t->starts[i + 1] - 1] : i;
+}
 
-	if (p->error)
-		return;
-	plan_copy(p, acc, c->src, len);
-	for (int d = 1; d < t->size; d *= 2) {
+/* Fold the data @acc of all lower positions into @below, by recursive doubling. */
+static void scan_add_doubling(const struct sci_team *t, struct plan *p, bool levels, uint8_t *acc,
+			      uint8_t *in, uint8_t *below, size_t len)
+{
+	int me = levels ? t->group : t->rank, n = levels ? t->groups : t->size;
+
+	for (int d = 1; d < n; d *= 2) {
 		plan_round(p);
-		if (t->rank + d < t->size)
-			plan_send(p, t->rank + d, acc, len);
-		if (t->rank < d)
+		if (me + d < n)
+			plan_send(p, scan_rank(t, levels, me + d), acc, len);
+		if (me < d)
 			continue;
-		plan_recv(p, t->rank - d, in, len);
+		plan_recv(p, scan_rank(t, levels, me - d), in, len);
 		plan_round(p);
 		plan_fold(p, acc, in, len);
-		if (any)
+		if (d > 1)
 			plan_fold(p, below, in, len);
 		else
 			plan_copy(p, below, in, len);
-		any = true;
 	}
 	plan_round(p);
+}
+
+static void scan_add_one_level(struct sci_coll *c, struct plan *p, uint8_t *acc, uint8_t *in,
+			       uint8_t *below)
+{
+	size_t len = c->n * c->op->size;
+
+	plan_copy(p, acc, c->src, len);
+	scan_add_doubling(c->team, p, false, acc, in, below, len);
 	if (c->kind == COLL_SCAN)
 		plan_copy(p, c->dst, acc, len);
-	else if (any)
+	else if (c->team->rank)
 		plan_copy(p, c->dst, below, len);
 }
 
-/* Reduce all parts to rank 0, which scatters the result. */
+/*
+ * Each group scans its parts. Then its last member, which has the result of the whole group, scans
+ * the results of the groups, and broadcasts that of all lower groups to its group.
+ */
+static void scan_add_two_levels(struct sci_coll *c, struct plan *p, uint8_t *acc, uint8_t *in,
+				uint8_t *below)
+{
+	struct sci_team *t = c->team, *near = t->near;
+	size_t len = c->n * c->op->size;
+	bool last = near->rank == near->size - 1, inclusive = c->kind == COLL_SCAN;
+	struct sci_coll *sub;
+
+	if (last && !inclusive)
+		plan_copy(p, acc, c->src, len);
+	sub = plan_near(p, near, c->kind, 0);
+	if (!sub)
+		return;
+	sub->src = c->src;
+	sub->dst = c->dst;
+	sub->op = c->op;
+	sub->n = c->n;
+	if (last && inclusive)
+		plan_copy(p, acc, c->dst, len);
+	else if (last && near->rank)
+		plan_fold(p, acc, c->dst, len);
+	if (last)
+		scan_add_doubling(t, p, true, acc, in, below, len);
+	if (!t->group)
+		return;
+	plan_add_near_bcast(p, near, near->size - 1, below, len);
+	if (inclusive || near->rank)
+		plan_fold(p, c->dst, below, len);
+	else
+		plan_copy(p, c->dst, below, len);
+}
+
+static void tree_build_scan(struct sci_coll *c, struct plan *p)
+{
+	size_t len = c->n * c->op->size;
+	uint8_t *acc = plan_tmp(p, 0, len), *in = plan_tmp(p, 1, len);
+	uint8_t *below = plan_tmp(p, 2, len);
+
+	if (p->error)
+		return;
+	if (c->team->groups < c->team->size && groups_in_order(c->team))
+		scan_add_two_levels(c, p, acc, in, below);
+	else
+		scan_add_one_level(c, p, acc, in, below);
+}
+
+/* ---- reduce-scatter ---- */
+
+/* Return the length of the parts of group @g, and set *@at to their offset. */
+static size_t reduce_scatter_block(const struct sci_coll *c, int g, size_t *at)
+{
+	const struct sci_team *t = c->team;
+	size_t elements = 0;
+
+	if (!c->lens) {
+		*at = (size_t)t->starts[g] * c->len;
+		return (size_t)group_size(t, g) * c->len;
+	}
+	*at = coll_offset(c->lens, NULL, t->starts[g]) * c->op->size;
+	for (int i = t->starts[g]; i < t->starts[g + 1]; i++)
+		elements += c->lens[i];
+	return elements * c->op->size;
+}
+
+/*
+ * Each leader sends each other leader its block of the group's result @acc. Return the leader's own
+ * block of the result, which is in @acc or in @blocks.
+ */
+static uint8_t *reduce_scatter_add_pairs(struct sci_coll *c, struct plan *p, uint8_t *acc,
+					 uint8_t *blocks)
+{
+	struct sci_team *t = c->team;
+	size_t at, len = reduce_scatter_block(c, t->group, &at);
+	uint8_t *own = acc + at, *result = NULL;
+
+	for (int i = 1; i < t->groups; i++) {
+		int to = (t->group + i) % t->groups, from = (t->group - i + t->groups) % t->groups;
+		size_t out = reduce_scatter_block(c, to, &at);
+
+		if (out)
+			plan_send(p, t->leads[to], acc + at, out);
+		if (len)
+			plan_recv(p, t->leads[from], blocks + (size_t)from * len, len);
+		if (!(i % PAIRS))
+			plan_round(p);
+	}
+	plan_round(p);
+	for (int g = t->groups - 1; g >= 0; g--) {
+		uint8_t *block = g == t->group ? own : blocks + (size_t)g * len;
+
+		if (result)
+			plan_fold(p, result, block, len);
+		else
+			result = block;
+	}
+	return result;
+}
+
+/* The leaders exchange blocks in pairs: no leader has the whole result. */
+static void reduce_scatter_add_exchange(struct sci_coll *c, struct plan *p, const struct scatter *s)
+{
+	struct sci_team *t = c->team;
+	size_t at, len = c->n * c->op->size;
+	size_t blocks_len = reduce_scatter_block(c, t->group, &at) * (size_t)t->groups;
+	uint8_t *acc = plan_tmp(p, 0, len), *blocks = plan_tmp(p, 1, blocks_len);
+
+	if (!acc || !blocks)
+		return;
+	plan_add_near_reduce(c, p, acc, len);
+	if (member_is_leader(t))
+		blocks = reduce_scatter_add_pairs(c, p, acc, blocks);
+	plan_near_scatter(c, p, s, blocks);
+}
+
+/* Reduce short data to rank 0, which scatters the result. */
 static void tree_build_reduce_scatter(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
-	size_t size = c->op->size;
+	struct scatter s = {
+		.dst = c->dst, .len = c->len, .unit = c->op->size, .lens = c->lens, .known = true,
+	};
+	size_t block = c->n * c->op->size / (size_t)t->groups;
 	struct tree tree;
-	uint8_t *acc = tree_reduce_to_first(c, p, &tree, false);
-	int first = tree_rank(&tree, 0);
 
-	if (!acc)
-		return;
-	if (t->rank != first) {
-		if (c->len)
-			plan_recv(p, first, c->dst, c->len);
+	if (groups_in_order(t) && (t->groups == 2 || block >= EXCHANGE_MIN)) {
+		reduce_scatter_add_exchange(c, p, &s);
 		return;
 	}
-	for (int i = 0; i < t->size; i++) {
-		size_t len = c->lens ? c->lens[i] * size : c->len;
-
-		if (i == first)
-			plan_copy(p, c->dst, acc, len);
-		else if (len)
-			plan_send(p, i, acc, len);
-		acc += len;
-	}
+	s.src = tree_reduce_to_first(c, p, &tree, false);
+	if (s.src)
+		plan_scatter(c, p, &s);
 }
 
-static size_t part_len(const struct sci_coll *c, int rank)
-{
-	return c->lens ? c->lens[rank] : c->len;
-}
-
-static size_t part_at(const struct sci_coll *c, int rank)
-{
-	return c->lens ? coll_offset(c->lens, c->offsets, rank) : (size_t)rank * c->len;
-}
-
-static void tree_build_gather(struct sci_coll *c, struct plan *p)
-{
-	struct sci_team *t = c->team;
-
-	if (t->rank != c->root) {
-		if (c->len)
-			plan_send(p, c->root, c->src, c->len);
-		return;
-	}
-	for (int i = 0; i < t->size; i++) {
-		size_t len = part_len(c, i);
-
-		if (i == t->rank)
-			plan_copy(p, c->dst + part_at(c, i), c->src, len);
-		else if (len)
-			plan_recv(p, i, c->dst + part_at(c, i), len);
-	}
-}
-
-static void tree_build_scatter(struct sci_coll *c, struct plan *p)
-{
-	struct sci_team *t = c->team;
-
-	if (t->rank != c->root) {
-		if (c->len)
-			plan_recv(p, c->root, c->dst, c->len);
-		return;
-	}
-	for (int i = 0; i < t->size; i++) {
-		size_t len = part_len(c, i);
-
-		if (i == t->rank)
-			plan_copy(p, c->dst, c->src + part_at(c, i), len);
-		else if (len)
-			plan_send(p, i, c->src + part_at(c, i), len);
-	}
-}
+/* ---- allgather ---- */
 
 /* Gather by Bruck's algorithm in plan_tmp() 0, which begins with the caller's part. */
 static void allgather_add_bruck(struct sci_coll *c, struct plan *p)
@@ -533,30 +589,6 @@ static void tree_build_allgather(struct sci_coll *c, struct plan *p)
 		allgather_add_ring(c, p);
 }
 
-static void tree_build_alltoall(struct sci_coll *c, struct plan *p)
-{
-	struct sci_team *t = c->team;
-
-	for (int i = 0; i < t->size; i++) {
-		int to = (t->rank + i) % t->size;
-		int from = (t->rank - i + t->size) % t->size;
-		size_t out = c->src_lens ? c->src_lens[to] : c->len;
-		size_t at = c->src_lens ? coll_offset(c->src_lens, c->src_offsets, to) :
-					  (size_t)to * c->len;
-
-		if (!i) {
-			plan_copy(p, c->dst + part_at(c, to), c->src + at, out);
-			continue;
-		}
-		if (out)
-			plan_send(p, to, c->src + at, out);
-		if (part_len(c, from))
-			plan_recv(p, from, c->dst + part_at(c, from), part_len(c, from));
-		if (!(i % PAIRS))
-			plan_round(p);
-	}
-}
-
 void plan_build(struct sci_coll *c, struct plan *p)
 {
 	switch (c->kind) {
@@ -581,16 +613,19 @@ void plan_build(struct sci_coll *c, struct plan *p)
 		break;
 	case COLL_GATHER:
 	case COLL_GATHERV:
-		tree_build_gather(c, p);
+		plan_gather(c, p);
 		break;
 	case COLL_ALLGATHER:
 		tree_build_allgather(c, p);
 		break;
 	case COLL_SCATTER:
 	case COLL_SCATTERV:
-		tree_build_scatter(c, p);
+		plan_scatter(c, p, &(struct scatter){
+			.root = c->root, .src = c->src, .dst = c->dst, .len = c->len, .unit = 1,
+			.lens = c->lens, .offsets = c->offsets, .known = c->kind == COLL_SCATTER,
+		});
 		break;
 	default:
-		tree_build_alltoall(c, p);
+		plan_alltoall(c, p);
 	}
 }
