@@ -287,3 +287,82 @@ TEST(a_silent_node_delays_one_write)
 	peer_join(proc);
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
+
+/* ---- many processes that open pipes at the same time ---- */
+
+#define CALLS		100u
+
+/* The message to a data interrupt that asks for a pipe, see wire.c. */
+struct call {
+	uint32_t magic;
+	uint32_t node;
+	uint64_t number;
+};
+
+static _Atomic uint32_t *port;		/* the interrupt of node 8's net */
+
+/* Take all calls at once: they arrive while the service thread is held up. */
+static void accept_pipes(struct peer *proc, void *arg)
+{
+	struct sci_ep *ep;
+	struct net *net;
+
+	(void)arg;
+	be_on_two_ways(8, "10", NULL);
+	ep = test_ep_open(TEST_ID, 0);
+	net = net_of(ep->net);
+	pthread_mutex_lock(&net->svc.lock);
+	atomic_store(port, net_port(net) + NET_PIPE_PORT);
+	peer_send(proc, "held up");
+	peer_expect(proc, "called");
+	pthread_mutex_unlock(&net->svc.lock);
+	peer_expect(proc, "end");
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+static void no_event(void *owner, const struct sci_event *ev)
+{
+	(void)owner;
+	(void)ev;
+}
+
+static void call_pipes(struct sci_fabric *f, struct sci_pipe pipes[CALLS])
+{
+	const struct sci_rintr_param param = {
+		.node = 8, .number = atomic_load(port), .timeout = TEST_WAIT_MS, .data = true,
+	};
+	struct sci_rintr *to;
+
+	CHECK_EQ(f->ops->rintr.connect(f, &param, &to), 0);
+	for (unsigned int i = 0; i < CALLS; i++) {
+		struct call c = { .magic = 0x50494353u, .node = 4 };
+
+		CHECK_EQ(sci_pipe_begin(&pipes[i], f, 0, no_event, NULL), 0);
+		c.number = sci_pipe_number(&pipes[i]);
+		CHECK_EQ(f->ops->rintr.trigger(to, &c, sizeof(c)), 0);
+	}
+	f->ops->rintr.disconnect(to);
+}
+
+TEST(all_calls_for_pipes_are_answered)
+{
+	static struct sci_pipe pipes[CALLS];
+	const struct sci_fabric_place at = { .node = 4 };
+	struct sci_fabric *f;
+	struct peer *proc;
+
+	port = test_shared(sizeof(*port));
+	proc = peer_spawn(8, accept_pipes, NULL);
+	peer_expect(proc, "held up");
+	be_on_two_ways(4, "10", NULL);
+	CHECK_EQ(sci_fabric_open_at(&f, &at), 0);
+	call_pipes(f, pipes);
+	peer_send(proc, "called");
+	for (unsigned int i = 0; i < CALLS; i++)
+		WAIT_UNTIL(sci_pipe_answered(&pipes[i]), TEST_WAIT_MS);
+	peer_send(proc, "end");
+	peer_join(proc);
+	for (unsigned int i = 0; i < CALLS; i++)
+		sci_pipe_end(&pipes[i]);
+	sci_fabric_close(f);
+}

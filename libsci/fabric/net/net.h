@@ -430,7 +430,8 @@ struct net {
 	struct net_under under[NET_UNDERS];
 	unsigned int n_under;
 	struct list pipes;
-	unsigned int n_opening;
+	unsigned int n_opening;		/* pipes that threads are opening */
+	unsigned int n_accepting;	/* ... for other processes */
 	int pipe_fd;			/* eventfd for events of pipes; -1: none yet */
 	_Atomic bool pipe_news;
 	bool gateway;

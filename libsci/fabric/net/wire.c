@@ -27,7 +27,7 @@
 #include "libsci/fabric/net/net.h"
 
 #define OPEN_MS		2000u
-#define OPENINGS	32u		/* pipes that are being opened for other processes */
+#define OPENINGS	32u		/* pipes that are opened at a time for other processes */
 #define PIPE_MAGIC	0x50494353u	/* "SCIP" */
 
 /* A message to a data interrupt. It asks the owner to connect to the sender's half of a pipe. */
@@ -162,6 +162,9 @@ static void *pipe_thread(void *arg)
 	p->opening = false;
 	p->pipe.silence = pipe_tell_silence;
 	net->n_opening--;
+	/* calls of other processes may wait for this one */
+	if (!p->client && net->n_accepting-- == OPENINGS)
+		pipes_signal(net);
 	if (p->orphan)
 		pipe_free(p);
 	else if (p->client)
@@ -197,6 +200,7 @@ static struct net_pipe *pipe_start(struct net *net, struct net_under *under,
 	}
 	pthread_detach(thread);
 	net->n_opening++;
+	net->n_accepting += !client;
 	return p;
 }
 
@@ -210,11 +214,12 @@ void net_pipe_close(struct net_pipe *p)
 
 /* ---- the service thread ---- */
 
+/* Start to open pipes for other processes. Further calls wait in the queue of the interrupt. */
 static void port_take(struct net *net, struct net_under *u)
 {
 	const struct sci_lintr_ops *ops = &u->fabric->ops->lintr;
 
-	while (u->port) {
+	while (u->port && net->n_accepting < OPENINGS) {
 		struct pipe_call call;
 		size_t len = sizeof(call);
 		int ret = ops->wait(u->port, &call, &len, 0);
@@ -231,7 +236,7 @@ static void port_take(struct net *net, struct net_under *u)
 		if (ret)
 			return;
 		if (len == sizeof(call) && call.magic == PIPE_MAGIC && !net->closing &&
-		    call.node && call.node <= SCI_NODE_MAX && net->n_opening < OPENINGS)
+		    call.node && call.node <= SCI_NODE_MAX)
 			pipe_start(net, u, call.node, call.number, false);
 	}
 }
