@@ -99,7 +99,7 @@ void net_socket_end(struct net_socket *s, int error)
 	}
 	/* the link waits for this socket: it may connect another socket */
 	if (l && s->client && !s->returning)
-		net_link_dialed(l, error);
+		net_link_dialed(l, &s->addr, error);
 	free(s);
 }
 
@@ -388,7 +388,7 @@ static int client_welcome(struct net_socket *s)
 	if (!l->addr.len)
 		l->addr.slot = w.slot;
 	if (s->dial) {
-		*s->dial = (struct net_dial){ .done = true, .of = l };
+		*s->dial = (struct net_dial){ .done = true };
 		s->dial = NULL;
 		pthread_cond_broadcast(&s->net->cond);
 	}

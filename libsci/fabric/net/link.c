@@ -64,7 +64,7 @@ static void socket_drop(struct net_link *l)
 	net_keen_end(l);
 	/* the thread waits for the link, which gets another socket */
 	if (s->dial)
-		*s->dial = (struct net_dial){ .done = true, .of = l };
+		*s->dial = (struct net_dial){ .done = true };
 	s->dial = NULL;
 	s->of = NULL;
 	l->socket = NULL;
@@ -148,13 +148,11 @@ static void link_dial(struct net_link *l)
 
 	if (!link_address(l, l->turn, &to))
 		to = l->addr;
-	l->by_gateway = to.via;
-	l->by_below = to.below;
 	l->dial_ms = sci_now_ms() + DIAL_PAUSE_MS;
 	l->dialing = true;
 	ret = net_dial_start(l->net, &to, l->nonce, l->port, NULL);
 	if (ret)
-		net_link_dialed(l, ret);
+		net_link_dialed(l, &to, ret);
 }
 
 /*
@@ -193,8 +191,11 @@ void net_link_break(struct net_link *l, uint64_t since)
 		link_dial(l);
 }
 
-/* Handle the end of a socket that this side has made. @l may have been freed after this call. */
-void net_link_dialed(struct net_link *l, int error)
+/*
+ * Handle the end of a socket that this side has made, to the address @to. @l may have been freed
+ * after this call.
+ */
+void net_link_dialed(struct net_link *l, const struct net_addr *to, int error)
 {
 	struct net_addr next;
 	bool missing;
@@ -203,10 +204,10 @@ void net_link_dialed(struct net_link *l, int error)
 	if (list_empty(&l->link) || l->socket)
 		return;
 	l->dialing = false;
-	missing = l->by_gateway ? error == -EHOSTUNREACH && !net_unders_down(l->net) :
+	missing = to->via ? error == -EHOSTUNREACH && !net_unders_down(l->net) :
 				  error == -ECONNREFUSED;
 	/* an adapter without a link says nothing about the process */
-	l->missing = missing ? l->missing + 1 : l->by_below ? l->missing : 0;
+	l->missing = missing ? l->missing + 1 : to->below ? l->missing : 0;
 	link_turn(l);
 	if (l->state == LINK_NEW && list_empty(&l->questions))
 		net_link_lost(l, true);

@@ -278,8 +278,7 @@ struct net_forward {
 /* A connect for which a thread waits. */
 struct net_dial {
 	bool done;
-	int ret;			/* 0: @of is the link */
-	struct net_link *of;
+	int ret;
 };
 
 enum net_link_state { LINK_NEW, LINK_UP, LINK_BROKEN };
@@ -322,7 +321,6 @@ struct net_link {
 	unsigned int better;		/* the earlier route to try next */
 	uint32_t return_pause_ms;	/* see link_return() */
 	uint64_t return_ms;
-	bool by_gateway, by_below;	/* the last attempt was through a gateway, or a fabric */
 	unsigned int missing;		/* attempts in a row without a gateway, or without a listener */
 	bool silent;			/* the link broke because no bytes could arrive */
 	bool keen;			/* threads of the program poll the link */
@@ -516,7 +514,6 @@ void net_unders_end(struct net *net);
 void net_unders_close(struct net *net);
 void net_pipes_wait(struct net *net);
 void net_pipes_tick(struct net *net);
-void net_pipe_wake(struct net_pipe *p);
 void net_pipe_close(struct net_pipe *p);
 
 /* gateway.c */
@@ -539,7 +536,7 @@ void net_link_take(struct net_link *l, struct net_socket *s, uint32_t epoch, boo
 void net_link_attach(struct net_link *l, struct net_socket *s, uint64_t received);
 void net_link_break(struct net_link *l, uint64_t since);
 void net_link_lost(struct net_link *l, bool died);
-void net_link_dialed(struct net_link *l, int error);
+void net_link_dialed(struct net_link *l, const struct net_addr *to, int error);
 void net_link_check(struct net_link *l, uint64_t now);
 int net_link_send(struct net_link *l, struct net_frame *f, const void *data);
 void net_link_flush(struct net_link *l);

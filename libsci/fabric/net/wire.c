@@ -51,7 +51,7 @@ static void pipes_signal(struct net *net)
 }
 
 /* Make the service thread call the pipe's function. */
-void net_pipe_wake(struct net_pipe *p)
+static void pipe_alert(struct net_pipe *p)
 {
 	atomic_store(&p->woken, true);
 	pipes_signal(p->net);
@@ -61,7 +61,7 @@ void net_pipe_wake(struct net_pipe *p)
 static void pipe_event(void *owner, const struct sci_event *ev)
 {
 	(void)ev;
-	net_pipe_wake(owner);
+	pipe_alert(owner);
 }
 
 static void port_event(void *owner, const struct sci_event *ev)
@@ -168,7 +168,7 @@ static void *pipe_thread(void *arg)
 	if (p->orphan)
 		pipe_free(p);
 	else if (p->client)
-		net_pipe_wake(p);
+		pipe_alert(p);
 	else if (p->ret || net->closing)
 		pipe_free(p);
 	else
@@ -432,7 +432,7 @@ int net_wire_watch(struct net_socket *s, uint32_t events, sci_watch_fn fn)
 	s->pipe->fn = fn;
 	s->pipe->obj = s;
 	/* call @fn once for bytes that arrived before; later events call it again */
-	net_pipe_wake(s->pipe);
+	pipe_alert(s->pipe);
 	return 0;
 }
 
@@ -447,7 +447,7 @@ void net_wire_events(struct net_socket *s, uint32_t events)
 void net_wire_again(struct net_socket *s)
 {
 	if (s->pipe)
-		net_pipe_wake(s->pipe);
+		pipe_alert(s->pipe);
 }
 
 void net_wire_pause(struct net_socket *s, bool pause)
@@ -460,7 +460,7 @@ void net_wire_pause(struct net_socket *s, bool pause)
 	}
 	p->paused = pause;
 	if (!pause && sci_pipe_arm(&p->pipe))
-		net_pipe_wake(p);
+		pipe_alert(p);
 }
 
 /* Return true if the adapter of a pipe has no link: the pipe carries no bytes now. */
