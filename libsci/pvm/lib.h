@@ -213,9 +213,6 @@ int pv_daemon_send(struct buf *b, int tid, int tag);
 int pv_wait_for(bool (*done)(void *arg), void *arg, int64_t deadline);
 int64_t pv_now_us(void);
 
-/* Receive the messages that have arrived. Return: the number of messages. */
-int pv_take_in(void);
-
 /*
  * Make pv_me.watch, a descriptor that becomes readable when a message of a task or of the daemon
  * arrives. Return: 0 or a negative errno value.

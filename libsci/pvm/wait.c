@@ -132,7 +132,8 @@ static int message_take_any(void)
 	return 1;
 }
 
-int pv_take_in(void)
+/* Receive the messages that have arrived. Return: the number of messages. */
+static int messages_take_in(void)
 {
 	int n = 0, got;
 
@@ -244,7 +245,7 @@ static int wait_until(bool (*done)(void *arg), void *arg, int64_t deadline)
 	if (done(arg))
 		return 0;
 	for (;;) {
-		int n = pv_take_in();
+		int n = messages_take_in();
 
 		if (done(arg))
 			return 0;

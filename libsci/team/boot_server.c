@@ -108,11 +108,6 @@ void boot_server_destroy(struct boot_server *s)
 	free(s);
 }
 
-uint64_t boot_server_job(const struct boot_server *s)
-{
-	return s->job;
-}
-
 static void server_send(struct boot_server *s, enum boot_type type, uint32_t rank, int arg,
 			const void *payload, size_t len)
 {

@@ -61,6 +61,4 @@ int boot_server_frame(struct boot_server *server, const struct boot_frame *f,
  */
 void boot_server_ended(struct boot_server *server, unsigned int rank, bool failed);
 
-uint64_t boot_server_job(const struct boot_server *server);
-
 #endif

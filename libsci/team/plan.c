@@ -342,7 +342,7 @@ static int round_test(struct sci_coll *c)
 	return busy ? -EAGAIN : 0;
 }
 
-int plan_step(struct sci_coll *c)
+static int plan_step(struct sci_coll *c)
 {
 	struct plan *p = c->plan;
 	int ret = 0;

@@ -31,8 +31,9 @@ static int req_wait(struct team_world *w, int rank, struct sci_req *req)
 	return member_result(ret);
 }
 
-int far_transfer(struct sci_team *t, int rank, const struct sci_key *key, uint64_t offset,
-		 void *buf, size_t len, bool write, bool wait)
+/* Transfer to or from a far rank. Wait for the end if @wait; else sci_team_quiet() waits. */
+static int far_transfer(struct sci_team *t, int rank, const struct sci_key *key, uint64_t offset,
+			void *buf, size_t len, bool write, bool wait)
 {
 	struct team_world *w = t->world;
 	struct iovec iov = { buf, len };

@@ -367,9 +367,6 @@ void symmetric_view(struct sci_team *t);
 
 /* ---- one-sided calls ---- */
 
-/* Transfer to or from a far rank. Wait for the end if @wait; else sci_team_quiet() waits. */
-int far_transfer(struct sci_team *t, int rank, const struct sci_key *key, uint64_t offset,
-		 void *buf, size_t len, bool write, bool wait);
 int far_quiet(struct team_world *w);
 int atomics_open(struct team_world *w);
 void atomics_close(struct team_world *w);
@@ -437,7 +434,6 @@ void plan_free(struct plan *p);
 /* Make the plan of a call. -ENOMEM: the call has had no effect, and can be repeated. */
 int plan_prepare(struct sci_coll *c, bool blocking);
 void plan_start(struct sci_coll *c);
-int plan_step(struct sci_coll *c);
 void plan_end(struct sci_coll *c);
 
 /* Step the queued calls of all teams. Context: world->lock is not held. */

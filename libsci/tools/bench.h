@@ -132,13 +132,10 @@ struct bench_answer {
 int bench_ask(struct bench_link *l, struct bench_order o,
 	      struct bench_answer *a);
 int bench_answer(struct bench_link *l, int error, uint64_t a, uint64_t b);
-int bench_await_order(struct bench_link *l, struct bench_order *o);
 int bench_await_answer(struct bench_link *l, int timeout,
 		       struct bench_answer *a);
 struct sci_req *bench_listen(struct bench_link *l, struct bench_order *o);
 
-int bench_set_room(struct bench_link *l, size_t size);
-void bench_free_room(struct bench_link *l);
 int bench_serve_run(struct bench_link *l, const struct bench_order *o);
 int bench_serve_memory(struct bench_link *l, uint64_t n);
 
@@ -192,8 +189,6 @@ struct bench_value bench_us(const struct bench_result *r,
 			    const struct bench_point *p);
 struct bench_value bench_rate(const struct bench_result *r,
 			      const struct bench_point *p);
-const char *bench_mode_name(enum bench_mode mode);
-const char *bench_rate_unit(enum bench_mode mode);
 
 void bench_sort(double *v, size_t n);
 double bench_quantile(const double *sorted, size_t n, double q);

@@ -88,7 +88,7 @@ struct sci_req *bench_listen(struct bench_link *l, struct bench_order *o)
 	return req;
 }
 
-int bench_await_order(struct bench_link *l, struct bench_order *o)
+static int bench_await_order(struct bench_link *l, struct bench_order *o)
 {
 	struct sci_status st;
 	int ret;
@@ -132,7 +132,7 @@ int bench_count(struct bench_link *l, struct sci_ep_stats *stats)
 
 /* ---- buffers ---- */
 
-void bench_free_room(struct bench_link *l)
+static void bench_free_room(struct bench_link *l)
 {
 	if (l->exported) {
 		sci_buf_free(l->ep, l->out);
@@ -154,7 +154,7 @@ static char *room_alloc(size_t size)
 	return p ? memset(p, 0x5c, size) : NULL;
 }
 
-int bench_set_room(struct bench_link *l, size_t size)
+static int bench_set_room(struct bench_link *l, size_t size)
 {
 	void *out = NULL, *in = NULL;
 

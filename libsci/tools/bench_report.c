@@ -24,7 +24,7 @@ static const char *const stage_names[] = {
 
 /* ---- values ---- */
 
-const char *bench_mode_name(enum bench_mode mode)
+static const char *bench_mode_name(enum bench_mode mode)
 {
 	static const char *const names[] = {
 		[MODE_PING] = "ping-pong", [MODE_STREAM] = "stream",
@@ -35,7 +35,7 @@ const char *bench_mode_name(enum bench_mode mode)
 	return names[mode];
 }
 
-const char *bench_rate_unit(enum bench_mode mode)
+static const char *bench_rate_unit(enum bench_mode mode)
 {
 	return mode == MODE_RATE ? "million/s" : "MB/s";
 }

@@ -151,7 +151,6 @@ void proc_origin_restore(const struct proc_origin *o);
  */
 int proc_start(struct proc *p, const struct agent_job *job, unsigned int local,
 	       char *const *env, const struct proc_origin *origin);
-void proc_free(struct proc *p);
 
 /*
  * Kill all descendants of this process, repeatedly until there are none, for 5 seconds at most.

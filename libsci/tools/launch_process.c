@@ -217,28 +217,6 @@ int proc_start(struct proc *p, const struct agent_job *job, unsigned int local,
 	return ret;
 }
 
-static void fd_close(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
-
-void proc_free(struct proc *p)
-{
-	fd_close(&p->boot.in);
-	p->boot.out = -1;
-	fd_close(&p->input);
-	for (unsigned int i = 0; i < 2; i++) {
-		fd_close(&p->output[i].fd);
-		free(p->output[i].line);
-		p->output[i].line = NULL;
-	}
-	boot_stream_free(&p->boot);
-	free(p->in.data);
-	p->in = (struct boot_bytes){ 0 };
-}
-
 /* ---- end ---- */
 
 /* Send SIGKILL to each remaining child of this process. */

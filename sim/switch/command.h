@@ -9,14 +9,10 @@
 struct answer;
 struct fabric;
 struct point;
-struct span;
 struct words;
 
 /* After an error, the functions below store a text in @a and return false. */
 bool command_run(struct fabric *f, const char *line, struct answer *a);
-
-/* Remove "after ..." and "for ..." from the end of @w. */
-bool span_parse(struct words *w, struct span *span, struct answer *a);
 
 /* Call @fn for all points that @name means: a node, a link, a ring, "all" or "links". */
 bool command_points(struct fabric *f, const char *name,

@@ -54,7 +54,8 @@ static bool when_take(struct words *w, const char *word, struct when *when,
 	return true;
 }
 
-bool span_parse(struct words *w, struct span *span, struct answer *a)
+/* Remove "after ..." and "for ..." from the end of @w. */
+static bool span_parse(struct words *w, struct span *span, struct answer *a)
 {
 	*span = (struct span){ 0 };
 	return when_take(w, "for", &span->lasts, a) &&

@@ -334,7 +334,6 @@ static inline bool tid_matches(int tid, int which)
 		tid && TID_HOST(tid) == TID_HOST(which);
 }
 void where_serve(struct task *t);
-void siblings_serve(struct task *t);
 
 /* ---- notify.c ---- */
 void notify_serve(const struct frame_head *head, struct body *b);

@@ -205,7 +205,7 @@ void where_serve(struct task *t)
 	}
 }
 
-void siblings_serve(struct task *t)
+static void siblings_serve(struct task *t)
 {
 	struct list mine = { &mine, &mine };
 
