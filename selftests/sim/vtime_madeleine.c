@@ -16,6 +16,7 @@
 #define WARM_UP		48u
 #define WARM_UP_LONG	2u
 #define ROUNDS		24u
+#define ROUNDS_LONG	2u		/* each packet of a long block takes time of the CPU */
 #define LONG		16384u
 
 /* ---- ping-pong ---- */
@@ -76,7 +77,9 @@ static void play(struct vt_node *n, void *arg)
 	struct pingpong *pp = arg;
 	int me = (int)vt_index(n);
 	struct mad_world *w = world_open(n, 2);
-	unsigned int before = pp->body > LONG ? WARM_UP_LONG : WARM_UP;
+	bool is_long = pp->body > LONG;
+	unsigned int before = is_long ? WARM_UP_LONG : WARM_UP;
+	unsigned int rounds = is_long ? ROUNDS_LONG : ROUNDS;
 	size_t len = pp->header + pp->body;
 	uint8_t *buf = tbx_alloc(1, len);
 	struct pair p;
@@ -85,9 +88,9 @@ static void play(struct vt_node *n, void *arg)
 	pair_open(&p, me, !me);
 	ret = w->net->open(w);
 	ret = ret ? ret : w->net->connect(w, 0, !me);
-	for (unsigned int i = 0; !ret && i <= before + ROUNDS; i++) {
-		if (!me && (i == before || i == before + ROUNDS)) {
-			double messages = 2.0 * ROUNDS;
+	for (unsigned int i = 0; !ret && i <= before + rounds; i++) {
+		if (!me && (i == before || i == before + rounds)) {
+			double messages = 2.0 * rounds;
 
 			vt_sync(n);
 			pp->us = (double)(vt_clock(n) - pp->begin) / (messages * VT_US);
