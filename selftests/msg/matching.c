@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /* Matching: which receive gets which message. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -372,6 +373,61 @@ MATCH_TEST(any_source)
 	}
 	CHECK_EQ(next[0], N);
 	CHECK_EQ(next[1], N);
+}
+
+struct turns {
+	_Atomic unsigned int go;
+	_Atomic unsigned int sent;
+};
+
+#define TURNS	16u			/* they fit into a ring */
+
+static void sends_turns(struct peer *proc, void *arg)
+{
+	struct turns *shared = arg;
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *to = test_ep_connect(ep, 4, TEST_ID);
+
+	WAIT_UNTIL(atomic_load(&shared->go), TEST_WAIT_MS);
+	for (unsigned int i = 0; i < TURNS; i++)
+		CHECK_EQ(sci_send(to, &i, sizeof(i)), 0);
+	atomic_fetch_add(&shared->sent, 1);
+	peer_expect(proc, "leave");
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+/* A sender whose messages are always there does not keep another one waiting. */
+TEST(senders_take_turns)
+{
+	struct turns *shared = test_shared(sizeof(*shared));
+	unsigned int next[SENDERS] = { 0 };
+	struct peer *proc[SENDERS];
+	struct sci_ep *ep;
+
+	for (unsigned int k = 0; k < SENDERS; k++)
+		proc[k] = peer_spawn(8 + 4 * k, sends_turns, shared);
+	ep = test_ep_open(TEST_ID, 0);
+	for (unsigned int k = 0; k < SENDERS; k++)
+		test_ep_accept(ep);
+	atomic_store(&shared->go, 1);
+	/* both rings are filled while this process polls neither */
+	WAIT_UNTIL(atomic_load(&shared->sent) == SENDERS, TEST_WAIT_MS);
+	for (unsigned int i = 0; i < SENDERS * TURNS; i++) {
+		struct sci_status st;
+		struct sci_addr addr;
+		unsigned int n;
+
+		CHECK_EQ(sci_recv(ep, NULL, &n, sizeof(n), &st), 0);
+		CHECK_EQ(sci_peer_addr(st.peer, &addr), 0);
+		CHECK_EQ(n, next[addr.node / 4 - 2]++);
+		if (i == TURNS - 1)
+			CHECK(next[0] >= TURNS / 4 && next[1] >= TURNS / 4);
+	}
+	for (unsigned int k = 0; k < SENDERS; k++) {
+		peer_send(proc[k], "leave");
+		peer_join(proc[k]);
+	}
+	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
 /* ---- buffers too short ---- */

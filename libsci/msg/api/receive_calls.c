@@ -260,6 +260,38 @@ static inline bool quick_is_possible(const struct sci_ep *ep,
 	       list_empty(&ep->busy);
 }
 
+/* ---- receives from any peer ---- */
+
+/* After a message of @p, poll the other hot peers first: none of them must wait for ever. */
+static inline void hot_turn(struct sci_ep *ep, struct sci_peer *p)
+{
+	if (ep->hot.prev == &p->hot || list_empty(&p->hot))
+		return;
+	list_del(&p->hot);
+	list_add_tail(&p->hot, &ep->hot);
+}
+
+/* Return the first hot peer that has sent a line, after QUICK_LOOKS polls at most; or NULL. */
+static __attribute__((noinline)) struct sci_peer *hot_wait(struct sci_ep *ep)
+{
+	for (unsigned int looks = 0; looks < QUICK_LOOKS && !list_empty(&ep->hot);) {
+		for (struct list *l = ep->hot.next; l != &ep->hot; l = l->next, looks++) {
+			struct sci_peer *p = container_of(l, struct sci_peer, hot);
+
+			if (!quick_has_line(p))
+				continue;
+			/* the status must not name a peer that the program has closed */
+			if (p->leaving)
+				return NULL;
+			hot_turn(ep, p);
+			return p;
+		}
+		if (looks > KEEN_LOOKS)
+			sci_cpu_relax();
+	}
+	return NULL;
+}
+
 /* ---- sci_try_recvs(): without waiting, and without a request ---- */
 
 /* Receive the messages that are in the ring, in order. Return their number. */
@@ -285,7 +317,7 @@ static __always_inline int quick_recvs(struct sci_peer *p, uint32_t context,
 
 /* Receive the next messages of the first hot peer that has sent a message. */
 static __attribute__((noinline)) int
-quick_recvs_from_any(const struct sci_ep *ep, uint32_t context, struct sci_try_recv *t, int n)
+quick_recvs_from_any(struct sci_ep *ep, uint32_t context, struct sci_try_recv *t, int n)
 {
 	int ret = -EAGAIN;
 
@@ -295,8 +327,10 @@ quick_recvs_from_any(const struct sci_ep *ep, uint32_t context, struct sci_try_r
 		/* the status must not name a peer that the program has closed */
 		ret = p->leaving && quick_has_line(p) ? -EBUSY :
 						       quick_recvs(p, context, t, n);
-		if (ret != -EAGAIN)
+		if (ret != -EAGAIN) {
+			hot_turn(ep, p);
 			break;
+		}
 	}
 	/* the sender of an unexpected message may have disconnected: then it is not hot */
 	return ret == -EAGAIN && ep->match.unexpected ? -EBUSY : ret;
@@ -489,20 +523,42 @@ static int recv_wait(struct sci_ep *ep, struct sci_req *req, void *buf,
 	return req->status.error;
 }
 
+/* Receive the next message of @p on the fast path. Return false if the slow path has to do it. */
+static __always_inline bool recv_quick(struct sci_ep *ep, struct sci_peer *p, uint32_t context,
+				       const struct sci_try_recv *t, struct sci_status *status)
+{
+	const struct quick q = { p, context, t, status };
+
+	return quick_is_possible(ep, p, context) && quick_wait(&q);
+}
+
+static __attribute__((noinline)) bool
+recv_quick_any(struct sci_ep *ep, uint32_t context, const struct sci_try_recv *t,
+	       struct sci_status *status)
+{
+	struct sci_peer *p = hot_wait(ep);
+
+	return p && recv_quick(ep, p, context, t, status);
+}
+
 static __always_inline int recv_call(struct sci_ep *ep, struct sci_peer *peer,
 				     uint32_t context, const struct sci_try_recv *t,
 				     struct sci_status *status)
 {
 	struct sci_status unasked;
-	const struct quick q = { peer, context, t, status ? status : &unasked };
 	struct sci_req req;
+	bool done;
 	int ret = 0;
 
 	if (!ep || (peer && peer->ep != ep) || (!t->buf && t->size))
 		return -EINVAL;
 	if (!ep_lock(ep))
 		return -ENOTCONN;
-	if (!quick_is_possible(ep, peer, context) || !quick_wait(&q)) {
+	if (peer)
+		done = recv_quick(ep, peer, context, t, status ? status : &unasked);
+	else
+		done = recv_quick_any(ep, context, t, status ? status : &unasked);
+	if (!done) {
 		req_init(&req, ep, MSG_RECV);
 		recv_describe(&req, peer, context != MSG_UNTAGGED, context, t->tag,
 			      t->ignore);
