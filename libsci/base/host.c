@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/membarrier.h>
 #include <stdlib.h>
@@ -87,10 +88,62 @@ FILE *sci_open_kernel_file(const char *path)
 /* A mapping, as a line of /proc/self/maps describes it. */
 struct mapping {
 	uintptr_t start, end;
+	unsigned long offset;
 	unsigned long inode;
 	char perms[5];
 	char name[64];
 };
+
+/* /proc/self/maps, read without an allocator: the child of a fork() reads it, too. */
+struct maps {
+	int fd;
+	size_t used, len;
+	char text[PATH_MAX + 256];	/* room for a line of any length */
+};
+
+static int maps_open(struct maps *s)
+{
+	s->used = s->len = 0;
+	s->fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	if (s->fd < 0 && errno == EMFILE && !sci_raise_fd_limit())
+		s->fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	return s->fd < 0 ? -errno : 0;
+}
+
+/* Return the next line without its newline, or NULL. */
+static const char *maps_line(struct maps *s)
+{
+	char *line, *end;
+	ssize_t n = 1;
+
+	while (!(end = memchr(s->text + s->used, '\n', s->len - s->used)) && n > 0) {
+		s->len -= s->used;
+		memmove(s->text, s->text + s->used, s->len);
+		s->used = 0;
+		n = read(s->fd, s->text + s->len, sizeof(s->text) - s->len);
+		s->len += n > 0 ? (size_t)n : 0;
+	}
+	if (!end)
+		return NULL;
+	line = s->text + s->used;
+	s->used = (size_t)(end + 1 - s->text);
+	*end = '\0';
+	return line;
+}
+
+/* Set @m to the first mapping in the rest of the file that ends behind @addr. */
+static bool maps_next(struct maps *s, uintptr_t addr, struct mapping *m)
+{
+	const char *line;
+
+	while ((line = maps_line(s))) {
+		m->name[0] = '\0';
+		if (sscanf(line, "%lx-%lx %4s %lx %*s %lu %63s", &m->start, &m->end,
+			   m->perms, &m->offset, &m->inode, m->name) >= 5 && m->end > addr)
+			return true;
+	}
+	return false;
+}
 
 static bool mapping_is_anonymous(const struct mapping *m)
 {
@@ -106,28 +159,19 @@ static bool mapping_is_writable(const struct mapping *m)
 static int maps_check(uintptr_t addr, size_t len,
 		      bool (*good)(const struct mapping *m))
 {
-	FILE *f = sci_open_kernel_file("/proc/self/maps");
-	char line[PATH_MAX + 128];
 	uintptr_t want = addr;
 	struct mapping m;
+	struct maps s;
+	int ret;
 
-	if (!f)
-		return -errno;
-	if (len > UINTPTR_MAX - addr) {
-		fclose(f);
+	if (len > UINTPTR_MAX - addr)
 		return -EFAULT;
-	}
-	while (want < addr + len && fgets(line, sizeof(line), f)) {
-		m.name[0] = '\0';
-		if (sscanf(line, "%lx-%lx %4s %*x %*s %lu %63s", &m.start,
-			   &m.end, m.perms, &m.inode, m.name) < 4 ||
-		    m.end <= want)
-			continue;
-		if (m.start > want || !good(&m))
-			break;
+	ret = maps_open(&s);
+	if (ret)
+		return ret;
+	while (want < addr + len && maps_next(&s, want, &m) && m.start <= want && good(&m))
 		want = m.end;
-	}
-	fclose(f);
+	close(s.fd);
 	return want < addr + len ? -EFAULT : 0;
 }
 
@@ -139,6 +183,40 @@ int sci_check_anonymous(uintptr_t addr, size_t len)
 int sci_check_mapped(uintptr_t addr, size_t len)
 {
 	return maps_check(addr, len, mapping_is_writable);
+}
+
+unsigned long sci_mapping_inode(const void *addr)
+{
+	struct mapping m = { .inode = 0 };
+	struct maps s;
+	bool found;
+
+	if (maps_open(&s))
+		return 0;
+	found = maps_next(&s, (uintptr_t)addr, &m) && m.start <= (uintptr_t)addr;
+	close(s.fd);
+	return found ? m.inode : 0;
+}
+
+int sci_each_mapping(void *addr, size_t len, unsigned long inode,
+		     void (*fn)(void *start, size_t len))
+{
+	uintptr_t begin = (uintptr_t)addr, end = begin + len;
+	struct mapping m;
+	struct maps s;
+	int ret = maps_open(&s);
+
+	if (ret)
+		return ret;
+	while (maps_next(&s, begin, &m) && m.start < end) {
+		size_t at = m.start - begin;
+
+		/* a mapping that begins before @addr is another one */
+		if (m.start >= begin && m.end <= end && m.inode == inode && m.offset == at)
+			fn((void *)m.start, m.end - m.start);
+	}
+	close(s.fd);
+	return 0;
 }
 
 /* ---- a barrier in other processes ---- */

@@ -87,6 +87,17 @@ static inline void *sci_map_move(void *from, size_t old_len, size_t len, void *t
 int sci_check_anonymous(uintptr_t addr, size_t len);
 int sci_check_mapped(uintptr_t addr, size_t len);
 
+/* Return the inode of the file that is mapped at @addr, or 0. */
+unsigned long sci_mapping_inode(const void *addr);
+
+/*
+ * Call @fn for each mapping in [@addr, @addr + @len) of the file @inode whose offset in the file is
+ * its offset in the range. @fn may replace the mapping. The call allocates no memory.
+ * Return: 0, or -errno: /proc cannot be read.
+ */
+int sci_each_mapping(void *addr, size_t len, unsigned long inode,
+		     void (*fn)(void *start, size_t len));
+
 /* ---- a barrier in other processes ---- */
 
 /**

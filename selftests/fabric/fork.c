@@ -848,6 +848,40 @@ TEST(registered_memory_is_the_childs_own)
 	CHECK(test_filled(mine, SIZE, 3));
 }
 
+/*
+ * The program unmaps a page of registered memory and maps a file of its own over another one, both
+ * before the segment ends: neither a child nor the end of the segment touches these pages.
+ */
+TEST(registered_memory_is_replaced)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	unsigned char *mine = anonymous(3 * page), *file, *same;
+	int fd = memfd_create("mine", MFD_CLOEXEC);
+	sci_local_segment_t s;
+	sci_desc_t sd;
+
+	CHECK(fd >= 0 && !ftruncate(fd, (off_t)page));
+	mine[2 * page] = 5;
+	sd = test_open();
+	s = registered(sd, mine, 3 * page);
+	CHECK_OK(SCIPrepareSegment(s, 0, 0, &err));
+	file = mmap(mine, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+	CHECK(file == mine);
+	same = mmap(NULL, page, PROT_READ, MAP_SHARED, fd, 0);
+	CHECK(same != MAP_FAILED);
+	CHECK_EQ(munmap(mine + page, page), 0);
+	IN_CHILD({
+		check_private(mine + 2 * page, page);
+		file[0] = 3;
+	});
+	CHECK_EQ(same[0], 3);
+	CHECK_OK(SCIRemoveSegment(s, 0, &err));
+	file[1] = 4;
+	CHECK_EQ(same[1], 4);
+	check_private(mine + 2 * page, page);
+	CHECK_EQ(mine[2 * page], 5);
+}
+
 struct registrar {
 	_Atomic bool stop;
 	_Atomic unsigned int times;

@@ -280,6 +280,22 @@ TEST(exported_regions_need_no_progress)
 	peer_join(s.proc);
 }
 
+/* As with other networks, a region may outlive its memory. */
+TEST(exported_region_outlives_its_memory)
+{
+	struct fid_mr *mr;
+	struct link l;
+	char *buf = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(buf != MAP_FAILED);
+	setenv("FI_SCI_DIRECT", "1", 1);
+	l = link_open(NULL, 4, &own_keys);
+	mr = region(&l, buf, 8192, RIGHTS, 0);
+	CHECK_EQ(munmap(buf, 8192), 0);
+	CHECK_EQ(fi_close(&mr->fid), 0);
+	link_close(&l);
+}
+
 /* Look at exported memory without progress, then take the data of the write. */
 static void looks_first(struct peer *self, void *arg)
 {

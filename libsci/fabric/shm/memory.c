@@ -300,11 +300,7 @@ int shm_memory_adopt(int memfd, void *addr, size_t len)
 	return ret;
 }
 
-/*
- * Make registered pages private again.  Without memory for a private copy the pages stay
- * shared with processes that still map them, which does no harm.
- */
-void shm_memory_return(void *addr, size_t len)
+static void pages_return(void *addr, size_t len)
 {
 	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -314,6 +310,18 @@ void shm_memory_return(void *addr, size_t len)
 	pages_copy(p, addr, len);
 	if (sci_map_move(p, len, len, addr) == MAP_FAILED)
 		munmap(p, len);
+}
+
+/*
+ * Make registered pages private again, but not pages that the program has unmapped or replaced.
+ * Without memory for a private copy the pages stay shared with processes that still map them, which
+ * does no harm. @inode: of the file whose pages are registered
+ */
+void shm_memory_return(void *addr, size_t len, unsigned long inode)
+{
+	/* without /proc, the program has hopefully kept the pages */
+	if (sci_each_mapping(addr, len, inode, pages_return))
+		pages_return(addr, len);
 }
 
 static bool maps_copy;			/* mremap() copies a shared mapping */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define ATTACH_TIMEOUT_MS	5000
@@ -401,6 +402,14 @@ static struct sci_lseg *shm_lseg_new(struct sci_fabric *f, const struct sci_lseg
 	return s;
 }
 
+/* Make the registered pages private again. */
+static void registered_return(struct sci_lseg *s)
+{
+	shm_memory_return(s->registered, s->length, s->inode);
+	if (s->cover)
+		shm_memory_return(s->registered, s->length, s->cover);
+}
+
 void shm_lseg_destroy(struct sci_lseg *s)
 {
 	struct shm *shm = s->shm;
@@ -420,7 +429,7 @@ void shm_lseg_destroy(struct sci_lseg *s)
 	if (s->base)
 		munmap(s->base, s->length);
 	if (s->registered)
-		shm_memory_return(s->registered, s->length);
+		registered_return(s);
 	/*
 	 * Remove the segment from the list only now: until here the child of a fork() must make
 	 * its registered pages private, which it does for segments in the list.
@@ -510,16 +519,20 @@ static int pages_cover_registered(struct sci_lseg *s, void *addr, size_t len)
 
 	pthread_mutex_lock(&s->shm->svc.lock);
 	ret = shm_lseg_base(s);
-	ret = ret ? ret : shm_copy_cover(s->copy, addr, len);
+	if (!ret) {
+		s->cover = sci_mapping_inode(s->copy->cache);
+		ret = shm_copy_cover(s->copy, addr, len);
+	}
 	pthread_mutex_unlock(&s->shm->svc.lock);
 	if (ret)
-		shm_memory_return(addr, len);
+		registered_return(s);
 	return ret;
 }
 
 int shm_lseg_register(struct sci_lseg *s, void *addr, size_t len)
 {
 	struct shm *shm = s->shm;
+	struct stat st;
 	int ret;
 
 	if (((uintptr_t)addr | len) & (sci_page_size() - 1))
@@ -530,9 +543,10 @@ int shm_lseg_register(struct sci_lseg *s, void *addr, size_t len)
 		return ret;
 	/* Set the state before the pages change: a child may be forked in between. */
 	pthread_mutex_lock(&shm->svc.lock);
+	s->inode = fstat(s->memfd, &st) ? 0 : (unsigned long)st.st_ino;
 	s->registered = addr;
 	pthread_mutex_unlock(&shm->svc.lock);
-	ret = shm_memory_adopt(s->memfd, addr, len);
+	ret = s->inode ? shm_memory_adopt(s->memfd, addr, len) : -EIO;
 	if (!ret && shm->link.cache)
 		ret = pages_cover_registered(s, addr, len);
 	if (!ret)
@@ -549,7 +563,7 @@ int shm_lseg_register(struct sci_lseg *s, void *addr, size_t len)
 void shm_lseg_fork(struct sci_lseg *s)
 {
 	if (s->registered)
-		shm_memory_return(s->registered, s->length);
+		registered_return(s);
 }
 
 /* ---- states ---- */

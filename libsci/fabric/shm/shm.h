@@ -214,6 +214,8 @@ struct sci_lseg {
 	struct sci_lintr *bell;
 	unsigned int adapter;
 	void *registered;		/* the caller's pages, or NULL */
+	unsigned long inode;		/* of @memfd, if pages are registered */
+	unsigned long cover;		/* of the copy over the registered pages; 0: none */
 	sci_event_fn event;
 	void *owner;
 	struct shm_port port;		/* the segment's own name */
@@ -295,7 +297,7 @@ int shm_memory_alloc(struct shm *shm, const char *name, uint64_t size,
 int shm_memory_check(int memfd, const struct shm_msg *msg, size_t *length,
 		     size_t *page);
 int shm_memory_adopt(int memfd, void *addr, size_t len);
-void shm_memory_return(void *addr, size_t len);
+void shm_memory_return(void *addr, size_t len, unsigned long inode);
 bool shm_can_map_copy(size_t page);
 int shm_map_copy(void *base, uint64_t off, size_t len, unsigned int flags,
 		 void **addr);
