@@ -6,11 +6,20 @@
  * usage: mpirun -np 2 mpi send|recv|isend METRIC SIZE...
  *        mpirun -np 2 mpi send barrier_us|allreduce_us SIZE...
  *        mpirun -np 16 mpi p2p|coll alltoall16_s SIZE...
+ *        mpirun -np 4 mpi window {win,mem}_{fop,gacc,lock}_us SIZE...
  *
  * Streams of "send" are blocking sends, those of "isend" non-blocking sends in groups, of
  * which two are under way.  The receives of both are posted in such groups.  "recv" uses
  * blocking sends and blocking receives.  barrier_us and allreduce_us (SIZE bytes of long
  * words) are the time of one call in a row of calls.
+ *
+ * "window" is one-sided communication with passive targets: with windows that MPI allocates
+ * (win) or over memory of the program (mem).  All ranks access the windows of the others, in
+ * turn.  The value is the time of a rank per access:
+ *
+ *	fop	MPI_Fetch_and_op() and flush, under a shared lock of all ranks
+ *	gacc	MPI_Get_accumulate() of SIZE bytes of long words, and flush
+ *	lock	exclusive lock, put of SIZE bytes, unlock
  */
 #if __has_include(<mpi.h>)	/* not installed for lint */
 #define _GNU_SOURCE
@@ -232,9 +241,108 @@ static void alltoall(bool coll, size_t n, int ranks)
 	munmap(in, all);
 }
 
+/* ---- windows ---- */
+
+#define WINDOW	4096		/* bytes of a rank */
+
+static MPI_Win window;
+static long *words;		/* the window's memory */
+static int ranks;
+
+static void access_fop(int target, int n)
+{
+	long one = 1, old;
+
+	(void)n;
+	MPI_Fetch_and_op(&one, &old, MPI_LONG, target, 0, MPI_SUM, window);
+	MPI_Win_flush(target, window);
+}
+
+static void access_gacc(int target, int n)
+{
+	static const long ones[WINDOW / sizeof(long)] = { [0 ... WINDOW / sizeof(long) - 1] = 1 };
+	long old[WINDOW / sizeof(long)];
+	int k = n / (int)sizeof(long);
+
+	MPI_Get_accumulate(ones, k, MPI_LONG, old, k, MPI_LONG, target, 0, k, MPI_LONG,
+			   MPI_SUM, window);
+	MPI_Win_flush(target, window);
+}
+
+static void access_lock(int target, int n)
+{
+	static const char bytes[WINDOW];
+
+	MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, window);
+	MPI_Put(bytes, n, MPI_BYTE, target, 0, n, MPI_BYTE, window);
+	MPI_Win_unlock(target, window);
+}
+
+/* Return the seconds of @count accesses of all ranks. Rank 0 decides @count. */
+static double window_run(void (*fn)(int target, int n), bool locked, int n, uint64_t *count)
+{
+	double begin;
+	uint64_t i;
+
+	MPI_Bcast(count, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+	memset(words, 0, WINDOW);
+	MPI_Barrier(MPI_COMM_WORLD);
+	begin = peer_now();
+	if (!locked)
+		MPI_Win_lock_all(0, window);
+	for (i = 0; i < *count; i++)
+		fn((rank + 1 + (int)(i % (uint64_t)(ranks - 1))) % ranks, n);
+	if (!locked)
+		MPI_Win_unlock_all(window);
+	MPI_Barrier(MPI_COMM_WORLD);
+	return peer_now() - begin;
+}
+
+/* Check that no addition is lost. In each round of ranks - 1 accesses, each window gets as many. */
+static void window_check(const char *metric, uint64_t count)
+{
+	if (!strstr(metric, "_lock_") && words[0] != (long)count)
+		peer_die("%s: %ld of %lu additions", metric, words[0], (unsigned long)count);
+}
+
+static void windows(const char *metric, size_t n)
+{
+	void (*fn)(int, int) = strstr(metric, "_fop_") ? access_fop :
+			       strstr(metric, "_gacc_") ? access_gacc : access_lock;
+	uint64_t each = (uint64_t)ranks - 1, count = each, runs = 0;
+	const char *ms = getenv("PEER_MS");
+	double goal = (ms ? atof(ms) : 30) / 1000, t;
+
+	peer_must(n <= WINDOW && n >= sizeof(long));
+	if (strncmp(metric, "mem_", 4)) {
+		MPI_Win_allocate(WINDOW, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &words, &window);
+	} else {
+		words = peer_alloc(WINDOW, MAP_PRIVATE);
+		MPI_Win_create(words, WINDOW, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+	}
+	do {
+		t = window_run(fn, fn == access_lock, (int)n, &count);
+		if (!count)
+			break;
+		window_check(metric, count);
+		if (runs)
+			printf("%s %zu %.6g\n", metric, n, t * 1e6 / (double)count);
+		if (rank || (!runs && t < goal / 2))
+			count *= 2;
+		else if (!runs++)
+			count = ((uint64_t)((double)count * goal / t) / each + 1) * each;
+		else if (runs > PEER_RUNS)
+			count = 0;
+	} while (true);
+	fflush(stdout);
+	MPI_Win_free(&window);
+	if (!strncmp(metric, "mem_", 4))
+		munmap(words, WINDOW);
+}
+
 int main(int argc, char **argv)
 {
-	int ranks, i;
+	int i;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -247,7 +355,10 @@ int main(int argc, char **argv)
 	peer_wait = wait_receive;
 	waiting = !strcmp(argv[1], "recv");
 	blocking = waiting || !strcmp(argv[1], "send");
-	if (!strcmp(argv[2], "alltoall16_s")) {
+	if (!strcmp(argv[1], "window")) {
+		for (i = 3; i < argc; i++)
+			windows(argv[2], strtoull(argv[i], NULL, 0));
+	} else if (!strcmp(argv[2], "alltoall16_s")) {
 		for (i = 3; i < argc; i++)
 			alltoall(!strcmp(argv[1], "coll"),
 				 strtoull(argv[i], NULL, 0), ranks);
