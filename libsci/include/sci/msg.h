@@ -1036,6 +1036,41 @@ int sci_ireadv(struct sci_peer *peer, const struct sci_key *key,
 	       struct sci_req **req);
 
 /**
+ * struct sci_strided - blocks of one length at regular distances
+ * @buf: the first block in local memory
+ * @buf_stride: bytes from the start of a block to the start of the next one in local memory; may be
+ *	negative
+ * @offset: offset of the first block in the memory that the key names
+ * @stride: as @buf_stride, in the peer's memory
+ * @len: bytes of a block
+ * @n: number of blocks
+ */
+struct sci_strided {
+	void *buf;
+	ptrdiff_t buf_stride;
+	uint64_t offset;
+	int64_t stride;
+	size_t len;
+	size_t n;
+};
+
+/**
+ * sci_iwrite_strided(), sci_iread_strided() - write or read blocks at regular distances
+ * @key: a key of that peer
+ * @s: the blocks; the caller may reuse the structure when the call returns. A write does not
+ *	change the local memory.
+ * @req: as in sci_iwritev()
+ *
+ * The calls work like sci_iwritev() and sci_ireadv(). All blocks are one transfer. If blocks overlap
+ * in the memory that the transfer changes, the bytes there are those of any of them.
+ * Return: 0; -EINVAL: also if the blocks are beyond the address space; or an error of sci_iwritev().
+ */
+int sci_iwrite_strided(struct sci_peer *peer, const struct sci_key *key,
+		       const struct sci_strided *s, struct sci_req **req);
+int sci_iread_strided(struct sci_peer *peer, const struct sci_key *key,
+		      const struct sci_strided *s, struct sci_req **req);
+
+/**
  * sci_write(), sci_read() - write to, or read from, a peer's memory, and wait for the bytes
  * @buf: @len bytes of local memory
  *

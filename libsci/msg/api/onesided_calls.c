@@ -31,7 +31,7 @@ int sci_buf_key(struct sci_ep *ep, const void *addr, size_t len,
 /* The arguments of a one-sided call: bytes, a word, or both. */
 struct transfer {
 	enum msg_kind kind;
-	enum msg_kind then;		/* what follows a write, or 0 */
+	enum msg_form form;
 	const struct sci_key *key;
 	uint64_t offset;
 	const struct iovec *iov;
@@ -41,16 +41,33 @@ struct transfer {
 	union {
 		const struct sci_write_signal *signal;
 		uint64_t imm;
+		const struct sci_strided *strided;
 	};
 };
 
-static void follower_describe(struct sci_req *req, const struct transfer *t)
+static void strides_describe(struct sci_req *req, const struct transfer *t)
 {
-	req->then = (uint8_t)t->then;
-	if (t->then == MSG_WRITE_EVENT) {
+	const struct sci_strided *s = t->strided;
+	uint64_t below;
+
+	stride_span((uint64_t)s->stride, s->len, s->n, &below, &req->strides.span);
+	req->strides.buf = s->buf;
+	req->strides.buf_stride = (uint64_t)s->buf_stride;
+	req->strides.first = req->offset + below;
+	req->strides.stride = (uint64_t)s->stride;
+	req->strides.len = s->len;
+	req->len = s->len * s->n;
+}
+
+static void form_describe(struct sci_req *req, const struct transfer *t)
+{
+	req->form = (uint8_t)t->form;
+	if (t->form == FORM_STRIDED)
+		strides_describe(req, t);
+	if (t->form == FORM_EVENT)
 		req->imm = t->imm;
+	if (t->form != FORM_SIGNAL)
 		return;
-	}
 	req->word.rmw = t->signal->rmw;
 	req->word.before = NULL;
 	req->word.segment = t->signal->key.segment;
@@ -64,8 +81,8 @@ static void word_describe(struct sci_req *req, const struct transfer *t)
 		req->word.before = t->before;
 		req->len = atomic_size(t->rmw);
 	}
-	if (t->then)
-		follower_describe(req, t);
+	if (t->form)
+		form_describe(req, t);
 }
 
 static int transfer_start(struct sci_peer *p, const struct transfer *t, struct sci_req **out)
@@ -160,7 +177,7 @@ int sci_iwrite_signal(struct sci_peer *peer, const struct sci_key *key,
 {
 	const struct transfer t = { .kind = MSG_WRITE, .key = key, .offset = offset,
 				    .iov = iov, .n = n, .signal = signal,
-				    .then = MSG_ATOMIC };
+				    .form = FORM_SIGNAL };
 	int ret = signal ? onesided_check_word(&signal->key, signal->offset,
 					       &signal->rmw) : -EINVAL;
 
@@ -173,7 +190,7 @@ int sci_iwrite_imm(struct sci_peer *peer, const struct sci_key *key,
 {
 	const struct transfer t = { .kind = MSG_WRITE, .key = key, .offset = offset,
 				    .iov = iov, .n = n, .imm = imm,
-				    .then = MSG_WRITE_EVENT };
+				    .form = FORM_EVENT };
 
 	return iov_bytes(peer, &t, req);
 }
@@ -186,6 +203,53 @@ int sci_ireadv(struct sci_peer *peer, const struct sci_key *key,
 				    .iov = iov, .n = n };
 
 	return iov_bytes(peer, &t, req);
+}
+
+static int strided_call(struct sci_peer *peer, const struct sci_key *key,
+			const struct sci_strided *s, enum msg_kind kind, struct sci_req **req)
+{
+	struct transfer t = { .kind = kind, .key = key, .form = FORM_STRIDED, .strided = s };
+	uint64_t below, span, buf_below, buf_span;
+	struct iovec iov;
+	size_t len;
+	int ret;
+
+	if (!peer || !key || !s || __builtin_mul_overflow(s->len, s->n, &len) ||
+	    len > SSIZE_MAX || (len && !s->buf))
+		return -EINVAL;
+	t.offset = s->offset;
+	if (!len) {
+		t.form = FORM_PLAIN;
+		return iov_bytes(peer, &t, req);
+	}
+	if (!stride_span((uint64_t)s->buf_stride, s->len, s->n, &buf_below, &buf_span) ||
+	    buf_below > (uintptr_t)s->buf ||
+	    buf_span > UINTPTR_MAX - ((uintptr_t)s->buf - buf_below))
+		return -EINVAL;
+	if (!stride_span((uint64_t)s->stride, s->len, s->n, &below, &span) ||
+	    below > s->offset)
+		return -ERANGE;
+	t.offset -= below;
+	ret = onesided_check_place(key, t.offset, span);
+	if (ret)
+		return ret;
+	/* sci_buf_free() looks for memory in use in the vector */
+	iov = (struct iovec){ (char *)s->buf - buf_below, buf_span };
+	t.iov = &iov;
+	t.n = 1;
+	return transfer_call(peer, &t, req);
+}
+
+int sci_iwrite_strided(struct sci_peer *peer, const struct sci_key *key,
+		       const struct sci_strided *s, struct sci_req **req)
+{
+	return strided_call(peer, key, s, MSG_WRITE, req);
+}
+
+int sci_iread_strided(struct sci_peer *peer, const struct sci_key *key,
+		      const struct sci_strided *s, struct sci_req **req)
+{
+	return strided_call(peer, key, s, MSG_READ, req);
 }
 
 /* Execute an atomic at once. Return false if it needs a request, which also reports errors. */

@@ -42,7 +42,7 @@
 
 #include "libsci/msg/conn/line.h"
 
-#define MSG_VERSION	7u
+#define MSG_VERSION	8u
 #define MSG_MAGIC	0x4d494353u	/* "SCIM" */
 /* First number of the segments and interrupts of this layer. */
 #define MSG_NUMBERS	0x4d000000u
@@ -272,15 +272,21 @@ enum {
 	HANDLER_EVENTS_TAKEN,		/* no bytes; the tag is a number of events */
 };
 
-/* A piece of a transfer. The bytes of a write follow the request; those of a read, the reply. */
+/*
+ * A piece of a transfer: blocks. The bytes of a write follow the request; those of a read, the
+ * reply.
+ */
 struct copy_request {
-	uint64_t offset;		/* offset in segment @segment */
+	uint64_t offset;		/* offset of the first block in segment @segment */
+	uint64_t stride;		/* distance of two blocks, which wraps */
 	uint32_t segment;
-	uint32_t len : 31;
+	uint32_t block;			/* bytes of a block */
+	uint32_t len : 31;		/* bytes of all blocks */
 	uint32_t last : 1;		/* last piece of a write: send a reply */
+	uint32_t reserved;
 };
 
-_Static_assert(sizeof(struct copy_request) == 16, "on the wire");
+_Static_assert(sizeof(struct copy_request) == 32, "on the wire");
 
 struct copy_reply {
 	int32_t status;			/* 0 or -errno */

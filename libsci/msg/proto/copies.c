@@ -18,19 +18,65 @@
 
 _Static_assert(sizeof(struct copy_reply) <= sizeof(struct copy_request), "a piece fits");
 
-static int piece_ask(struct sci_req *req, size_t n)
+/* Copy @len bytes of a strided transfer, after those already moved, to or from @bytes. */
+static void blocks_copy(const struct sci_req *req, uint8_t *bytes, size_t len, bool to_bytes)
 {
-	bool write = req->kind == MSG_WRITE;
-	struct copy_request r = {
-		.offset = req->offset + req->moved, .segment = req->segment,
-		.len = (uint32_t)n, .last = req->moved + n == req->len,
-	};
-	const struct iovec iov[2] = {
-		{ &r, sizeof(r) }, { (void *)msg_chunk(&req->at, &n), r.len },
-	};
+	struct iovec local;
+	uint64_t offset;
 
-	return handler_send(req->peer, write ? HANDLER_WRITE : HANDLER_READ, req->id, iov,
-			    write ? 2 : 1);
+	for (size_t done = 0; done < len; done += local.iov_len) {
+		strided_piece(req, req->moved + done, &local, &offset);
+		if (local.iov_len > len - done)
+			local.iov_len = len - done;
+		msg_copy(to_bytes ? bytes + done : local.iov_base,
+			 to_bytes ? local.iov_base : bytes + done, local.iov_len);
+	}
+}
+
+/* Return the next piece: contiguous bytes, or several blocks of a strided transfer. */
+static struct copy_request piece_describe(const struct sci_req *req)
+{
+	const struct msg_strides *s = &req->strides;
+	struct copy_request r = { .segment = req->segment };
+	size_t left = req->len - req->moved, n;
+	struct iovec local;
+
+	if (req->form != FORM_STRIDED) {
+		msg_chunk(&req->at, &n);
+		r.offset = req->offset + req->moved;
+	} else {
+		n = strided_piece(req, req->moved, &local, &r.offset);
+		r.stride = s->stride;
+	}
+	r.block = (uint32_t)(n < PIECE ? n : PIECE);
+	r.len = r.block;
+	if (req->form == FORM_STRIDED && n == s->len)
+		r.len = (uint32_t)((left < PIECE ? left : PIECE) / n * n);
+	if (!r.len)
+		r.len = r.block;
+	r.last = r.len == left;
+	return r;
+}
+
+static int piece_ask(struct sci_req *req, const struct copy_request *r)
+{
+	struct iovec iov[2] = { { (void *)r, sizeof(*r) }, { NULL, r->len } };
+	uint8_t bytes[PIECE];
+	size_t n;
+
+	if (req->kind == MSG_READ)
+		return handler_send(req->peer, HANDLER_READ, req->id, iov, 1);
+	iov[1].iov_base = req->form == FORM_STRIDED ? bytes : (void *)msg_chunk(&req->at, &n);
+	if (req->form == FORM_STRIDED)
+		blocks_copy(req, bytes, r->len, true);
+	return handler_send(req->peer, HANDLER_WRITE, req->id, iov, 2);
+}
+
+static void piece_skip(struct sci_req *req, size_t len)
+{
+	if (req->form != FORM_STRIDED)
+		msg_skip(&req->at, len);
+	req->moved += len;
 }
 
 /*
@@ -40,29 +86,55 @@ static int piece_ask(struct sci_req *req, size_t n)
  */
 int copy_ask(struct sci_req *req)
 {
-	size_t n;
 	int ret;
 
 	do {
-		msg_chunk(&req->at, &n);
-		n = n < PIECE ? n : PIECE;
-		ret = piece_ask(req, n);
-		req->want = n;
+		const struct copy_request r = piece_describe(req);
+
+		ret = piece_ask(req, &r);
+		req->want = r.len;
 		if (ret || req->kind == MSG_READ)
 			break;
-		msg_skip(&req->at, n);
-		req->moved += n;
+		piece_skip(req, r.len);
 	} while (req->moved < req->len);
 	return ret;
 }
 
+/* Take a piece of a read, which the owner has sent. */
+void copy_take(struct sci_req *req, const void *data, size_t len)
+{
+	size_t n;
+
+	if (req->form == FORM_STRIDED)
+		blocks_copy(req, (void *)data, len, false);
+	else
+		msg_copy((void *)msg_chunk(&req->at, &n), data, len);
+	piece_skip(req, len);
+}
+
+/* ---- the owner ---- */
+
+/* Return the first block that a peer names, or NULL and an error. */
 static uint8_t *piece_find(struct sci_ep *ep, const struct copy_request *r, int *error)
 {
 	struct msg_buf *b = buf_by_segment(ep, r->segment);
+	uint64_t below, span;
 
-	*error = !msg_number_is_valid(r->segment) ? -EPROTO : !b ? -ENOENT :
-		 r->offset > b->len || b->len - r->offset < r->len ? -ERANGE : 0;
+	if (!msg_number_is_valid(r->segment) || !r->len || !r->block || r->len % r->block)
+		*error = -EPROTO;
+	else if (!b)
+		*error = -ENOENT;
+	else if (!stride_span(r->stride, r->block, r->len / r->block, &below, &span) ||
+		 r->offset < below || r->offset - below > b->len ||
+		 b->len - (r->offset - below) < span)
+		*error = -ERANGE;
 	return *error ? NULL : b->addr + r->offset;
+}
+
+/* Return the block that has byte @at of the piece. */
+static uint8_t *block_find(uint8_t *first, const struct copy_request *r, uint32_t at)
+{
+	return (uint8_t *)((uintptr_t)first + at / r->block * r->stride);
 }
 
 static void copy_answer(const struct sci_handled *m, int status, const void *data, size_t len)
@@ -83,8 +155,8 @@ static void copy_handle_write(void *arg, const struct sci_handled *m)
 		error = -EPROTO;
 	if (!error)
 		to = piece_find(arg, r, &error);
-	if (to)
-		msg_copy(to, r + 1, r->len);
+	for (uint32_t at = 0; to && at < r->len; at += r->block)
+		msg_copy(block_find(to, r, at), (const uint8_t *)(r + 1) + at, r->block);
 	if (error || r->last)
 		copy_answer(m, error, NULL, 0);
 }
@@ -92,14 +164,21 @@ static void copy_handle_write(void *arg, const struct sci_handled *m)
 static void copy_handle_read(void *arg, const struct sci_handled *m)
 {
 	const struct copy_request *r = m->data;
-	const uint8_t *from = NULL;
+	uint8_t *from = NULL;
+	uint8_t bytes[PIECE];
 	int error = m->error;
 
 	if (!error && (m->len != sizeof(*r) || r->len > PIECE))
 		error = -EPROTO;
 	if (!error)
 		from = piece_find(arg, r, &error);
-	copy_answer(m, error, from, from ? r->len : 0);
+	if (!from || r->block == r->len) {
+		copy_answer(m, error, from, from ? r->len : 0);
+		return;
+	}
+	for (uint32_t at = 0; at < r->len; at += r->block)
+		msg_copy(bytes + at, block_find(from, r, at), r->block);
+	copy_answer(m, 0, bytes, r->len);
 }
 
 static void copy_handle_reply(void *arg, const struct sci_handled *m)

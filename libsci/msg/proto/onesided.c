@@ -25,11 +25,9 @@
 
 #include <errno.h>
 
-#define READ_STEP	(64u << 10)	/* bytes per check for lost packets */
 #define ASKED_MAX	(SCI_DETACHED_MAX / 2)	/* requests to the owner in flight */
-#define READ_TRIES	64u		/* attempts before a read returns -EAGAIN */
 
-static int transfer_write(struct sci_req *req, struct msg_import *im)
+static __always_inline int transfer_write(struct sci_req *req, struct msg_import *im)
 {
 	struct sci_peer *p = req->peer;
 	int ret;
@@ -41,48 +39,16 @@ static int transfer_write(struct sci_req *req, struct msg_import *im)
 	return ret;
 }
 
-static void piece_load(struct sci_ep *ep, struct msg_cursor *at,
-		       const volatile uint8_t *src, size_t len)
-{
-	while (len) {
-		size_t n;
-		void *dst = (void *)msg_chunk(at, &n);
-
-		n = n < len ? n : len;
-		sci_pio_read(dst, src, n, ep->link->map);
-		msg_skip(at, n);
-		src += n;
-		len -= n;
-	}
-}
-
-/* Load all bytes. Repeat the loads of a piece after a lost packet. */
 static int transfer_read(struct sci_req *req, struct msg_import *im)
 {
-	struct sci_ep *ep = req->ep;
-	unsigned int tries = 0;
+	int ret = req_load(req, &req->at, im->addr + req->offset + req->moved,
+			   req->len - req->moved);
 
-	while (req->moved < req->len) {
-		size_t left = req->len - req->moved;
-		size_t n = left < READ_STEP ? left : READ_STEP;
-		struct msg_cursor before = req->at;
-		uint32_t errors = sci_link_errors(ep->link);
-
-		piece_load(ep, &req->at, im->addr + req->offset + req->moved,
-			   n);
-		sci_load_barrier();
-		if (!ep->lossy || errors == sci_link_errors(ep->link)) {
-			req->moved += n;
-			continue;
-		}
-		req->at = before;
-		if (tries++ == READ_TRIES)
-			return -EAGAIN;
-	}
-	return 0;
+	sci_load_barrier();
+	return ret;
 }
 
-static int transfer_reach(struct sci_req *req, struct msg_import **im)
+static int transfer_import(struct sci_req *req, struct msg_import **im)
 {
 	struct sci_peer *p = req->peer;
 	int ret;
@@ -92,9 +58,18 @@ static int transfer_reach(struct sci_req *req, struct msg_import **im)
 		return -EAGAIN;
 	if (!*im && import_is_gone(ret))
 		return import_missing(p, &req->doubt_ms);
-	if (!*im)
+	return *im ? 0 : ret;
+}
+
+/* Find the import that has @len bytes at the offset of @req. */
+static __always_inline int transfer_reach(struct sci_req *req, uint64_t len,
+					  struct msg_import **im)
+{
+	int ret = transfer_import(req, im);
+
+	if (ret)
 		return ret;
-	return req->offset > (*im)->size || (*im)->size - req->offset < req->len ?
+	return req->offset > (*im)->size || (*im)->size - req->offset < len ?
 		       -ERANGE : 0;
 }
 
@@ -118,7 +93,7 @@ static int transfer_by_owner(struct sci_req *req)
 	return req->moved < req->len ? owner_ask(req, copy_ask) : 0;
 }
 
-static int transfer_move_bytes(struct sci_req *req)
+static __always_inline int transfer_move_bytes(struct sci_req *req, bool strided)
 {
 	struct sci_peer *p = req->peer;
 	struct msg_import *im;
@@ -126,14 +101,16 @@ static int transfer_move_bytes(struct sci_req *req)
 
 	if (p->stale || req->by_owner)
 		return transfer_by_owner(req);
-	ret = transfer_reach(req, &im);
+	ret = transfer_reach(req, strided ? req->strides.span : req->len, &im);
 	if (import_has_no_room(p, ret)) {
 		req->by_owner = true;
 		return transfer_by_owner(req);
 	}
 	if (ret)
 		return ret;
-	if (p->stream)
+	if (strided)
+		ret = strided_move(req, im);
+	else if (p->stream)
 		ret = req->kind == MSG_WRITE ? net_write(req, im) : net_read(req, im);
 	else
 		ret = req->kind == MSG_WRITE ? transfer_write(req, im) : transfer_read(req, im);
@@ -156,7 +133,7 @@ static int word_change(struct sci_req *req)
 {
 	struct msg_import *im;
 	uint64_t old;
-	int ret = transfer_reach(req, &im);
+	int ret = transfer_reach(req, req->len, &im);
 
 	if (ret)
 		return ret;
@@ -184,7 +161,7 @@ static int word_move(struct sci_req *req)
 /* Turn a write whose bytes have arrived into the atomic or the event that follows. */
 static void follower_begin(struct sci_req *req)
 {
-	req->kind = req->then;
+	req->kind = req->form == FORM_SIGNAL ? MSG_ATOMIC : MSG_WRITE_EVENT;
 	if (req->kind != MSG_ATOMIC)
 		return;
 	req->ep->stats.writes++;
@@ -194,14 +171,17 @@ static void follower_begin(struct sci_req *req)
 	req->doubt_ms = 0;
 }
 
-static int transfer_move_both(struct sci_req *req)
+/* Advance a transfer that is not plain. */
+static __attribute__((noinline)) int transfer_move_formed(struct sci_req *req)
 {
 	int ret = 0;
 
-	if (req->then == MSG_WRITE_EVENT && !req->peer->takes_events)
+	if (req->form == FORM_STRIDED)
+		return transfer_move_bytes(req, true);
+	if (req->form == FORM_EVENT && !req->peer->takes_events)
 		return -EOPNOTSUPP;
 	if (req->kind == MSG_WRITE) {
-		ret = transfer_move_bytes(req);
+		ret = transfer_move_bytes(req, false);
 		if (!ret)
 			follower_begin(req);
 	}
@@ -212,9 +192,9 @@ static int transfer_move_both(struct sci_req *req)
 
 static int transfer_move(struct sci_req *req)
 {
-	if (req->then)
-		return transfer_move_both(req);
-	return req->kind == MSG_ATOMIC ? word_move(req) : transfer_move_bytes(req);
+	if (req->form)
+		return transfer_move_formed(req);
+	return req->kind == MSG_ATOMIC ? word_move(req) : transfer_move_bytes(req, false);
 }
 
 static void transfer_finish(struct sci_req *req, int error)
@@ -273,10 +253,8 @@ void onesided_copied(struct sci_peer *p, uint64_t id, int error, const void *dat
 		transfer_finish(req, error);
 		return;
 	}
-	if (req->kind == MSG_READ) {
-		msg_scatter(&req->at, data, len);
-		req->moved += len;
-	}
+	if (req->kind == MSG_READ)
+		copy_take(req, data, len);
 	req->state = MSG_MOVING;
 	peer_busy(p);
 }

@@ -8,75 +8,137 @@
 #include <stdlib.h>
 
 #define NET_STEP	(64u << 10)	/* bytes of a write that are sent in one piece */
+#define READS		16u		/* pieces of a read that are requested at a time */
 
-/* Send a write. Return -EAGAIN until the peer confirms that all bytes have arrived. */
-int net_write(struct sci_req *req, struct msg_import *im)
+/* The pieces of a read that have not arrived, oldest first. */
+struct net_reads {
+	size_t asked;			/* bytes that were requested or have arrived */
+	unsigned int first, n;
+	struct sci_stream_get gets[READS];
+};
+
+/*
+ * Send the stores of a write, which ended with @error. Return -EAGAIN until the peer confirms that
+ * all bytes have arrived.
+ */
+int net_confirm(struct sci_req *req, struct msg_import *im, int error)
 {
 	const struct sci_stream_ops *stream = req->peer->stream;
 
-	while (req->moved < req->len) {
-		size_t n = req->len - req->moved;
-		int ret;
-
-		n = n < NET_STEP ? n : NET_STEP;
-		ret = net_store(req->peer, im->seg, im->addr + req->offset + req->moved,
-				&req->at, n);
+	if (!req->marked)
 		stream->flush(im->seg);
-		if (ret)
-			return ret;
-		req->moved += n;
-	}
+	if (error)
+		return error;
 	if (!req->marked)
 		req->addr = stream->mark(im->seg);
 	req->marked = true;
 	return stream->arrived(im->seg, req->addr);
 }
 
-static int piece_read(struct sci_req *req, struct msg_import *im)
+int net_write(struct sci_req *req, struct msg_import *im)
 {
-	const struct sci_stream_ops *stream = req->peer->stream;
-	struct sci_stream_get *g = req->get;
-	size_t n;
+	int ret = 0;
+
+	while (!ret && req->moved < req->len) {
+		size_t n = req->len - req->moved;
+
+		n = n < NET_STEP ? n : NET_STEP;
+		ret = net_store(req->peer, im->seg, im->addr + req->offset + req->moved,
+				&req->at, n);
+		if (!ret)
+			req->moved += n;
+	}
+	return net_confirm(req, im, ret);
+}
+
+/* ---- reads ---- */
+
+/* Find the next piece to request. Return its length. */
+static size_t piece_next(const struct sci_req *req, struct iovec *local, uint64_t *offset)
+{
+	size_t asked = req->reads->asked;
+
+	if (req->form == FORM_STRIDED)
+		return strided_piece(req, asked, local, offset);
+	local->iov_base = (void *)msg_chunk(&req->at, &local->iov_len);
+	*offset = req->offset + asked;
+	return local->iov_len;
+}
+
+/* Request pieces, up to READS at a time. */
+static int pieces_ask(struct sci_req *req, struct msg_import *im)
+{
+	struct net_reads *r = req->reads;
+	struct iovec local;
+	uint64_t offset;
 	int ret;
 
-	if (!g) {
-		g = calloc(1, sizeof(*g));
-		if (!g)
-			return -ENOMEM;
-		g->dst = (void *)msg_chunk(&req->at, &n);
+	while (r->asked < req->len && r->n < READS) {
+		struct sci_stream_get *g = &r->gets[(r->first + r->n) % READS];
+		size_t n = piece_next(req, &local, &offset);
+
+		g->dst = local.iov_base;
 		g->len = n < SCI_STREAM_GET ? n : SCI_STREAM_GET;
-		ret = stream->get(im->seg, req->offset + req->moved, g);
-		if (!ret)
-			req->get = g;
-		else
-			free(g);
-		return ret ? ret : -EAGAIN;
+		ret = req->peer->stream->get(im->seg, offset, g);
+		if (ret)
+			return r->n && ret == -EAGAIN ? 0 : ret;
+		r->n++;
+		r->asked += g->len;
+		if (req->form != FORM_STRIDED)
+			msg_skip(&req->at, g->len);
 	}
-	if (!atomic_load_explicit(&g->done, memory_order_acquire))
-		return -EAGAIN;
-	ret = g->ret;
-	if (!ret) {
-		msg_skip(&req->at, g->len);
+	return 0;
+}
+
+/* Count the oldest pieces that have arrived. */
+static int pieces_take(struct sci_req *req)
+{
+	struct net_reads *r = req->reads;
+
+	while (r->n) {
+		struct sci_stream_get *g = &r->gets[r->first];
+
+		if (!atomic_load_explicit(&g->done, memory_order_acquire))
+			return 0;
+		if (g->ret)
+			return g->ret;
 		req->moved += g->len;
+		r->first = (r->first + 1) % READS;
+		r->n--;
 	}
-	free(g);
-	req->get = NULL;
-	return ret;
+	return 0;
 }
 
 int net_read(struct sci_req *req, struct msg_import *im)
 {
-	int ret = 0;
+	int ret;
 
-	while (!ret && req->moved < req->len)
-		ret = piece_read(req, im);
+	if (!req->reads) {
+		req->reads = calloc(1, sizeof(*req->reads));
+		if (!req->reads)
+			return -ENOMEM;
+		req->reads->asked = req->moved;
+	}
+	ret = pieces_take(req);
+	ret = ret ? ret : pieces_ask(req, im);
+	if (!ret && req->moved < req->len)
+		return -EAGAIN;
+	if (ret != -EAGAIN)
+		net_read_forget(req);
 	return ret;
 }
 
-/* Cancel the outstanding part of a read whose request ends. */
+/* Cancel the reads in flight. A later net_read() continues after the pieces that have arrived. */
 void net_read_forget(struct sci_req *req)
 {
-	req->peer->stream->get_cancel(req->peer->fabric, req->get);
-	free(req->get);
-	req->get = NULL;
+	struct net_reads *r = req->reads;
+
+	for (; r->n; r->n--) {
+		req->peer->stream->get_cancel(req->peer->fabric, &r->gets[r->first]);
+		r->first = (r->first + 1) % READS;
+	}
+	free(r);
+	req->reads = NULL;
+	req->at = (struct msg_cursor){ .iov = req->iov, .n = req->iovs };
+	msg_skip(&req->at, req->moved);
 }

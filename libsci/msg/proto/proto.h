@@ -15,6 +15,9 @@
 enum msg_kind { MSG_SEND, MSG_RECV, MSG_RECV_MANY, MSG_CONNECT, MSG_EVENT,
 		MSG_WRITE, MSG_READ, MSG_ATOMIC, MSG_WRITE_EVENT };
 
+/* One-sided: how the bytes lie, or what follows them. */
+enum msg_form { FORM_PLAIN, FORM_SIGNAL, FORM_EVENT, FORM_STRIDED };
+
 enum msg_state {
 	MSG_QUEUED,			/* send: in peer->sendq */
 	MSG_POSTED,			/* receive: in ep->match */
@@ -36,11 +39,26 @@ struct msg_word {
 	uint32_t segment;
 };
 
+/*
+ * The blocks of a strided transfer. Distances and offsets wrap, so a negative distance is a large
+ * number. @first: offset of the first block in the segment; req->offset: of the lowest byte
+ */
+struct msg_strides {
+	struct list link;		/* the link of the request */
+	char *buf;			/* the first block in local memory */
+	uint64_t buf_stride;
+	uint64_t first;
+	uint64_t stride;
+	size_t len;			/* bytes of a block */
+	uint64_t span;			/* bytes from the lowest to the end of the highest block */
+};
+
 struct sci_req {
 	union {
 		struct list link;		/* in a queue of its peer */
 		struct sci_match_recv match;	/* posted */
 		struct msg_word word;		/* one-sided */
+		struct msg_strides strides;	/* FORM_STRIDED */
 	};
 	struct sci_ep *ep;
 	struct iovec *iov;
@@ -69,7 +87,7 @@ struct sci_req {
 	bool detached;			/* the program has no pointer to the request */
 	bool wants_copy;		/* the program wants its buffer back */
 	bool queued;			/* its completion goes to ep->completed */
-	uint8_t then;			/* a write: the kind of what follows its bytes, or 0 */
+	uint8_t form;			/* enum msg_form */
 	bool by_owner;			/* the owner copies the bytes of a transfer */
 	bool marked;			/* net: all bytes are sent, and @addr is the mark */
 	uint8_t mode;			/* transfer mode of a rendezvous: CTS_* */
@@ -87,7 +105,7 @@ struct sci_req {
 	void *data;			/* completion queue: the program's context */
 	union {
 		struct msg_dial *dial;		/* MSG_CONNECT */
-		struct sci_stream_get *get;	/* MSG_READ on the net: the request for bytes */
+		struct net_reads *reads;	/* MSG_READ on the net: those in flight */
 		struct sci_req *whole;		/* MSG_RECV: the MSG_RECV_MANY it is part of */
 		struct sci_req *part;		/* MSG_RECV_MANY: allocated for the next message */
 	};
@@ -256,7 +274,18 @@ void onesided_answer(struct sci_peer *p, uint64_t id, int error, uint64_t before
 void onesided_copied(struct sci_peer *p, uint64_t id, int error, const void *data,
 		     size_t len);
 
+/* strided.c */
+bool stride_span(uint64_t stride, size_t len, size_t n, uint64_t *below, uint64_t *span);
+size_t strided_piece(const struct sci_req *req, size_t at, struct iovec *local,
+		     uint64_t *offset);
+int strided_move(struct sci_req *req, struct msg_import *im);
+
+/* onesided_loads.c */
+int req_load(struct sci_req *req, struct msg_cursor *at, const volatile uint8_t *src,
+	     size_t len);
+
 /* onesided_net.c */
+int net_confirm(struct sci_req *req, struct msg_import *im, int error);
 int net_write(struct sci_req *req, struct msg_import *im);
 int net_read(struct sci_req *req, struct msg_import *im);
 void net_read_forget(struct sci_req *req);
@@ -277,6 +306,7 @@ void events_init(struct sci_ep *ep);
 
 /* copies.c */
 int copy_ask(struct sci_req *req);
+void copy_take(struct sci_req *req, const void *data, size_t len);
 void copies_init(struct sci_ep *ep);
 
 /* buffer.c */

@@ -110,7 +110,7 @@ void req_done(struct sci_req *req, int error)
 	struct sci_ep *ep = req->ep;
 
 	req_id_put(req);
-	if (req->kind == MSG_READ && req->get)
+	if (req->kind == MSG_READ && req->reads)
 		net_read_forget(req);
 	req->state = MSG_DONE;
 	req->status.error = error_for_request(error);
