@@ -177,36 +177,97 @@ int sci_team_get_nbi(struct sci_team *team, void *dst, const void *src, size_t l
 	return rma_get(team, dst, src, len, rank, false);
 }
 
-/* Wait for the transfers of the elements: rma_put() and rma_get() return no requests. */
-static int strided_end(struct sci_team *t, int ret)
-{
-	int quiet = far_quiet(t->world);
+/* ---- strided ---- */
 
-	return ret ? ret : quiet;
+static int far_strided(struct sci_team *t, int rank, const struct sci_key *key,
+		       const struct sci_strided *s, bool write)
+{
+	struct team_world *w = t->world;
+	struct sci_peer *peer;
+	struct sci_req *req;
+	int world = t->members[rank].world;
+	int ret = world_peer(w, world, &peer);
+
+	if (!ret)
+		ret = member_result((write ? sci_iwrite_strided : sci_iread_strided)
+				    (peer, key, s, &req));
+	return ret ? ret : req_wait(w, world, req);
+}
+
+/*
+ * Get the memory from the start of the first element to the end of the last one. @low: is set to 0, or
+ * to the distance from the first to the last element if that is negative. Return 0 or -EFAULT.
+ */
+static int strided_span(const struct sci_strided *s, ptrdiff_t *low, size_t *span)
+{
+	ptrdiff_t last, size;
+
+	if (__builtin_mul_overflow(s->len, s->n, &size) ||
+	    __builtin_mul_overflow(s->n - 1, s->stride, &last))
+		return -EFAULT;
+	*low = last < 0 ? last : 0;
+	*span = last < 0 ? -(size_t)last : (size_t)last;
+	return __builtin_add_overflow(*span, s->len, span) ? -EFAULT : 0;
+}
+
+/* Put or get the elements of @s. @at: the first element in symmetric memory */
+static int rma_strided(struct sci_team *t, const void *at, struct sci_strided *s, int rank,
+		       bool write)
+{
+	const struct sci_key *key = NULL;
+	char *near, *local = s->buf;
+	uint64_t offset = 0;
+	ptrdiff_t low;
+	size_t span;
+	void *ptr;
+	int ret;
+
+	if (!t || (!local && s->len && s->n))
+		return -EINVAL;
+	ret = world_usable(t->world);
+	if (ret || !s->len || !s->n)
+		return ret;
+	ret = strided_span(s, &low, &span);
+	ret = ret ? ret : symmetric_at(t, (void *)((size_t)at + (size_t)low), span, rank, &ptr,
+				       &key, &offset);
+	if (ret)
+		return ret;
+	s->offset = offset - (uint64_t)low;
+	if (!ptr)
+		return far_strided(t, rank, key, s, write);
+	near = (char *)ptr - low;
+	for (ptrdiff_t i = 0; i < (ptrdiff_t)s->n; i++) {
+		char *there = near + i * s->stride, *here = local + i * s->buf_stride;
+
+		memory_copy_near(write ? there : here, write ? here : there, s->len);
+	}
+	if (write)
+		world_wake(t->world, t->members[rank].world);
+	return 0;
 }
 
 int sci_team_put_strided(struct sci_team *team, void *dst, ptrdiff_t dst_stride,
 			 const void *src, ptrdiff_t src_stride, size_t len, size_t n,
 			 int rank)
 {
-	int ret = team ? 0 : -EINVAL;
+	struct sci_strided s = {
+		.buf = (void *)src, .buf_stride = src_stride, .stride = dst_stride,
+		.len = len, .n = n,
+	};
 
-	for (size_t i = 0; !ret && i < n; i++)
-		ret = rma_put(team, (char *)dst + (ptrdiff_t)i * dst_stride,
-			      (const char *)src + (ptrdiff_t)i * src_stride, len, rank, false);
-	return team && team->world->far ? strided_end(team, ret) : ret;
+	return rma_strided(team, dst, &s, rank, true);
 }
 
 int sci_team_get_strided(struct sci_team *team, void *dst, ptrdiff_t dst_stride,
 			 const void *src, ptrdiff_t src_stride, size_t len, size_t n,
 			 int rank)
 {
-	int ret = team ? 0 : -EINVAL;
+	struct sci_strided s = {
+		.buf = dst, .buf_stride = dst_stride, .stride = src_stride,
+		.len = len, .n = n,
+	};
 
-	for (size_t i = 0; !ret && i < n; i++)
-		ret = rma_get(team, (char *)dst + (ptrdiff_t)i * dst_stride,
-			      (const char *)src + (ptrdiff_t)i * src_stride, len, rank, false);
-	return team && team->world->far ? strided_end(team, ret) : ret;
+	return rma_strided(team, src, &s, rank, false);
 }
 
 int sci_team_fence(struct sci_team *team)

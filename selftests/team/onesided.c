@@ -197,6 +197,17 @@ static void copies(void *arg)
 	CHECK_EQ(sci_team_get_strided(team, back + 19, -2, mem, 6, 2, 20, next), 0);
 	for (unsigned int i = 0; i < 20; i++)
 		CHECK_EQ(back[19 - i], grid[2 * i]);
+	/* the same backwards, then elements beyond the memory: none is copied */
+	CHECK_EQ(sci_team_get_strided(team, back, 2, mem + 19 * 6, -6, 2, 20, next), 0);
+	for (unsigned int i = 0; i < 20; i++)
+		CHECK_EQ(back[i], grid[2 * (19 - i)]);
+	CHECK_EQ(sci_team_put_strided(team, mem, 6, grid, 4, 0, 20, next), 0);
+	CHECK_EQ(sci_team_put_strided(team, mem, 6, NULL, 4, 2, 0, next), 0);
+	CHECK_EQ(sci_team_get_strided(team, back, 0, mem, PTRDIFF_MAX / 4, 1, 3, next), -EFAULT);
+	CHECK_EQ(sci_team_get_strided(team, back, 0, mem, PTRDIFF_MIN, 1, 2, next), -EFAULT);
+	CHECK_EQ(sci_team_get_strided(team, back, 0, mem, PTRDIFF_MAX, 1, 3, next), -EFAULT);
+	CHECK_EQ(sci_team_get_strided(team, back, 2, mem, 2, SIZE_MAX / 2, 3, next), -EFAULT);
+	CHECK_EQ(sci_team_put_strided(team, NULL, 2, back, 2, 2, 3, next), -EFAULT);
 	free(buf);
 	free(got);
 	close_team();
