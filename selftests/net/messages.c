@@ -5,10 +5,15 @@
  * an endpoint with peers inside and outside of its cluster.  All tests of
  * selftests/msg run over the net, too, with SCI_TEST_NET: see scripts/check.
  */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <linux/vm_sockets.h>
 #include <unistd.h>
 
+#include "libsci/fabric/net/net.h"
 #include "libsci/msg/endpoint.h"
 #include "selftests/net/exchange.h"
 
@@ -228,4 +233,98 @@ TEST(a_parked_peer_is_heard)
 	peer_send(p, "leave");
 	peer_join(p);
 	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+/* ---- processes that start at the same time ---- */
+
+#define STARTERS	4u
+
+static struct start {
+	pthread_barrier_t barrier;
+	_Atomic unsigned int slots[STARTERS];
+} *starts;
+
+/* Open the net at the same time as the other processes. Check that no other process has its slot. */
+static void start_once(unsigned int me, const char *spec)
+{
+	const struct sci_fabric_place at = { .node = 4 };
+	struct sci_fabric *f;
+
+	pthread_barrier_wait(&starts->barrier);
+	CHECK_EQ(sci_net_fabric.open(&f, &at, spec), 0);
+	atomic_store(&starts->slots[me], net_of(f)->slot);
+	pthread_barrier_wait(&starts->barrier);
+	for (unsigned int i = 0; i < STARTERS; i++)
+		CHECK(i == me || atomic_load(&starts->slots[i]) != net_of(f)->slot);
+	pthread_barrier_wait(&starts->barrier);
+	f->ops->close(f);
+}
+
+static void starter(struct peer *proc, void *arg)
+{
+	unsigned int me = 0;
+
+	(void)proc;
+	while (me < STARTERS - 1 && atomic_exchange(&starts->slots[me], 1))
+		me++;
+	for (unsigned int i = 0; i < test_calls(500); i++)
+		start_once(me, arg);
+}
+
+TEST(processes_of_one_path_start_at_the_same_time)
+{
+	char dir[] = "/tmp/sci-net-XXXXXX", spec[64];
+	struct peer *p[STARTERS];
+	pthread_barrierattr_t attr;
+
+	CHECK(mkdtemp(dir));
+	snprintf(spec, sizeof(spec), "unix:%s/socket", dir);
+	test_use_net("unix", 4);
+	starts = test_shared(sizeof(*starts));
+	pthread_barrierattr_init(&attr);
+	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_barrier_init(&starts->barrier, &attr, STARTERS);
+	for (unsigned int i = 0; i < STARTERS; i++)
+		p[i] = peer_spawn(4, starter, spec);
+	for (unsigned int i = 0; i < STARTERS; i++)
+		peer_join(p[i]);
+	/* no process has left a file */
+	CHECK_EQ(rmdir(dir), 0);
+}
+
+static void path_user(struct peer *proc, void *arg)
+{
+	const struct sci_fabric_place at = { .node = 4 };
+	struct sci_fabric *f;
+
+	CHECK_EQ(sci_net_fabric.open(&f, &at, arg), 0);
+	CHECK_EQ(net_of(f)->slot, 0);
+	peer_send(proc, "open");
+	/* until it is killed */
+	peer_expect(proc, "end");
+}
+
+TEST(a_path_of_a_dead_process_is_used_again)
+{
+	const struct sci_fabric_place at = { .node = 4 };
+	char dir[] = "/tmp/sci-net-XXXXXX", spec[64];
+	struct sci_fabric *f;
+	struct peer *p;
+
+	CHECK(mkdtemp(dir));
+	snprintf(spec, sizeof(spec), "unix:%s/socket", dir);
+	test_use_net("unix", 4);
+	for (unsigned int i = 0; i < 2; i++) {
+		p = peer_spawn(4, path_user, spec);
+		peer_expect(p, "open");
+		/* the path is in use */
+		CHECK_EQ(sci_net_fabric.open(&f, &at, spec), 0);
+		CHECK_EQ(net_of(f)->slot, 1);
+		f->ops->close(f);
+		peer_kill(p, SIGKILL);
+	}
+	CHECK_EQ(sci_net_fabric.open(&f, &at, spec), 0);
+	CHECK_EQ(net_of(f)->slot, 0);
+	f->ops->close(f);
+	CHECK_EQ(rmdir(dir), 0);
 }

@@ -33,8 +33,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include "libsci/fabric/net/net.h"
 
@@ -45,7 +43,7 @@ static void handshake_ready(void *obj);
 
 /* ---- sockets ---- */
 
-static int socket_open(int family)
+int net_socket_open(int family)
 {
 	int one = 1, fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
@@ -496,7 +494,7 @@ static int hop_find_first(struct net *net, const struct net_addr *to, uint32_t w
 
 static struct net_socket *client_new(struct net *net, const struct net_addr *hop, int *error)
 {
-	int fd = hop->pipe ? -1 : socket_open(hop->sa.ss_family);
+	int fd = hop->pipe ? -1 : net_socket_open(hop->sa.ss_family);
 	struct net_socket *s;
 
 	*error = fd;
@@ -567,7 +565,7 @@ int net_dial(struct net *net, const struct net_addr *to, uint32_t wanted, uint32
 	return 0;
 }
 
-/* ---- listening ---- */
+/* ---- connections of other processes ---- */
 
 static void stranger_drop_oldest(struct net *net)
 {
@@ -600,83 +598,4 @@ void net_accept(struct net *net, int fd, struct net_pipe *pipe)
 	s->step = NET_HELLO;
 	if (net_wire_watch(s, EPOLLIN, handshake_ready))
 		net_socket_end(s, -ENOMEM);
-}
-
-static void listener_ready(void *obj)
-{
-	struct net *net = obj;
-	int one = 1, fd;
-
-	fd = accept4(net->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd < 0) {
-		/* no descriptor is free: the connection waits in the kernel's queue */
-		net->svc.starved |= errno == EMFILE || errno == ENFILE || errno == ENOMEM;
-		return;
-	}
-	if (net->listen.sa.ss_family == AF_INET || net->listen.sa.ss_family == AF_INET6)
-		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	net_accept(net, fd, NULL);
-}
-
-/* Remove the socket's path if a dead process has left it. Return true if it was removed. */
-static bool path_remove_stale(const struct net_addr *a)
-{
-	const struct sockaddr_un *un = (const struct sockaddr_un *)&a->sa;
-	bool refused;
-	int fd;
-
-	if (a->sa.ss_family != AF_UNIX || !un->sun_path[0])
-		return false;
-	fd = socket_open(AF_UNIX);
-	if (fd < 0)
-		return false;
-	refused = connect(fd, (const struct sockaddr *)un, a->len) && errno == ECONNREFUSED;
-	close(fd);
-	return refused && !unlink(un->sun_path);
-}
-
-static int listener_open_at(struct net *net, const struct net_addr *a)
-{
-	int one = 1, fd = socket_open(a->sa.ss_family), ret;
-
-	if (fd < 0)
-		return fd;
-	if (a->sa.ss_family != AF_UNIX)
-		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	ret = bind(fd, (const struct sockaddr *)&a->sa, a->len);
-	if (ret && errno == EADDRINUSE && path_remove_stale(a))
-		ret = bind(fd, (const struct sockaddr *)&a->sa, a->len);
-	if (ret || listen(fd, SOMAXCONN)) {
-		ret = -errno;
-		close(fd);
-		return ret;
-	}
-	ret = sci_fd_track(&net->svc, fd);
-	if (ret)
-		return ret;
-	net->listen_fd = fd;
-	net->listen = *a;
-	net->port = net_addr_port(a);
-	net->slot = a->slot;
-	return sci_watch(&net->svc, fd, EPOLLIN, listener_ready, net);
-}
-
-/* Listen on the first free address of SCI_NET. */
-int net_listen(struct net *net)
-{
-	int ret = -EADDRINUSE;
-	struct net_addr a;
-
-	for (unsigned int i = 0; ret == -EADDRINUSE &&
-				 net_addr_slot(&net->listen, i, &a); i++)
-		ret = listener_open_at(net, &a);
-	return ret;
-}
-
-void net_listen_end(struct net *net)
-{
-	const struct sockaddr_un *un = (const struct sockaddr_un *)&net->listen.sa;
-
-	if (net->listen_fd && un->sun_family == AF_UNIX && un->sun_path[0])
-		unlink(un->sun_path);
 }

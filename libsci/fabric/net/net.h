@@ -482,9 +482,12 @@ void net_mac(const struct net *net, const char *role, const struct iovec *parts,
 	     size_t n, uint8_t mac[NET_MAC]);
 bool net_mac_equal(const uint8_t *a, const uint8_t *b);
 
-/* handshake.c */
+/* listen.c */
 int net_listen(struct net *net);
 void net_listen_end(struct net *net);
+
+/* handshake.c */
+int net_socket_open(int family);
 int net_dial_start(struct net *net, const struct net_addr *to, uint64_t only,
 		   uint32_t wanted, struct net_dial *dial);
 void net_socket_end(struct net_socket *s, int error);
