@@ -186,17 +186,23 @@ static struct net_link *server_link(struct net_socket *s, int *error)
 	       net_link_new(s->net, s->hello.nonce, s->hello.node);
 }
 
+/* Return true if the client of @s may have come on @route of this process to the client's node. */
+static bool client_is_on(const struct net_socket *s, const struct net_addr *route)
+{
+	return route->below ? s->pipe != NULL : route->via && !s->hello.port;
+}
+
 /*
- * Store the client's address. If the client has connected by a pipe, and a route of this process to
- * the client's node is its fabric, use the routes. Else if the client listens, use the peer address
- * of @s with the client's port.
+ * Store the client's address. If the client has connected by a pipe or through a gateway, and this
+ * process has such a route to the client's node, use the routes. Else if the client listens, use the
+ * peer address of @s with the client's port.
  */
 static void client_store_address(struct net_socket *s, struct net_link *l)
 {
 	struct net_addr *a = &l->addr, first;
 
-	for (unsigned int i = 0; s->pipe && net_route_addr(s->net, l->node, i, &first); i++)
-		if (first.below && net_addr_slot(&first, s->hello.slot, a)) {
+	for (unsigned int i = 0; net_route_addr(s->net, l->node, i, &first); i++)
+		if (client_is_on(s, &first) && net_addr_slot(&first, s->hello.slot, a)) {
 			l->turn = i;
 			return;
 		}

@@ -150,6 +150,7 @@ static void link_dial(struct net_link *l)
 		to = l->addr;
 	l->dial_ms = sci_now_ms() + DIAL_PAUSE_MS;
 	l->dialing = true;
+	l->cut = net_unders_down(l->net);
 	ret = net_dial_start(l->net, &to, l->nonce, l->port, NULL);
 	if (ret)
 		net_link_dialed(l, &to, ret);
@@ -204,9 +205,9 @@ void net_link_dialed(struct net_link *l, const struct net_addr *to, int error)
 	if (list_empty(&l->link) || l->socket)
 		return;
 	l->dialing = false;
-	missing = to->via ? error == -EHOSTUNREACH && !net_unders_down(l->net) :
-				  error == -ECONNREFUSED;
-	/* an adapter without a link says nothing about the process */
+	/* an adapter without a link says nothing about the gateway or the process */
+	l->cut |= net_unders_down(l->net);
+	missing = to->via ? error == -EHOSTUNREACH && !l->cut : error == -ECONNREFUSED;
 	l->missing = missing ? l->missing + 1 : to->below ? l->missing : 0;
 	link_turn(l);
 	if (l->state == LINK_NEW && list_empty(&l->questions))

@@ -322,6 +322,7 @@ struct net_link {
 	uint32_t return_pause_ms;	/* see link_return() */
 	uint64_t return_ms;
 	unsigned int missing;		/* attempts in a row without a gateway, or without a listener */
+	bool cut;			/* an adapter had no link during the last attempt */
 	bool silent;			/* the link broke because no bytes could arrive */
 	bool keen;			/* threads of the program poll the link */
 	bool fresh;			/* the service thread has read it recently */
