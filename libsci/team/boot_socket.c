@@ -15,10 +15,14 @@
 #include "libsci/team/boot_private.h"
 #include "libsci/team/boot_wire.h"
 
+#define WELCOME_MAX	(sizeof(struct boot_frame) + sizeof(struct boot_welcome) + \
+			 SCI_BOOT_RANKS_MAX * sizeof(uint32_t))
+
 struct boot_socket {
 	struct sci_boot boot;
 	struct boot_stream stream;
 	int fd_flags;			/* flags of the descriptor before open */
+	bool joined;			/* the launcher counts this rank */
 	bool gone;			/* the launcher has ended */
 	bool incomplete;		/* a rank has left or died: no gather can complete */
 	unsigned int *dead;		/* deaths; [first_dead] is the first unreported one */
@@ -241,7 +245,8 @@ static void socket_close(struct sci_boot *boot, bool forked)
 	struct boot_socket *s = to_socket(boot);
 
 	if (!forked) {
-		socket_send(s, BOOT_BYE, 0, NULL, 0);
+		if (s->joined)
+			socket_send(s, BOOT_BYE, 0, NULL, 0);
 		fcntl(s->stream.in, F_SETFD, s->fd_flags);
 	}
 	boot_stream_free(&s->stream);
@@ -283,12 +288,16 @@ static int socket_welcome(struct boot_socket *s)
 	const void *payload;
 	int ret;
 
-	ret = socket_send(s, BOOT_HELLO, BOOT_VERSION, NULL, 0);
+	/* no WELCOME stays unread for lack of memory: the next join would take it for its own */
+	ret = boot_bytes_reserve(&s->stream.input, WELCOME_MAX + BOOT_READ_SIZE);
+	if (!ret)
+		ret = socket_send(s, BOOT_HELLO, BOOT_VERSION, NULL, 0);
 	if (!ret)
 		ret = socket_wait(s, BOOT_WELCOME, false, &f, &payload);
 	if (ret)
 		return ret;
 	w = payload;
+	s->joined = !f.arg;
 	if (f.arg || f.len < sizeof(*w) || w->size > SCI_BOOT_RANKS_MAX ||
 	    f.len != sizeof(*w) + w->size * sizeof(w->nodes[0]) || w->rank >= w->size)
 		return -EPROTO;
@@ -329,7 +338,7 @@ int boot_socket_open(struct sci_boot **boot, const char *value)
 	fcntl(fd, F_SETFD, s->fd_flags | FD_CLOEXEC);
 	ret = socket_welcome(s);
 	if (ret) {
-		socket_close(&s->boot, true);
+		socket_close(&s->boot, false);
 		return ret;
 	}
 	*boot = &s->boot;

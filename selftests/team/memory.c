@@ -545,6 +545,40 @@ static void open_without_memory(unsigned int n, unsigned int nodes)
 TEST(opening_fails_in_all_processes_of_2) { open_without_memory(2, 1); }
 TEST(opening_fails_in_all_processes_of_4_on_2) { open_without_memory(4, 2); }
 
+/*
+ * The last rank tries to join with more and more memory. An attempt that fails after the launcher has
+ * counted it makes the others leave, and join again. No rank counts as dead.
+ */
+static void joins(void)
+{
+	struct sci_boot *boot;
+	unsigned int dead;
+	int n = 0, ret;
+
+	rank = (int)ranks_rank();
+	do {
+		do {
+			if (rank == size - 1)
+				atomic_store(&allocations, n++);
+			ret = sci_boot_open(&boot, NULL);
+			atomic_store(&allocations, -1);
+		} while (ret == -ENOMEM);
+		CHECK_EQ(ret, 0);
+		ret = sci_boot_barrier(boot);
+		CHECK_EQ(sci_boot_died(boot, &dead), -EAGAIN);
+		sci_boot_close(boot);
+	} while (ret == -ECONNRESET);
+	CHECK_EQ(ret, 0);
+}
+
+TEST(a_rank_without_memory_joins_later)
+{
+	if (TEST_ASAN || TEST_TSAN)
+		SKIP("the sanitizer has an allocator of its own");
+	size = 3;
+	ranks_run(3, 1, joins);
+}
+
 /* Rank 1 dies while rank 2 has no memory and waits for a value of rank 1. */
 static void learns(void *arg)
 {
