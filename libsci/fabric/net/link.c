@@ -177,7 +177,6 @@ static void link_return(struct net_link *l, uint64_t now)
  */
 void net_link_break(struct net_link *l, uint64_t since)
 {
-	l->silent |= link_is_cut(l);
 	/* a node that is cut off or silent answers a new attempt late, or never */
 	if (l->state == LINK_UP && (l->silent || l->addr.below))
 		link_turn(l);
