@@ -407,3 +407,46 @@ TEST(a_network_that_is_down_for_a_while_loses_nothing)
 	pair_close(&l);
 	peer_join(p);
 }
+
+/* ---- processes that are stopped ---- */
+
+static void pause_ms(uint64_t ms)
+{
+	for (uint64_t end = test_now_ms() + ms; test_now_ms() < end;)
+		test_pause();
+}
+
+/* Stop two processes for 3 s. The second one continues later than the first one. */
+static void stop_both(pid_t first, pid_t second)
+{
+	CHECK_EQ(kill(second, SIGSTOP), 0);
+	CHECK_EQ(kill(first, SIGSTOP), 0);
+	pause_ms(3000);
+	CHECK_EQ(kill(first, SIGCONT), 0);
+	pause_ms(400);
+	CHECK_EQ(kill(second, SIGCONT), 0);
+}
+
+/* Both sides are stopped for longer than SCI_NET_RETRY. No side takes the other one for dead. */
+TEST(two_sides_that_are_stopped_go_on)
+{
+	struct peer *p;
+	struct pair l = begin(echo_client, "2", &p);
+	static unsigned char out[ECHO_LEN], in[ECHO_LEN];
+	pid_t self = getpid(), pid = fork();
+	int status;
+
+	CHECK(pid >= 0);
+	if (!pid) {
+		stop_both(self, peer_pid(p));
+		_exit(0);
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+	msg_fill(out, sizeof(out), 7);
+	CHECK_EQ(sci_send(l.to, out, sizeof(out)), 0);
+	CHECK_EQ(sci_recv(l.ep, l.to, in, sizeof(in), NULL), 0);
+	CHECK(!memcmp(in, out, sizeof(in)));
+	pair_close(&l);
+	peer_join(p);
+}

@@ -46,6 +46,8 @@ void net_timer_set(struct net *net)
 
 	if (ms == net->tick_ms)
 		return;
+	if (!net->tick_ms)
+		net->ticked_ms = sci_now_ms();
 	net->tick_ms = ms;
 	timerfd_settime(net->timer_fd, 0, &at, NULL);
 }
@@ -73,7 +75,7 @@ static void timer_ready(void *obj)
 	net_keen_tick(net);
 	if (now - net->now_ms < TICK_MS / 2)
 		return;
-	if (net->ticked_ms && now - net->ticked_ms > 5 * TICK_MS)
+	if (now - net->ticked_ms > 5 * TICK_MS)
 		links_postpone_timeout(net, now - net->now_ms);
 	net->now_ms = now;
 	net_pipes_tick(net);
@@ -81,7 +83,7 @@ static void timer_ready(void *obj)
 		net_link_check(container_of(pos, struct net_link, link), now);
 	net_handshakes_check(net, now);
 	net_timer_set(net);
-	net->ticked_ms = net->tick_ms ? sci_now_ms() : 0;
+	net->ticked_ms = sci_now_ms();
 }
 
 /* ---- opening and closing ---- */

@@ -447,7 +447,7 @@ struct net {
 	int timer_fd;
 	uint32_t tick_ms;		/* interval in ms; 0: stopped */
 	uint64_t now_ms;		/* time of the last tick */
-	uint64_t ticked_ms;		/* end of the last tick; 0: the timer was stopped then */
+	uint64_t ticked_ms;		/* end of the last tick, or start of the timer */
 
 	void (*news)(void *owner);	/* reports received bytes; on the service thread */
 	void *news_owner;
