@@ -9,23 +9,35 @@
 #include "sim/vtime/network.h"
 
 #define ENDPOINT	1u
-#define CHAIN_SEGMENT	7168u	/* bytes, as in libsci/team/trees.c */
 #define PATIENCE_MS	10000	/* longer than any operation that works */
 
-int member_open(struct member *m, struct vt_node *n)
+struct vt_teams *members_teams(struct vt_sim *s)
 {
+	return vt_teams_new(s, ENDPOINT);
+}
+
+int member_open(struct member *m, struct vt_node *n, const struct vt_teams *teams)
+{
+	int ret;
+
 	*m = (struct member){
 		.node = n, .rank = vt_index(n), .size = vt_nodes(vt_sim_of(n)),
 	};
-	return sci_ep_open(&m->ep, ENDPOINT, SCI_EP_SINGLE_THREAD);
+	ret = sci_ep_open(&m->ep, ENDPOINT, SCI_EP_SINGLE_THREAD);
+	if (ret)
+		return ret;
+	m->team = vt_team_join(teams, m->ep, m->rank);
+	return m->team ? 0 : -ENOMEM;
 }
 
 void member_close(struct member *m)
 {
 	if (m->ep)
 		sci_ep_close(m->ep);
+	vt_team_leave(m->team);
 	free(m->buf);
 	m->ep = NULL;
+	m->team = NULL;
 	m->buf = NULL;
 }
 
@@ -147,93 +159,32 @@ static int coll_exchange(struct member *m, unsigned int to, const void *out,
 	return sent ? sent : ret;
 }
 
-/* Send the own block for rank @to, and receive and check the block of rank @from. */
-static int blocks_exchange(struct member *m, unsigned int to, uint8_t *out,
-			   unsigned int from, uint8_t *in, size_t len)
-{
-	int ret;
-
-	block_fill(m, m->rank, to, out, len);
-	ret = coll_exchange(m, to, out, from, in, len);
-	return ret ? ret : block_check(m, from, m->rank, in, len);
-}
-
 /* ---- operations ---- */
 
 int collective_barrier(struct member *m, size_t bytes)
 {
-	int ret = coll_buffer(m, 16) ? 0 : -ENOMEM;
-
 	(void)bytes;
-	for (unsigned int k = 1; !ret && k < m->size; k *= 2)
-		ret = blocks_exchange(m, (m->rank + k) % m->size, m->buf,
-				      (m->rank + m->size - k) % m->size,
-				      m->buf + 8, 8);
-	return ret;
+	return sci_team_barrier(m->team);
 }
 
 int collective_broadcast(struct member *m, size_t bytes)
 {
-	unsigned int k = 1;
-	int ret = 0;
+	int ret;
 
 	if (!coll_buffer(m, bytes))
 		return -ENOMEM;
-	while (k < m->size && !(m->rank & k))
-		k *= 2;
-	if (m->rank)
-		ret = member_receive(m, m->rank - k, m->buf, bytes);
-	else
+	if (!m->rank)
 		block_fill(m, 0, 0, m->buf, bytes);
-	while (!ret && (k /= 2))
-		if (m->rank + k < m->size)
-			ret = member_send(m, m->rank + k, m->buf, bytes);
+	ret = sci_team_bcast(m->team, 0, m->buf, bytes);
 	return ret ? ret : block_check(m, 0, 0, m->buf, bytes);
 }
 
-static size_t segment_len(size_t bytes, size_t at)
+static void bytes_add(void *inout, const void *in, size_t len, void *arg)
 {
-	return bytes - at < CHAIN_SEGMENT ? bytes - at : CHAIN_SEGMENT;
-}
-
-/* Receive the segment at @at, and send the segment before it. */
-static int chain_round(struct member *m, struct sci_peer *from, struct sci_peer *to, size_t at,
-		       size_t bytes)
-{
-	size_t before = at - CHAIN_SEGMENT;
-	struct sci_req *reqs[2];
-	unsigned int n = 0;
-	int ret = 0;
-
-	if (from && (at < bytes || !at))
-		ret = sci_irecv(m->ep, from, m->buf + at, segment_len(bytes, at), &reqs[n++]);
-	if (!ret && to && at)
-		ret = sci_isend(to, m->buf + before, segment_len(bytes, before), &reqs[n++]);
-	return ret ? ret : sci_waitall(reqs, n, PATIENCE_MS, NULL);
-}
-
-int collective_chain(struct member *m, size_t bytes)
-{
-	struct sci_peer *from = NULL, *to = NULL;
-	size_t segments = bytes ? (bytes - 1) / CHAIN_SEGMENT + 1 : 1;
-	int ret = 0;
-
-	if (!coll_buffer(m, bytes))
-		return -ENOMEM;
-	if (m->rank)
-		ret = peer_get(m, m->rank - 1, &from);
-	else
-		block_fill(m, 0, 0, m->buf, bytes);
-	if (!ret && m->rank + 1 < m->size)
-		ret = peer_get(m, m->rank + 1, &to);
-	for (size_t i = 0; !ret && i <= segments; i++)
-		ret = chain_round(m, from, to, i * CHAIN_SEGMENT, bytes);
-	return ret ? ret : block_check(m, 0, 0, m->buf, bytes);
-}
-
-static void bytes_add(const struct member *m, uint8_t *sum, const uint8_t *p, size_t len)
-{
+	const struct member *m = arg;
 	const struct vt_profile *profile = vt_profile_of(m->node);
+	uint8_t *sum = inout;
+	const uint8_t *p = in;
 
 	for (size_t i = 0; i < len; i++)
 		sum[i] = (uint8_t)(sum[i] + p[i]);
@@ -253,46 +204,32 @@ static int sum_check(const struct member *m, const uint8_t *sum, size_t len)
 	return 0;
 }
 
-/* Add up the bytes of the first @n ranks; @n is a power of two. */
-static int allreduce_rounds(struct member *m, unsigned int n, uint8_t *sum, uint8_t *in,
-			    size_t bytes)
-{
-	int ret = 0;
-
-	for (unsigned int k = 1; !ret && k < n; k *= 2) {
-		ret = coll_exchange(m, m->rank ^ k, sum, m->rank ^ k, in, bytes);
-		bytes_add(m, sum, in, bytes);
-	}
-	return ret;
-}
-
 int collective_allreduce(struct member *m, size_t bytes)
 {
-	unsigned int n = 1, extra;
-	uint8_t *sum, *in;
-	int ret = 0;
+	const struct sci_op sum = { .fn = bytes_add, .size = 1, .arg = m };
+	int ret;
 
 	if (!coll_buffer(m, 2 * bytes))
 		return -ENOMEM;
-	sum = m->buf;
-	in = m->buf + bytes;
-	while (n <= m->size / 2)
-		n *= 2;
-	extra = m->size - n;
-	block_fill(m, m->rank, 0, sum, bytes);
-	if (m->rank >= n) {
-		ret = member_send(m, m->rank - n, sum, bytes);
-		ret = ret ? ret : member_receive(m, m->rank - n, sum, bytes);
-		return ret ? ret : sum_check(m, sum, bytes);
-	}
-	if (m->rank < extra) {
-		ret = member_receive(m, m->rank + n, in, bytes);
-		bytes_add(m, sum, in, bytes);
-	}
-	ret = ret ? ret : allreduce_rounds(m, n, sum, in, bytes);
-	if (!ret && m->rank < extra)
-		ret = member_send(m, m->rank + n, sum, bytes);
-	return ret ? ret : sum_check(m, sum, bytes);
+	block_fill(m, m->rank, 0, m->buf, bytes);
+	ret = sci_team_allreduce(m->team, m->buf, m->buf + bytes, bytes, &sum);
+	return ret ? ret : sum_check(m, m->buf + bytes, bytes);
+}
+
+int collective_alltoall(struct member *m, size_t bytes)
+{
+	uint8_t *in;
+	int ret;
+
+	if (!coll_buffer(m, 2 * m->size * bytes))
+		return -ENOMEM;
+	in = m->buf + m->size * bytes;
+	for (unsigned int r = 0; r < m->size; r++)
+		block_fill(m, m->rank, r, m->buf + r * bytes, bytes);
+	ret = sci_team_alltoall(m->team, m->buf, in, bytes);
+	for (unsigned int r = 0; !ret && r < m->size; r++)
+		ret = block_check(m, r, m->rank, in + r * bytes, bytes);
+	return ret;
 }
 
 static int coll_exchange_all(struct member *m, const unsigned int *ranks,
@@ -327,24 +264,6 @@ int collective_neighbours(struct member *m, size_t bytes)
 		return -ENOMEM;
 	n = vt_network_neighbours(vt_sim_of(m->node), m->rank, ranks);
 	return coll_exchange_all(m, ranks, n, bytes);
-}
-
-/* Make an all-to-all. If the number of ranks is a power of two, ranks exchange in pairs. */
-int collective_alltoall(struct member *m, size_t bytes)
-{
-	bool pairs = !(m->size & (m->size - 1));
-	int ret = coll_buffer(m, 2 * bytes) ? 0 : -ENOMEM;
-
-	for (unsigned int k = 1; !ret && k < m->size; k++) {
-		unsigned int to = (m->rank + k) % m->size;
-		unsigned int from = (m->rank + m->size - k) % m->size;
-
-		if (pairs)
-			to = from = m->rank ^ k;
-		ret = blocks_exchange(m, to, m->buf, from, m->buf + bytes,
-				      bytes);
-	}
-	return ret;
 }
 
 /* ---- Bruck ---- */

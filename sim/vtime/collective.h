@@ -3,8 +3,9 @@
 /*
  * DOC: collective operations
  *
- * The operations send messages of the library, as a program does. A member connects to a peer
- * before the first message. All members call the same operation with the same number of bytes. Each
+ * Barrier, broadcast, allreduce and all-to-all are the calls of the library's teams. The other
+ * operations send messages of the library, as a program does: a member connects to a peer before
+ * the first message. All members call the same operation with the same number of bytes. Each
  * member compares the received bytes with the expected ones, and returns -EILSEQ if a byte
  * differs.
  */
@@ -13,6 +14,7 @@
 
 #include <sci/msg.h>
 
+#include "sim/vtime/team.h"
 #include "sim/vtime/vtime.h"
 
 /**
@@ -25,6 +27,7 @@
 struct member {
 	struct vt_node *node;
 	struct sci_ep *ep;
+	struct sci_team *team;
 	unsigned int rank;
 	unsigned int size;
 	unsigned int round;
@@ -32,32 +35,28 @@ struct member {
 	size_t room;
 };
 
-/* Open the endpoint of a member without connections. */
-int member_open(struct member *m, struct vt_node *n);
+/* Make the tables for member_open(); free them by vt_teams_free(). NULL: no memory */
+struct vt_teams *members_teams(struct vt_sim *s);
+
+/* Open the endpoint and the team of a member, without connections. Call member_close() always. */
+int member_open(struct member *m, struct vt_node *n, const struct vt_teams *teams);
 void member_close(struct member *m);
 
 typedef int (*collective_fn)(struct member *m, size_t bytes);
 
-/* Make a barrier by dissemination: log2 n rounds of 8 bytes. */
+/* Call sci_team_barrier(). */
 int collective_barrier(struct member *m, size_t bytes);
 
-/* Broadcast from rank 0 along a binomial tree. */
+/* Broadcast from rank 0 by sci_team_bcast(). */
 int collective_broadcast(struct member *m, size_t bytes);
 
-/* Broadcast from rank 0 along a chain of all ranks, in segments, as a team does with long data. */
-int collective_chain(struct member *m, size_t bytes);
-
-/*
- * Compute the sum of @bytes of all ranks, byte by byte, on all ranks. Recursive doubling takes
- * log2 n rounds of exchanges between pairs. Ranks beyond a power of two send their bytes to
- * another rank before these rounds, and receive the sum after these rounds.
- */
+/* Compute the sum of @bytes of all ranks, byte by byte, on all ranks, by sci_team_allreduce(). */
 int collective_allreduce(struct member *m, size_t bytes);
 
 /* Exchange @bytes with each neighbour: see vt_network_neighbours(). */
 int collective_neighbours(struct member *m, size_t bytes);
 
-/* Send @bytes from each rank to each other rank, in n - 1 rounds between pairs. */
+/* Send @bytes from each rank to each other rank, by sci_team_alltoall(). */
 int collective_alltoall(struct member *m, size_t bytes);
 
 /* Make an all-to-all by Bruck's algorithm: log2 n rounds, each with half of the data. */

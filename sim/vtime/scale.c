@@ -30,7 +30,6 @@ struct pattern {
 static const struct pattern patterns[SCALE_PATTERNS] = {
 	[SCALE_BARRIER] = { "barrier", collective_barrier },
 	[SCALE_BROADCAST] = { "broadcast", collective_broadcast },
-	[SCALE_CHAIN] = { "chain", collective_chain },
 	[SCALE_ALLREDUCE] = { "allreduce", collective_allreduce },
 	[SCALE_NEIGHBOURS] = { "neighbours", collective_neighbours },
 	[SCALE_ALLTOALL] = { "alltoall", collective_alltoall },
@@ -55,6 +54,7 @@ struct world {
 	const struct scale_setup *setup;
 	struct scale_result *result;
 	struct vt_sim *sim;
+	struct vt_teams *teams;
 	unsigned int here;
 	unsigned int turn;
 	uint64_t latest;
@@ -187,7 +187,7 @@ static void scale_play(struct vt_node *n, void *arg)
 {
 	struct world *w = arg;
 	struct member m;
-	int ret = member_open(&m, n);
+	int ret = member_open(&m, n, w->teams);
 
 	if (!ret)
 		barrier_wait(w, &m);
@@ -235,12 +235,18 @@ bool scale_run(const struct scale_setup *setup, struct scale_result *r)
 		       setup->seed);
 	if (!w.sim)
 		return false;
+	w.teams = members_teams(w.sim);
+	if (!w.teams) {
+		vt_free(w.sim);
+		return false;
+	}
 	vt_set_loss(w.sim, setup->loss);
 	for (unsigned int i = 0; i < setup->nodes; i++)
 		vt_start(vt_node(w.sim, i), scale_play, &w);
 	done = vt_run(w.sim);
 	r->events = vt_events(w.sim);
 	r->host_bytes = r->host_bytes > before ? r->host_bytes - before : 0;
+	vt_teams_free(w.teams);
 	vt_free(w.sim);
 	r->host_ns = host_clock_ns() - ns;
 	return scale_judge(&w, done);
