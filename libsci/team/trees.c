@@ -27,7 +27,7 @@
  *    answers. A missing answer increases the error count, so the sender notices each lost line.
  *    If a line to several nodes had no answers, the sender would not notice a loss. If each node
  *    answered, more than half of the packets would remain. In virtual time, a broadcast of 1 MiB
- *    (16384 lines) takes 32831 packets for 2 nodes, 98495 for 4 and 229823 for 8:
+ *    (16384 lines) takes 33033 packets for 2 nodes, 99101 for 4 and 246323 for 8:
  *    sci model scale -b 1048576 broadcast 2 4 8
  *  - An importer of a broadcast group gets no event when one of several members dies.
  */
