@@ -78,8 +78,11 @@ static void lens_sum(struct sci_coll *c)
 	struct lens *l = c->plan->state;
 
 	l->total = 0;
-	for (int i = 0; i < group_size(c->team, c->team->group); i++)
+	for (int i = 0; i < group_size(c->team, c->team->group); i++) {
+		if (l->of[i] > FORWARD_MAX)	/* the data must fit the leader's memory */
+			l->of[i] = FORWARD_MAX;
 		l->total += l->of[i];
+	}
 }
 
 /* Send all lengths to the leader. */
@@ -430,7 +433,11 @@ static void exchange_lens_set(struct sci_coll *c)
 {
 	const struct sci_team *t = c->team;
 	struct exchange *x = c->plan->state;
+	size_t table = x->table ? 2 * (size_t)group_size(t, t->group) * (size_t)t->size : 0;
 
+	for (size_t i = 0; i < table; i++)
+		if (x->table[i] > x->room)	/* the data must fit the leader's memory */
+			x->table[i] = x->room;
 	for (int g = 0; g < t->groups; g++) {
 		x->out_lens[g] = g == t->group ? 0 : exchange_block_len(t, x, false, g);
 		x->in_lens[g] = g == t->group ? 0 : exchange_block_len(t, x, true, g);

@@ -13,8 +13,8 @@
  *	allreduce		recursive doubling, or reduce and broadcast
  *	scan, exscan		recursive doubling
  *	reduce-scatter		pairs of groups; reduce and scatter for short data
- *	allgather		Bruck for short parts; ring for long parts, and for
- *				parts with lengths
+ *	allgather		ring of leaders; with one member on each node: Bruck for short
+ *				parts, ring for long parts and for parts with lengths
  *	gather, scatter		to and from the root directly; short parts through leaders
  *	all-to-all		in pairs; short parts through leaders
  *
@@ -544,35 +544,88 @@ static void allgather_add_ring(struct sci_coll *c, struct plan *p)
 	}
 }
 
-/*
- * Each group gathers its parts in place. The leaders exchange the parts of their groups in a ring.
- * Then each leader broadcasts all parts to its group. The ranks of a group are consecutive, so its
- * parts are one block.
- */
-static void allgather_add_two_level(struct sci_coll *c, struct plan *p)
+/* Return the length of the block of group @g, and set *@at to its offset in @all. */
+static size_t allgather_block(const struct sci_coll *c, int g, size_t *at)
+{
+	const struct sci_team *t = c->team;
+	size_t len = 0;
+
+	*at = 0;
+	for (int i = 0; i < t->starts[g]; i++)
+		*at += part_len(c, t->sorted[i]);
+	for (int i = t->starts[g]; i < t->starts[g + 1]; i++)
+		len += part_len(c, t->sorted[i]);
+	return len;
+}
+
+/* Gather the parts of the caller's group in its block in @all. */
+static void allgather_add_near(struct sci_coll *c, struct plan *p, uint8_t *all)
+{
+	struct sci_team *t = c->team;
+	const int *group = t->sorted + t->starts[t->group];
+	struct sci_coll *sub = plan_near(p, t->near, COLL_ALLGATHER, 0);
+	size_t *lens = NULL, at;
+
+	if (c->lens)
+		lens = (void *)plan_tmp(p, 1, (size_t)t->near->size * sizeof(*lens));
+	if (!sub || p->error)
+		return;
+	for (int i = 0; lens && i < t->near->size; i++)
+		lens[i] = c->lens[group[i]];
+	allgather_block(c, t->group, &at);
+	sub->src = c->src;
+	sub->dst = all + at;
+	sub->len = part_len(c, t->rank);
+	sub->lens = lens;
+}
+
+/* The leaders pass the blocks of @all on in a ring. */
+static void allgather_add_leaders(struct sci_coll *c, struct plan *p, uint8_t *all)
 {
 	struct sci_team *t = c->team;
 	int n = t->groups, next = t->leads[(t->group + 1) % n];
 	int before = t->leads[(t->group - 1 + n) % n];
-	struct sci_coll *sub = plan_near(p, t->near, COLL_ALLGATHER, 0);
 
-	if (!sub)
-		return;
-	sub->src = c->src;
-	sub->dst = c->dst + (size_t)t->leads[t->group] * c->len;
-	sub->len = c->len;
-	for (int i = 0; member_is_leader(t) && i < n - 1; i++) {
+	for (int i = 0; i < n - 1; i++) {
 		int out = (t->group - i + n) % n, in = (t->group - i - 1 + 2 * n) % n;
-		int out_end = out + 1 < n ? t->leads[out + 1] : t->size;
-		int in_end = in + 1 < n ? t->leads[in + 1] : t->size;
+		size_t at, len = allgather_block(c, out, &at);
 
 		plan_round(p);
-		plan_send(p, next, c->dst + (size_t)t->leads[out] * c->len,
-			  (size_t)(out_end - t->leads[out]) * c->len);
-		plan_recv(p, before, c->dst + (size_t)t->leads[in] * c->len,
-			  (size_t)(in_end - t->leads[in]) * c->len);
+		if (len)
+			plan_send(p, next, all + at, len);
+		len = allgather_block(c, in, &at);
+		if (len)
+			plan_recv(p, before, all + at, len);
 	}
-	plan_add_near_bcast(p, t->near, 0, c->dst, (size_t)t->size * c->len);
+}
+
+/*
+ * Each group gathers its parts. The leaders exchange the parts of their groups. Then each leader
+ * broadcasts all parts to its group. The parts are in the order of t->sorted, which is often that
+ * of the result.
+ */
+static void allgather_add_two_levels(struct sci_coll *c, struct plan *p)
+{
+	struct sci_team *t = c->team;
+	bool in_place = groups_in_order(t) && !(c->lens && c->offsets);
+	size_t at = 0, len = 0;
+	uint8_t *all;
+
+	for (int i = 0; i < t->size; i++)
+		len += part_len(c, i);
+	all = in_place ? c->dst : plan_tmp(p, 0, len);
+	if (!all || !len)
+		return;
+	allgather_add_near(c, p, all);
+	if (member_is_leader(t))
+		allgather_add_leaders(c, p, all);
+	plan_add_near_bcast(p, t->near, 0, all, len);
+	for (int i = 0; !in_place && i < t->size; i++) {
+		int rank = t->sorted[i];
+
+		plan_copy(p, c->dst + part_at(c, rank), all + at, part_len(c, rank));
+		at += part_len(c, rank);
+	}
 }
 
 static void tree_build_allgather(struct sci_coll *c, struct plan *p)
@@ -581,8 +634,8 @@ static void tree_build_allgather(struct sci_coll *c, struct plan *p)
 
 	if (!c->len && !c->lens)
 		return;
-	if (!c->lens && t->groups < t->size && groups_in_order(t))
-		allgather_add_two_level(c, p);
+	if (t->groups < t->size)
+		allgather_add_two_levels(c, p);
 	else if (!c->lens && c->len <= BRUCK_MAX)
 		allgather_add_bruck(c, p);
 	else

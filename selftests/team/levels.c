@@ -52,6 +52,17 @@ static int call_gatherv(size_t len)
 	return sci_team_gatherv(team, members - 1, src, len, dst, lens, NULL);
 }
 
+static int call_allgather(size_t len)
+{
+	return sci_team_allgather(team, src, len, dst);
+}
+
+static int call_allgatherv(size_t len)
+{
+	(void)len;
+	return sci_team_allgatherv(team, src, dst, lens, NULL);
+}
+
 static int call_scatter(size_t len)
 {
 	return sci_team_scatter(team, members - 1, src, dst, len);
@@ -114,6 +125,8 @@ static void expect_all(int nodes, bool in_order, int scans)
 	expect("exscan", call_exscan, scans, scans);
 	expect("gather", call_gather, nodes - 1, n - 1);
 	expect("gatherv", call_gatherv, nodes - 1, n - 1);
+	expect("allgather", call_allgather, nodes * (nodes - 1), nodes * (nodes - 1));
+	expect("allgatherv", call_allgatherv, nodes * (nodes - 1), nodes * (nodes - 1));
 	expect("scatter", call_scatter, nodes - 1, n - 1);
 	expect("scatterv", call_scatterv, nodes - 1, n - 1);
 	expect("alltoall", call_alltoall, nodes * (nodes - 1), n * (n - 1));
