@@ -44,6 +44,7 @@ tests_execute() {
 	case $1 in
 	pvm)	ls "$build/pvmd3" ;;
 	smi)	ls "$build/smirun" ;;
+	team)	ls "$build/sci" ;;
 	net)	type -P ip tc || : ;;
 	esac
 }

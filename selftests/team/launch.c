@@ -479,6 +479,15 @@ TEST(ranks_are_spread_over_nodes)
 	CHECK_EQ(status, 2);
 }
 
+TEST(ranks_of_several_nodes_make_a_team)
+{
+	setenv("SCI_TEAM_MEMORY", "node", 1);
+	RUN("-n", "7", "--nodes", "3", "@team");
+	CHECK_EQ(status, 0);
+	CHECK_EQ(count("is beside rank 0"), 3);
+	CHECK_EQ(count("is beyond rank 0"), 4);
+}
+
 TEST(many_ranks)
 {
 	RUN("-n", "48", "@places");
@@ -689,7 +698,7 @@ TEST(a_job_stops_and_goes_on)
  * Create a remote shell for which each machine is this one. It exports MACHINE. The agent on "dies"
  * sends $READY. The agent on "late" waits for a frame, sends $READY and $DONE, and counts the bytes
  * that it gets after that. The processes that connect "far" are a process group, to which
- * the agent does not belong.
+ * the agent does not belong. They are tee, because busybox' cat keeps data until more arrives.
  */
 static void make_rsh(void)
 {
@@ -706,12 +715,22 @@ static void make_rsh(void)
 		"echo late got $(wc -c) bytes >&2; exit; }\n"
 		"MACHINE=$1\nexport MACHINE\nshift\ncd /\n"
 		"[ $MACHINE != mute ] || { exec <&- >&-; exec sleep 1000; }\n"
-		"[ $MACHINE != far ] || { trap : TERM; cat | \"$@\" | cat; exit; }\n"
+		"[ $MACHINE != far ] || { trap : TERM; tee | \"$@\" | tee; exit; }\n"
 		"exec \"$@\"\n",
 		sizeof(struct boot_frame));
 	CHECK_EQ(fchmod(fileno(f), 0700), 0);
 	CHECK_EQ(fclose(f), 0);
 	setenv("SCI_RSH", path, 1);
+}
+
+/*
+ * Skip a test whose hosts are virtual clusters or nodes of this machine: adapters of this machine
+ * belong to one host.
+ */
+static void needs_virtual_hosts(void)
+{
+	if (!*test_cluster())
+		SKIP("adapters belong to one host");
 }
 
 static void remove_rsh(void)
@@ -723,6 +742,7 @@ TEST(ranks_on_other_machines)
 {
 	char here[PATH_MAX];
 
+	needs_virtual_hosts();
 	make_rsh();
 	setenv("HANDED_ON", "yes and no", 1);
 	RUN("-n", "4", "--hosts", "one,two", "-t", "sh", "-c",
@@ -750,6 +770,7 @@ TEST(ranks_on_other_machines)
 
 TEST(ranks_in_clusters_that_a_gateway_connects)
 {
+	needs_virtual_hosts();
 	unsetenv("SCI_FABRIC");
 	RUN("-n", "4", "--clusters", "2", "--gateways", "1", "@team");
 	CHECK_EQ(status, 0);
@@ -763,6 +784,7 @@ TEST(ranks_in_clusters_that_a_gateway_connects)
 
 TEST(ranks_on_machines_that_sockets_connect)
 {
+	needs_virtual_hosts();
 	make_rsh();
 	/* both addresses are this machine's; each has its own cluster */
 	unsetenv("SCI_FABRIC");
