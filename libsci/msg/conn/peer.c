@@ -464,9 +464,10 @@ void peer_free(struct sci_peer *p)
 	list_del(&p->accept_link);
 	list_del(&p->link);
 	peer_leave_fabric(p);
+	maps_drop(p);
+	/* now no object of the fabric has an event for @p any more */
 	if (atomic_load(&p->events) & PEER_LISTED)
 		news_collect(p->ep);
-	maps_drop(p);
 	free(p);
 }
 
