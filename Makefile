@@ -57,6 +57,7 @@ OFI_TESTS := $(call obj,selftests/ofi/*.c)
 OFI_TESTS := $(OFI_TESTS:.o=)
 OSHMEM_OBJ := $(call obj,libsci/oshmem/*.c)
 OSHMEM_COMPONENTS := $(patsubst %,$(B)/openmpi/mca_%_sci.so,spml sshmem atomic)
+OSHMEM_TESTS := $(patsubst %,$(B)/openmpi/tests/%,rma atomics collectives)
 OSHCC ?= oshcc
 MPI_TESTS := $(call obj,selftests/mpi/*.c)
 MPI_TESTS := $(MPI_TESTS:.o=)
@@ -122,7 +123,7 @@ say = @$(if $(V),:,printf '  %-7s %s\n' $(1) $(@:$(B)/%=%))
 all: libs tests bins			## Build: library, sci command, tests (default)
 libs: $(LIBRARIES) $(FRONTEND_LIBS)	## Build: the libraries alone
 ofi: $(O)/.setup-ofi $(B)/libsci-fi.so $(OFI_TESTS)	## Build: the provider for libfabric, and its tests
-oshmem: $(OSHMEM_COMPONENTS)		## Build: components for Open MPI's SHMEM
+oshmem: $(OSHMEM_COMPONENTS) $(OSHMEM_TESTS)	## Build: components for Open MPI's SHMEM, and its programs
 mpi-demo: $(O)/.setup-mpi		## See it run: Open MPI on one node, on two, and over two clusters
 	+@$(MAKE) --no-print-directory bins ofi
 	scripts/mpi-demo $(O)
@@ -218,7 +219,7 @@ modules-check: $(O)/.setup-modules-check	## Check: modules compile without a war
 vm: $(O)/.setup-vm all	## See it run: a shell in a VM with modules and tests
 	@scripts/vm shell $(FLAVOUR) --build $(O)
 
-vm-check: $(O)/.setup-vm all ofi mpi-tests	## Check: tests with the modules, in a VM
+vm-check: $(O)/.setup-vm all ofi oshmem mpi-tests	## Check: tests with the modules, in a VM
 	scripts/tap-summary --limit 2400 "scripts/check-vm stock $(O)" \
 		"scripts/check-vm front-ends $(O)" "scripts/check-vm slow $(O)"
 
@@ -314,6 +315,12 @@ $(B)/openmpi/mca_spml_sci.so: $(OSHMEM_OBJ) $(B)/libsci.a
 
 $(filter-out %/mca_spml_sci.so,$(OSHMEM_COMPONENTS)): $(B)/openmpi/mca_spml_sci.so
 	@ln -sf $(<F) $@
+
+# Tests of SHMEM as plain programs of Open MPI's SHMEM.
+$(OSHMEM_TESTS): $(B)/openmpi/tests/%: selftests/shmem/%.c selftests/shmem/check.h | $(O)/.setup-mpi
+	@mkdir -p $(@D)
+	$(call say,OSHCC)
+	$(Q)$(OSHCC) -std=gnu11 -w -DSHMEM_PLAIN -I. $(CPPFLAGS) $(CFLAGS) -o $@ $< -lm
 
 # MPI tests do not use the library.
 $(MPI_TESTS): $(B)/%: %.c selftests/mpi/check.h | $(O)/.setup-mpi
