@@ -16,7 +16,10 @@
 
 #define ECHO	SCI_HANDLER_USER	/* answers with the same bytes */
 #define BACK	(SCI_HANDLER_USER + 1)	/* takes answers */
+#define SEND	(SCI_HANDLER_USER + 2)	/* answers with a message */
 #define END	(SCI_HANDLERS - 1)
+#define CONTEXT	5u
+#define LONG	(1u << 20)
 
 static const size_t lengths[] = {
 	0, 1, 7, 8, 40, 41, 48, 49, 62, 63, 64, 65, 100, 500, 1024, 2047, 2049,
@@ -41,6 +44,23 @@ static void echo(void *arg, const struct sci_handled *m)
 	CHECK_EQ(sci_handler_send(m->peer, BACK, m->tag, m->data, m->len), 0);
 }
 
+/* Send the bytes back as a message, or LONG bytes for an empty message. */
+static void answer_by_message(void *arg, const struct sci_handled *m)
+{
+	static unsigned char buf[LONG];
+	const struct iovec iov[2] = { { (void *)m->data, m->len }, { buf, m->len ? 0 : LONG } };
+	const struct sci_send s = {
+		.iov = iov, .n = 2, .tag = m->tag, .imm = m->len, .context = CONTEXT,
+		.flags = SCI_SEND_TAGGED | SCI_SEND_COPY | SCI_SEND_IMM,
+	};
+
+	(void)arg;
+	msg_fill(buf, LONG, 0);
+	CHECK_EQ(sci_isendm(m->peer, &s, NULL), 0);
+	/* the call has copied the bytes */
+	memset(buf, 0, LONG);
+}
+
 static void over(void *arg, const struct sci_handled *m)
 {
 	struct server *s = arg;
@@ -61,6 +81,7 @@ static void serve(struct sci_ep *ep)
 	struct server s = { .ep = ep };
 
 	CHECK_EQ(sci_handler_set(ep, ECHO, echo, &s), 0);
+	CHECK_EQ(sci_handler_set(ep, SEND, answer_by_message, &s), 0);
 	CHECK_EQ(sci_handler_set(ep, END, over, &s), 0);
 	CHECK_EQ(sci_wait_until(ep, look_over, &s, TEST_WAIT_MS), 0);
 }
@@ -228,6 +249,41 @@ TEST(small_rings)
 	};
 
 	check_all(NULL, &config, 1000);
+}
+
+/* ---- handlers that send messages ---- */
+
+static void check_messages(const struct config *config)
+{
+	struct peer *p = peer_spawn(8, server, (void *)config);
+	struct client c = client_open(p, config);
+	unsigned char *buf = malloc(LONG), out[SCI_HANDLER_MAX];
+	struct sci_status st;
+
+	CHECK(buf);
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+		msg_fill(out, lengths[i], i);
+		CHECK_EQ(sci_handler_send(c.l.to, SEND, i, out, lengths[i]), 0);
+	}
+	for (size_t i = ARRAY_LEN(lengths); i--;) {
+		size_t len = lengths[i] ? lengths[i] : LONG;
+
+		CHECK_EQ(sci_trecv(c.l.ep, c.l.to, CONTEXT, i, 0, buf, LONG, &st), 0);
+		CHECK_EQ(st.len, len);
+		CHECK_EQ(st.flags, SCI_STATUS_IMM);
+		CHECK_EQ(st.imm, lengths[i]);
+		CHECK_BYTES(buf, len, i);
+	}
+	free(buf);
+	client_close(&c);
+}
+
+TEST(messages_from_a_handler)
+{
+	static const struct config one = { .flags = SCI_EP_SINGLE_THREAD };
+
+	check_messages(NULL);
+	check_messages(&one);
 }
 
 /* ---- handlers beside messages ---- */

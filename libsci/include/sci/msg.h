@@ -891,9 +891,9 @@ typedef void (*sci_handler_fn)(void *arg, const struct sci_handled *m);
  *
  * All other threads wait while @fn runs. So @fn must be short, must not sleep, and must not take a
  * lock that a thread holds around a call of this endpoint. @fn may make these calls of the endpoint
- * and its peers: sci_handler_send(), sci_handler_sendv(), sci_handler_set(), the calls about an
- * address, name, fabric or traits, sci_completions_queued(), sci_peer_ep(), sci_peer_data() and
- * sci_peer_set_data(). Any other call aborts the program; with SCI_EP_SINGLE_THREAD the library
+ * and its peers: sci_handler_send(), sci_handler_sendv(), sci_handler_set(), sci_isendm() without a
+ * request, the calls about an address, name, fabric or traits, sci_completions_queued(),
+ * sci_peer_ep(), sci_peer_data() and sci_peer_set_data(). Any other call aborts the program; with SCI_EP_SINGLE_THREAD the library
  * does not detect it.
  * Return: 0; -EINVAL: also if @id is less than SCI_HANDLER_LIBRARY.
  */

@@ -307,11 +307,17 @@ int sci_isendm(struct sci_peer *peer, const struct sci_send *send,
 	       struct sci_req **req)
 {
 	int ret = sendm_check(peer, send, req);
+	bool locked = true;
 
 	if (ret)
 		return ret;
-	msg_lock(&peer->ep->lock);
+	/* a handler may send a message without a request */
+	if (req)
+		msg_lock(&peer->ep->lock);
+	else
+		locked = msg_lock_enter(&peer->ep->lock);
 	ret = sendm_or_request(peer, send, req);
-	msg_unlock(&peer->ep->lock);
+	if (locked)
+		msg_unlock(&peer->ep->lock);
 	return ret;
 }
