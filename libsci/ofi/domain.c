@@ -16,6 +16,7 @@ static int domain_close(struct fid *fid)
 	sfi_auto_stop(d);
 	d->fabric->users--;
 	sfi_lock_fini(&d->lock);
+	sfi_lock_fini(&d->exports);
 	sfi_eps_fini(&d->eps);
 	hash_free(&d->regions);
 	free(d);
@@ -105,6 +106,7 @@ int sfi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 		      (SFI_MR_BASIC | FI_MR_PROV_KEY);
 	d->by_address = info->domain_attr->mr_mode &
 			(SFI_MR_BASIC | FI_MR_VIRT_ADDR);
+	sfi_lock_init(&d->exports, d->shared);
 	sfi_lock_init(&d->lock, d->shared);
 	sfi_eps_init(&d->eps, d->shared);
 	if (automatic)

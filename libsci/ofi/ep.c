@@ -53,6 +53,8 @@ int sfi_ep_peer(struct sfi_ep *ep, fi_addr_t n, struct sci_peer **peer)
 static void peer_end(struct sfi_ep *ep, struct sci_peer *p)
 {
 	sfi_held_post(ep);
+	if (ep->starting)
+		sfi_serve_transfers(ep);
 	sci_peer_close(p);
 }
 
@@ -348,9 +350,8 @@ static int ep_control(struct fid *fid, int command, void *arg)
 		return -FI_ENOAV;
 	if (!ep->tx.cq && !ep->tx.cntr && !ep->rx.cq && !ep->rx.cntr)
 		return -FI_ENOCQ;
-	ret = ep->slots ? 0 : sfi_serve_begin(ep);
-	if (!ret)
-		ret = sfi_domain_join(ep);
+	sfi_serve_begin(ep);
+	ret = sfi_domain_join(ep);
 	if (ret)
 		return ret;
 	ep->enabled = true;
@@ -386,13 +387,14 @@ static int ep_close(struct fid *fid)
 {
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
 
+	sfi_serve_end(ep);
 	ep_unbind(ep);
 	sfi_domain_leave(ep);
 	if (ep->av)
 		sfi_av_detach(ep->av, ep);
 	sfi_mr_no_exporter(ep);
 	sci_ep_close(ep->ep);
-	sfi_serve_end(ep);
+	sfi_serve_free(ep);
 	ep->domain->users--;
 	sfi_lock_fini(&ep->lock);
 	sfi_ops_fini(ep);

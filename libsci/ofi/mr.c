@@ -25,7 +25,7 @@ int sfi_mr_find(struct sfi_domain *d, const struct sfi_place *p, uint64_t access
 	struct sfi_mr *mr = mr_by_key(d, p->key);
 	uint64_t offset = p->addr;
 
-	if (!mr)
+	if (!mr || mr->closing)
 		return -FI_ENOKEY;
 	if (access & ~mr->access)
 		return -FI_EACCES;
@@ -57,10 +57,10 @@ void sfi_mr_exporter(struct sfi_ep *ep)
 	    ep->caps & FI_RMA_EVENT || !(ep->caps & FI_RMA) ||
 	    !(ep->caps & SFI_SERVES))
 		return;
-	sfi_lock(&d->lock);
+	sfi_lock(&d->exports);
 	if (!d->exporter)
 		d->exporter = ep;
-	sfi_unlock(&d->lock);
+	sfi_unlock(&d->exports);
 }
 
 /* Remove the exporter @ep, which is closing with its segments: peers get errors for their keys. */
@@ -69,16 +69,19 @@ void sfi_mr_no_exporter(struct sfi_ep *ep)
 	struct sfi_domain *d = ep->domain;
 	struct hash_node *node = NULL;
 
-	sfi_lock(&d->lock);
+	sfi_lock(&d->exports);
 	if (d->exporter == ep) {
 		d->exporter = NULL;
 		while ((node = hash_walk(&d->regions, node)))
 			container_of(node, struct sfi_mr, node)->exported = false;
 	}
-	sfi_unlock(&d->lock);
+	sfi_unlock(&d->exports);
 }
 
-/* Export a region if possible. Return the bits for its key, or 0. Context: the domain is locked. */
+/*
+ * Export a region if possible. Return the bits for its key, or 0. Context: d->exports is locked, and
+ * d->lock is not: a handler takes d->lock inside of the message layer.
+ */
 static uint64_t export_bits(struct sfi_mr *mr)
 {
 	struct sfi_ep *ep = mr->domain->exporter;
@@ -109,15 +112,17 @@ static int mr_insert(struct sfi_mr *mr, uint64_t wanted)
 	struct sfi_domain *d = mr->domain;
 	int ret;
 
-	sfi_lock(&d->lock);
+	sfi_lock(&d->exports);
 	mr->fid.key = wanted;
 	if (d->own_keys)
 		mr->fid.key = (d->next_key++ & SFI_KEY_COUNT) | export_bits(mr);
+	sfi_lock(&d->lock);
 	ret = mr_by_key(d, mr->fid.key) ? -FI_ENOKEY :
 				     hash_add(&d->regions, &mr->node, mr->fid.key);
+	sfi_unlock(&d->lock);
 	if (ret && mr_unexport(mr))
 		ret = -FI_EBUSY;
-	sfi_unlock(&d->lock);
+	sfi_unlock(&d->exports);
 	return ret;
 }
 
@@ -126,11 +131,18 @@ static int mr_remove(struct sfi_mr *mr)
 	struct sfi_domain *d = mr->domain;
 	int ret;
 
+	sfi_lock(&d->exports);
 	sfi_lock(&d->lock);
-	ret = mr->users ? -FI_EBUSY : mr_unexport(mr);
+	ret = mr->users ? -FI_EBUSY : 0;
+	mr->closing = !ret;
+	sfi_unlock(&d->lock);
+	ret = ret ? ret : mr_unexport(mr);
+	sfi_lock(&d->lock);
+	mr->closing = false;
 	if (!ret)
 		hash_del(&d->regions, &mr->node);
 	sfi_unlock(&d->lock);
+	sfi_unlock(&d->exports);
 	return ret;
 }
 

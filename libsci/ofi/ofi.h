@@ -16,8 +16,8 @@
  * ask, serve		one-sided transfers and atomics, see onesided.h
  *
  * Locks are taken in this order: the lock of a list of endpoints (cq, cntr, domain) or
- * av->changes; an endpoint's lock; the lock of a domain's regions; the lock of a queue or an
- * av. Under FI_THREAD_DOMAIN there are no locks. Progress runs with the endpoint's lock
+ * av->changes; an endpoint's lock; the lock of the message layer's endpoint, in which a handler
+ * runs; the lock of a domain's regions; the lock of a queue or an av. Under FI_THREAD_DOMAIN there are no locks. Progress runs with the endpoint's lock
  * held, so that fi_cancel() never sees a request whose completion has been taken.
  */
 #ifndef LIBSCI_OFI_H
@@ -62,8 +62,7 @@
 
 /* Contexts of tagged messages. */
 #define SFI_TAGGED	0u		/* messages of the program */
-/* contexts of one-sided calls: see onesided.h. Only SFI_REQUEST is in match class 1. */
-#define SFI_REQUEST	(SCI_CONTEXT_SERVICE + 1u)
+/* contexts of one-sided calls: see onesided.h */
 #define SFI_REPLY	2u
 #define SFI_BYTES	3u
 
@@ -179,10 +178,11 @@ struct sfi_domain {
 	bool shared;			/* several threads use the domain */
 	bool own_keys;			/* FI_MR_PROV_KEY */
 	bool by_address;		/* FI_MR_VIRT_ADDR */
-	struct sfi_lock lock;		/* protects the following members, and atomics */
-	struct hash regions;		/* by key */
+	struct sfi_lock exports;	/* protects the following members; taken first */
 	uint64_t next_key;
 	struct sfi_ep *exporter;	/* exports regions; or NULL */
+	struct sfi_lock lock;		/* protects the following members, and atomics */
+	struct hash regions;		/* by key */
 	struct sfi_eps eps;		/* all enabled endpoints */
 	struct sfi_wait *waits;		/* protected by eps.lock */
 	struct sfi_auto automatic;
@@ -328,8 +328,7 @@ struct sfi_ep {
 	struct sfi_op_slab *slabs;
 	uint64_t next_id;		/* id of the next one-sided request */
 	unsigned int asking;		/* outstanding one-sided requests */
-	struct sfi_slot *slots;		/* receives for requests of peers */
-	unsigned int n_slots, not_posted;
+	bool starting;			/* members of @serving wait for sfi_serve_transfers() */
 	bool refuses;			/* refuses the requests of peers */
 	unsigned int rounds;		/* rounds of progress */
 	unsigned int empty_polls;	/* latest rounds without a message for a held receive */

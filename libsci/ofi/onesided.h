@@ -3,12 +3,12 @@
 /*
  * DOC: one-sided transfers and atomics
  *
- * The initiator sends a request to the target. Both are endpoints of this provider. They
- * exchange tagged messages in contexts that programs cannot use:
+ * The initiator sends a request to a handler of the target (SFI_HANDLER). Both are endpoints of this
+ * provider. They also exchange tagged messages in contexts that programs cannot use:
  *
  *	initiator				target
  *
- *	SFI_REQUEST	operation, places, up to SFI_INLINE_MAX bytes	-->
+ *	request		operation, places, up to SFI_INLINE_MAX bytes	-->
  *	SFI_BYTES	longer data of a write, straight into the region -->
  *	SFI_REPLY	<--	the bytes of a read; an immediate is an error
  *
@@ -27,6 +27,7 @@
 
 #include "libsci/ofi/ofi.h"
 
+#define SFI_HANDLER	SCI_HANDLER_LIBRARY
 #define SFI_INLINE_MAX	4096u
 
 /* Keys of the provider: exported bit, segment number, counter. */
@@ -56,9 +57,16 @@ struct sfi_request {
 	uint8_t op;			/* enum fi_op */
 	uint8_t places;
 	uint8_t apart;			/* the bytes of the write are in SFI_BYTES */
-	uint8_t reserved[3];
+	uint8_t has_data;		/* 8 bytes of FI_REMOTE_CQ_DATA follow the places */
+	uint8_t reserved[2];
 	struct sfi_place place[SFI_RMA_IOV_MAX];	/* @places of them are sent */
 };
+
+/* Longest request, in bytes. */
+#define SFI_REQUEST_MAX	(sizeof(struct sfi_request) + sizeof(uint64_t) + SFI_INLINE_MAX)
+
+_Static_assert(SFI_REQUEST_MAX <= SCI_HANDLER_MAX && 2 * SFI_ATOMIC_MAX <= SFI_INLINE_MAX,
+	       "a request fits into a message to a handler");
 
 /**
  * struct sfi_ask - the arguments of all one-sided calls
@@ -93,6 +101,7 @@ struct sfi_mr {
 	struct sfi_cntr *writes, *reads; /* transfers by peers; may be NULL */
 	unsigned int users;		/* transfers in flight */
 	bool exported;			/* by domain->exporter */
+	bool closing;			/* no request finds the region any more */
 };
 
 /* rma_initiator.c */
@@ -100,10 +109,10 @@ ssize_t sfi_ask(struct sfi_ep *ep, const struct sfi_ask *a);
 size_t sfi_length(const struct iovec *iov, size_t n);
 
 /* rma_target.c */
-int sfi_serve_begin(struct sfi_ep *ep);
-void sfi_serve_again(struct sfi_ep *ep);
-void sfi_refuse(struct sfi_ep *ep);
+void sfi_serve_begin(struct sfi_ep *ep);
+void sfi_serve_transfers(struct sfi_ep *ep);
 void sfi_serve_end(struct sfi_ep *ep);
+void sfi_serve_free(struct sfi_ep *ep);
 void sfi_write_event(struct sfi_ep *ep, const struct sci_status *st);
 
 /* mr.c */

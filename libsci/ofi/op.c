@@ -18,10 +18,7 @@
 #define OFTEN	4u
 /* Every AT_LEAST rounds there is full progress, even if held receives get messages all the time. */
 #define AT_LEAST	32u
-/*
- * Rounds between two checks for dead or closed peers, and, on an endpoint that refuses requests,
- * between two checks for such requests.
- */
+/* Rounds between two checks for dead or closed peers. */
 #define SELDOM	1024u
 
 struct sfi_op_slab {
@@ -221,13 +218,10 @@ static void op_progress(struct sfi_ep *ep)
 			sfi_write_event(ep, &done[i].status);
 		else
 			op_completed(&done[i]);
-	if (ep->not_posted)
-		sfi_serve_again(ep);
-	if (ep->rounds % SELDOM)
-		return;
-	if (ep->refuses)
-		sfi_refuse(ep);
-	sfi_ep_forget_strangers(ep);
+	if (ep->starting)
+		sfi_serve_transfers(ep);
+	if (ep->rounds % SELDOM == 0)
+		sfi_ep_forget_strangers(ep);
 }
 
 /*

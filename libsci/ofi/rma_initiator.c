@@ -98,31 +98,40 @@ static size_t request_fill(struct sfi_request *r, const struct sfi_ask *a)
 		.op = (uint8_t)a->op, .places = (uint8_t)a->n_places,
 		.apart = a->verb == SFI_WRITE &&
 			 sfi_length(a->out, a->n_out) > SFI_INLINE_MAX,
+		.has_data = !!(a->flags & FI_REMOTE_CQ_DATA),
 	};
 	memcpy(r->place, a->places, a->n_places * sizeof(*a->places));
 	return offsetof(struct sfi_request, place) +
 	       a->n_places * sizeof(*a->places);
 }
 
+static size_t pieces_copy(char *to, const struct iovec *iov, size_t n)
+{
+	size_t len = 0;
+
+	for (; n; n--, iov++) {
+		if (iov->iov_len)
+			memcpy(to + len, iov->iov_base, iov->iov_len);
+		len += iov->iov_len;
+	}
+	return len;
+}
+
 static int request_send(struct sci_peer *peer, const struct sfi_ask *a,
 			uint64_t id, const struct sfi_request *r, size_t len)
 {
-	struct iovec iov[1 + 2 * SFI_IOV_MAX];
-	struct sci_send m = {
-		.iov = iov, .n = 1, .tag = id, .imm = a->data,
-		.context = SFI_REQUEST, .flags = SCI_SEND_TAGGED | SCI_SEND_COPY,
-	};
+	char buf[SFI_REQUEST_MAX];
 
-	iov[0] = (struct iovec){ .iov_base = (void *)r, .iov_len = len };
-	if (!r->apart) {
-		for (size_t i = 0; i < a->n_out; i++)
-			iov[m.n++] = a->out[i];
-		for (size_t i = 0; i < a->n_compare; i++)
-			iov[m.n++] = a->compare[i];
+	memcpy(buf, r, len);
+	if (r->has_data) {
+		memcpy(buf + len, &a->data, sizeof(a->data));
+		len += sizeof(a->data);
 	}
-	if (a->flags & FI_REMOTE_CQ_DATA)
-		m.flags |= SCI_SEND_IMM;
-	return sci_isendm(peer, &m, NULL);
+	if (!r->apart) {
+		len += pieces_copy(buf + len, a->out, a->n_out);
+		len += pieces_copy(buf + len, a->compare, a->n_compare);
+	}
+	return sci_handler_send(peer, SFI_HANDLER, id, buf, len);
 }
 
 /* Send the bytes of a long write. The operation completes after its reply and these bytes. */

@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* One-sided transfers and atomics: the side of the target. */
+/*
+ * One-sided transfers and atomics: the side of the target. A handler of the message layer executes
+ * requests. It runs in progress, with the endpoint locked.
+ */
 #include "libsci/ofi/onesided.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Number of receives for requests. It is small, because the matching of messages passes them. */
-#define SLOTS		4u
-
-/* A receive for a request, and its buffer. */
-struct sfi_slot {
-	struct sfi_op op;
-	bool idle;
-	struct sfi_request head;
-	/* bytes after the head; some of them are in @head if it has fewer places */
-	char bytes[SFI_INLINE_MAX];
-};
+#include "libsci/base/barrier.h"
 
 /**
  * struct call - a request that is being executed
@@ -33,17 +26,22 @@ struct call {
 	size_t len;
 	uint64_t total;
 	uint64_t data;
-	bool has_data;
 	struct sfi_mr *mr[SFI_RMA_IOV_MAX];
 	struct iovec iov[SFI_RMA_IOV_MAX];
 };
 
-/* A request that waits for its SFI_BYTES, or for the end of its long reply. */
+/*
+ * A request that waits for its SFI_BYTES, or for the end of its long reply. The handler makes it,
+ * and the endpoint's progress starts its transfer.
+ */
 struct sfi_serving {
 	struct sfi_op op;
 	struct sfi_serving *next, **prev;
+	struct sci_peer *peer;		/* until the transfer has been started, then NULL */
 	struct sfi_mr *mr[SFI_RMA_IOV_MAX];
+	struct iovec iov[SFI_RMA_IOV_MAX];
 	unsigned int n;
+	bool reads;
 	uint64_t id;
 	uint64_t data;
 	uint64_t total;
@@ -102,24 +100,14 @@ static void read_count(struct sfi_ep *ep, struct sfi_mr *const *mr, size_t n)
 
 /* ---- transfers that take longer ---- */
 
-/* Keep the regions from being closed until mr_unpin(). Context: the domain is locked. */
-static void mr_pin(struct call *c)
-{
-	for (unsigned int i = 0; i < c->r->places; i++)
-		c->mr[i]->users++;
-}
-
-static void mr_unpin(struct sfi_domain *d, struct sfi_mr *const *mr, unsigned int n)
-{
-	sfi_lock(&d->lock);
-	for (unsigned int i = 0; i < n; i++)
-		mr[i]->users--;
-	sfi_unlock(&d->lock);
-}
-
 static void serving_free(struct sfi_serving *s)
 {
-	mr_unpin(s->op.ep->domain, s->mr, s->n);
+	struct sfi_domain *d = s->op.ep->domain;
+
+	sfi_lock(&d->lock);
+	for (unsigned int i = 0; i < s->n; i++)
+		s->mr[i]->users--;
+	sfi_unlock(&d->lock);
 	free(s);
 }
 
@@ -129,39 +117,6 @@ static void serving_end(struct sfi_serving *s)
 	if (s->next)
 		s->next->prev = s->prev;
 	serving_free(s);
-}
-
-/*
- * Allocate the state of a longer transfer. The state takes over the regions that @c has pinned.
- * After an @error there are no regions.
- */
-static struct sfi_serving *serving_new(struct call *c, int error,
-				       void (*done)(struct sfi_op *op,
-						    const struct sci_status *st))
-{
-	struct sfi_serving *s = calloc(1, sizeof(*s));
-	unsigned int n = error ? 0 : c->r->places;
-	struct sfi_ep *ep = c->ep;
-
-	if (!s) {
-		mr_unpin(ep->domain, c->mr, n);
-		return NULL;
-	}
-	s->op.ep = ep;
-	s->op.done = done;
-	s->id = c->id;
-	s->data = c->data;
-	s->has_data = c->has_data;
-	s->total = c->total;
-	s->error = error;
-	s->n = n;
-	memcpy(s->mr, c->mr, n * sizeof(struct sfi_mr *));
-	s->prev = &ep->serving;
-	s->next = ep->serving;
-	if (s->next)
-		s->next->prev = &s->next;
-	ep->serving = s;
-	return s;
 }
 
 static void bytes_handle(struct sfi_op *op, const struct sci_status *st)
@@ -180,24 +135,6 @@ static void bytes_handle(struct sfi_op *op, const struct sci_status *st)
 	serving_end(s);
 }
 
-/* Receive the SFI_BYTES of a write. The bytes of a refused write are received and dropped. */
-static int bytes_receive(struct call *c, int error)
-{
-	struct sfi_serving *s = serving_new(c, error, bytes_handle);
-	int ret;
-
-	if (!s)
-		return -FI_ENOMEM;
-	ret = sci_itrecvv(c->ep->ep, c->peer, SFI_BYTES, c->id, 0, c->iov,
-			  error ? 0 : c->r->places, &s->op.req);
-	if (ret) {
-		serving_end(s);
-		return ret;
-	}
-	sci_req_queue(s->op.req, &s->op);
-	return 0;
-}
-
 static void reply_sent(struct sfi_op *op, const struct sci_status *st)
 {
 	struct sfi_serving *s = (struct sfi_serving *)op;
@@ -207,24 +144,75 @@ static void reply_sent(struct sfi_op *op, const struct sci_status *st)
 	serving_end(s);
 }
 
-static int reply_send_long(struct call *c)
+/*
+ * Receive the SFI_BYTES of a write, or send the long reply of a read. The bytes of a write that is
+ * refused with @error are received and dropped. Pin the regions until the end.
+ * Context: the domain is locked.
+ */
+static int serving_new(struct call *c, int error)
 {
-	const struct sci_send m = {
-		.iov = c->iov, .n = c->r->places, .tag = c->id,
-		.context = SFI_REPLY, .flags = SCI_SEND_TAGGED,
-	};
-	struct sfi_serving *s = serving_new(c, 0, reply_sent);
-	int ret;
+	struct sfi_serving *s = calloc(1, sizeof(*s));
+	struct sfi_ep *ep = c->ep;
 
 	if (!s)
 		return -FI_ENOMEM;
-	ret = sci_isendm(c->peer, &m, &s->op.req);
-	if (ret) {
-		serving_end(s);
-		return ret;
+	s->op.ep = ep;
+	s->reads = c->r->verb == SFI_READ;
+	s->op.done = s->reads ? reply_sent : bytes_handle;
+	s->peer = c->peer;
+	s->id = c->id;
+	s->data = c->data;
+	s->has_data = c->r->has_data;
+	s->total = c->total;
+	s->error = error;
+	s->n = error ? 0 : c->r->places;
+	for (unsigned int i = 0; i < s->n; i++) {
+		s->iov[i] = c->iov[i];
+		s->mr[i] = c->mr[i];
+		s->mr[i]->users++;
 	}
-	sci_req_queue(s->op.req, &s->op);
+	s->prev = &ep->serving;
+	s->next = ep->serving;
+	if (s->next)
+		s->next->prev = &s->next;
+	ep->serving = s;
+	ep->starting = true;
 	return 0;
+}
+
+static void serving_start(struct sfi_ep *ep, struct sfi_serving *s)
+{
+	const struct sci_send m = {
+		.iov = s->iov, .n = s->n, .tag = s->id, .context = SFI_REPLY,
+		.flags = SCI_SEND_TAGGED,
+	};
+	struct sci_peer *peer = s->peer;
+	int ret;
+
+	s->peer = NULL;
+	if (s->reads)
+		ret = sci_isendm(peer, &m, &s->op.req);
+	else
+		ret = sci_itrecvv(ep->ep, peer, SFI_BYTES, s->id, 0, s->iov, s->n, &s->op.req);
+	if (!ret) {
+		sci_req_queue(s->op.req, &s->op);
+		return;
+	}
+	rma_reply(peer, s->id, ret, NULL, 0);
+	serving_end(s);
+}
+
+/* Start the transfers of the requests that have arrived. Context: the endpoint is locked. */
+void sfi_serve_transfers(struct sfi_ep *ep)
+{
+	struct sfi_serving *s, *next;
+
+	ep->starting = false;
+	for (s = ep->serving; s; s = next) {
+		next = s->next;
+		if (s->peer)
+			serving_start(ep, s);
+	}
 }
 
 /* ---- requests ---- */
@@ -254,7 +242,7 @@ static int bytes_copy_in(struct call *c)
 			memcpy(c->iov[i].iov_base, from, c->iov[i].iov_len);
 		from += c->iov[i].iov_len;
 	}
-	rma_written(c->ep, c->peer, c->mr, c->r->places, FI_RMA, c->has_data, c->data,
+	rma_written(c->ep, c->peer, c->mr, c->r->places, FI_RMA, c->r->has_data, c->data,
 		    c->total);
 	return 0;
 }
@@ -266,14 +254,12 @@ static int serve_write(struct call *c)
 
 	sfi_lock(&d->lock);
 	ret = places_look_up(c, FI_REMOTE_WRITE);
-	if (!ret && c->r->apart)
-		mr_pin(c);
+	if (c->r->apart)
+		ret = serving_new(c, ret);
 	else if (!ret)
 		ret = bytes_copy_in(c);
 	sfi_unlock(&d->lock);
-	if (c->r->apart)
-		return bytes_receive(c, ret);
-	if (!ret)
+	if (!ret && !c->r->apart)
 		rma_reply(c->peer, c->id, 0, NULL, 0);
 	return ret;
 }
@@ -281,19 +267,18 @@ static int serve_write(struct call *c)
 static int serve_read(struct call *c)
 {
 	struct sfi_domain *d = c->ep->domain;
-	bool at_once = c->total <= SFI_INLINE_MAX;
 	int ret;
 
 	sfi_lock(&d->lock);
 	ret = places_look_up(c, FI_REMOTE_READ);
-	if (!ret && at_once) {
+	if (!ret && c->total <= SFI_INLINE_MAX) {
 		rma_reply(c->peer, c->id, 0, c->iov, c->r->places);
 		read_count(c->ep, c->mr, c->r->places);
 	} else if (!ret) {
-		mr_pin(c);
+		ret = serving_new(c, 0);
 	}
 	sfi_unlock(&d->lock);
-	return ret || at_once ? ret : reply_send_long(c);
+	return ret;
 }
 
 /* ---- atomics ---- */
@@ -364,24 +349,35 @@ static int serve_atomic(struct call *c)
 		read_count(c->ep, c->mr, c->r->places);
 	if (!ret && !fetches)
 		rma_written(c->ep, c->peer, c->mr, c->r->places, FI_ATOMIC,
-			    c->has_data, c->data, c->total);
+			    c->r->has_data, c->data, c->total);
 	sfi_unlock(&d->lock);
 	if (!ret)
 		rma_reply(c->peer, c->id, 0, &back, fetches);
 	return ret;
 }
 
-/* ---- receives for requests ---- */
+/* ---- the handler ---- */
+
+/* Without the capability, receive and drop the bytes of a long write. */
+static int request_refuse(struct call *c)
+{
+	struct sfi_domain *d = c->ep->domain;
+	int ret;
+
+	if (!c->r->apart)
+		return -FI_EOPNOTSUPP;
+	sfi_lock(&d->lock);
+	ret = serving_new(c, -FI_EOPNOTSUPP);
+	sfi_unlock(&d->lock);
+	return ret;
+}
 
 static int request_serve(struct call *c)
 {
 	uint64_t what = c->r->verb <= SFI_READ ? FI_RMA : FI_ATOMIC;
 
-	if (!(c->ep->caps & what) || !(c->ep->caps & SFI_SERVES)) {
-		if (c->r->apart)
-			return bytes_receive(c, -FI_EOPNOTSUPP);
-		return -FI_EOPNOTSUPP;
-	}
+	if (!(c->ep->caps & what) || !(c->ep->caps & SFI_SERVES))
+		return request_refuse(c);
 	switch (c->r->verb) {
 	case SFI_WRITE:
 		return serve_write(c);
@@ -392,123 +388,63 @@ static int request_serve(struct call *c)
 	}
 }
 
-/* Parse a request. Return -EPROTO for a message that is not a request with a complete head. */
-static int request_parse(const struct sfi_slot *slot, size_t len, struct call *c)
+/*
+ * Parse a request. @r: receives a copy of the head, because the peer can still change the message.
+ * Return -EPROTO for a message that is not a request with a complete head.
+ */
+static int request_parse(const struct sci_handled *m, struct sfi_request *r, struct call *c)
 {
-	const struct sfi_request *r = &slot->head;
 	size_t head = offsetof(struct sfi_request, place);
 
-	if (len < head || r->verb >= SFI_VERBS || !r->places ||
-	    r->places > SFI_RMA_IOV_MAX || (r->apart && r->verb != SFI_WRITE))
+	if (m->len < head)
+		return -EPROTO;
+	memcpy(r, m->data, m->len < sizeof(*r) ? m->len : sizeof(*r));
+	/* parse the copy */
+	sci_compiler_barrier();
+	if (r->verb >= SFI_VERBS || !r->places || r->places > SFI_RMA_IOV_MAX ||
+	    (r->apart && r->verb != SFI_WRITE))
 		return -EPROTO;
 	head += r->places * sizeof(struct sfi_place);
-	if (len < head)
+	c->bytes = (const char *)m->data + head;
+	head += r->has_data ? sizeof(c->data) : 0;
+	if (m->len < head)
 		return -EPROTO;
 	for (unsigned int i = 0; i < r->places; i++)
 		if (__builtin_add_overflow(c->total, r->place[i].len, &c->total))
 			return -EPROTO;
-	c->r = r;
-	c->bytes = (const char *)r + head;
-	c->len = len - head;
+	if (r->has_data)
+		memcpy(&c->data, c->bytes, sizeof(c->data));
+	c->bytes = (const char *)m->data + head;
+	c->len = m->len - head;
 	return 0;
 }
 
-static void slot_post(struct sfi_slot *slot);
-
-static void request_handle(struct sfi_op *op, const struct sci_status *st)
+static void request_handle(void *arg, const struct sci_handled *m)
 {
-	struct sfi_slot *slot = (struct sfi_slot *)op;
-	struct call c = {
-		.ep = op->ep, .peer = st->peer, .id = st->tag, .data = st->imm,
-		.has_data = st->flags & SCI_STATUS_IMM,
-	};
-	int ret = st->error == -EMSGSIZE ? -EPROTO : st->error;
+	struct sfi_request r;
+	struct call c = { .ep = arg, .peer = m->peer, .id = m->tag, .r = &r };
+	int ret = m->error ? m->error : request_parse(m, &r, &c);
 
 	if (!ret)
-		ret = request_parse(slot, st->len, &c);
-	/* the peer is NULL if its address has been removed */
-	if (!ret && c.peer)
 		ret = request_serve(&c);
-	if (ret && c.peer)
+	if (ret)
 		rma_reply(c.peer, c.id, ret, NULL, 0);
-	slot_post(slot);
 }
 
-static struct iovec slot_room(struct sfi_slot *slot)
+void sfi_serve_begin(struct sfi_ep *ep)
 {
-	return (struct iovec){
-		.iov_base = &slot->head,
-		.iov_len = sizeof(*slot) - offsetof(struct sfi_slot, head),
-	};
-}
-
-static void slot_post(struct sfi_slot *slot)
-{
-	struct sfi_ep *ep = slot->op.ep;
-	struct iovec iov = slot_room(slot);
-
-	slot->idle = true;
-	if (ep->refuses)
-		return;
-	slot->idle = sci_itrecvv(ep->ep, NULL, SFI_REQUEST, 0, UINT64_MAX, &iov,
-				 1, &slot->op.req);
-	if (slot->idle)
-		ep->not_posted++;
-	else
-		sci_req_queue(slot->op.req, &slot->op);
-}
-
-/*
- * Refuse requests on an endpoint without one-sided capabilities. Such an endpoint posts no receive
- * for requests, which would slow down messages, but probes for requests now and then.
- */
-void sfi_refuse(struct sfi_ep *ep)
-{
-	struct sfi_slot *slot = ep->slots;
-	struct iovec iov = slot_room(slot);
-	struct sci_status st;
-	struct sci_msg *msg;
-
-	if (!slot->idle ||
-	    sci_tmatch(ep->ep, NULL, SFI_REQUEST, 0, UINT64_MAX, 0, &msg, &st))
-		return;
-	if (sci_msg_recv(msg, &iov, 1, &slot->op.req)) {
-		sci_msg_free(msg);
-		return;
-	}
-	slot->idle = false;
-	sci_req_queue(slot->op.req, &slot->op);
-}
-
-/* Post the receives for requests that could not be posted before, without memory. */
-void sfi_serve_again(struct sfi_ep *ep)
-{
-	ep->not_posted = 0;
-	for (unsigned int i = 0; i < ep->n_slots; i++)
-		if (ep->slots[i].idle)
-			slot_post(&ep->slots[i]);
-}
-
-int sfi_serve_begin(struct sfi_ep *ep)
-{
-	unsigned int n;
-
 	ep->refuses = !(ep->caps & SFI_ONE_SIDED) || !(ep->caps & SFI_SERVES);
-	n = ep->refuses ? 1 : SLOTS;
-	ep->slots = calloc(n, sizeof(*ep->slots));
-	if (!ep->slots)
-		return -FI_ENOMEM;
-	ep->n_slots = n;
-	for (unsigned int i = 0; i < n; i++) {
-		ep->slots[i].op.ep = ep;
-		ep->slots[i].op.done = request_handle;
-		slot_post(&ep->slots[i]);
-	}
-	return 0;
+	sci_handler_set(ep->ep, SFI_HANDLER, request_handle, ep);
+}
+
+/* Drop later requests: the queues and counters of the endpoint are about to be closed. */
+void sfi_serve_end(struct sfi_ep *ep)
+{
+	sci_handler_set(ep->ep, SFI_HANDLER, NULL, NULL);
 }
 
 /* Free the unfinished requests. The endpoint of the message layer is closed already. */
-void sfi_serve_end(struct sfi_ep *ep)
+void sfi_serve_free(struct sfi_ep *ep)
 {
 	struct sfi_serving *s;
 
@@ -516,5 +452,4 @@ void sfi_serve_end(struct sfi_ep *ep)
 		ep->serving = s->next;
 		serving_free(s);
 	}
-	free(ep->slots);
 }

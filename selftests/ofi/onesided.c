@@ -8,7 +8,7 @@
 
 #include "selftests/ofi/link.h"
 
-#define REQUEST	(SCI_CONTEXT_SERVICE + 1)	/* context of the provider's requests */
+#define REQUEST	SCI_HANDLER_LIBRARY	/* handler of the provider's requests */
 #define KEY		0x1234u
 #define SIZE		((size_t)4 << 20)
 #define RIGHTS		(FI_REMOTE_READ | FI_REMOTE_WRITE)
@@ -979,7 +979,7 @@ static void noise(uint32_t *state, unsigned char *r, size_t len)
 	}
 }
 
-/* The provider receives requests in context REQUEST, and bytes in context 3. */
+/* The provider handles requests in handler REQUEST, and receives bytes in context 3. */
 static void talks_nonsense(struct peer *self, void *arg)
 {
 	const struct sci_addr to = { 8, 1 };
@@ -994,7 +994,9 @@ static void talks_nonsense(struct peer *self, void *arg)
 	CHECK_EQ(sci_connect(ep, &to, TEST_WAIT_MS, &p), 0);
 	for (unsigned int i = 0; i < 5000; i++) {
 		noise(&state, r, sizeof(r));
-		CHECK_EQ(sci_tsend(p, REQUEST, i, r, state % sizeof(r)), 0);
+		WAIT_UNTIL((sci_progress(ep),
+			    !sci_handler_send(p, REQUEST, i, r, state % sizeof(r))),
+			   TEST_WAIT_MS);
 		if (state & 2)
 			CHECK_EQ(sci_tsend(p, 3, i, r, r[9]), 0);
 	}
@@ -1030,11 +1032,11 @@ static void promises(struct peer *self, void *arg)
 	peer_expect(self, "go");
 	CHECK_EQ(sci_ep_open(&ep, 0, 0), 0);
 	CHECK_EQ(sci_connect(ep, &to, TEST_WAIT_MS, &p), 0);
-	CHECK_EQ(sci_tsend(p, REQUEST, 1, &r, sizeof(r) - 8), 0);
+	CHECK_EQ(sci_handler_send(p, REQUEST, 1, &r, sizeof(r) - 8), 0);
 	r.head[4] = 0;
 	r.key = KEY + 1;
 	r.len = 8;
-	CHECK_EQ(sci_tsend(p, REQUEST, 2, &r, sizeof(r)), 0);
+	CHECK_EQ(sci_handler_send(p, REQUEST, 2, &r, sizeof(r)), 0);
 	pause();
 }
 
