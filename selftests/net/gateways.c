@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "libsci/fabric/net/net.h"
@@ -593,13 +594,15 @@ TEST(processes_fork_meanwhile)
 #define RARE_MISSES	5u	/* at least 2^5 turns with bytes come before the next poll */
 #define QUIET_MS	300u
 
-enum { GAUGE_END, GAUGE_REST, GAUGE_QUIET };
+enum { GAUGE_END, GAUGE_REST, GAUGE_QUIET, GAUGE_NOW, GAUGE_CPU };
 
 struct gauge {
 	uint64_t polls;
 	uint64_t now_ms;
 	unsigned int busy;		/* relays that are polled */
 	unsigned int misses;		/* greatest number of a relay */
+	uint64_t held;			/* bytes that wait for room */
+	uint64_t cpu_ms;		/* CPU time of QUIET_MS */
 };
 
 static struct gauge gauge_read(struct net *net)
@@ -607,14 +610,27 @@ static struct gauge gauge_read(struct net *net)
 	struct gauge g;
 
 	pthread_mutex_lock(&net->svc.lock);
-	g = (struct gauge){ net->svc.polls, net->now_ms, net->n_busy, 0 };
+	g = (struct gauge){
+		.polls = net->svc.polls, .now_ms = net->now_ms, .busy = net->n_busy,
+	};
 	for (struct list *pos = net->forwards.next; pos != &net->forwards; pos = pos->next) {
 		const struct net_forward *f = container_of(pos, struct net_forward, link);
 
 		g.misses = f->misses > g.misses ? f->misses : g.misses;
+		for (int i = 0; i < 2; i++)
+			g.held += f->bytes[i].to - f->bytes[i].from;
 	}
 	pthread_mutex_unlock(&net->svc.lock);
 	return g;
+}
+
+/* Return the CPU time in ms that this process uses in QUIET_MS. */
+static uint64_t cpu_measure(void)
+{
+	clock_t before = clock();
+
+	poll(NULL, 0, QUIET_MS);
+	return (uint64_t)(clock() - before) * 1000 / CLOCKS_PER_SEC;
 }
 
 static void gateway_watched(struct peer *proc, void *arg)
@@ -626,7 +642,10 @@ static void gateway_watched(struct peer *proc, void *arg)
 	while (PEER_GET(proc, command), command != GAUGE_END) {
 		struct gauge g, later;
 
-		WAIT_UNTIL((g = gauge_read(net_of(f))).busy == 0, TEST_WAIT_MS);
+		WAIT_UNTIL((g = gauge_read(net_of(f))).busy == 0 || command == GAUGE_NOW,
+			   TEST_WAIT_MS);
+		if (command == GAUGE_CPU)
+			g.cpu_ms = cpu_measure();
 		if (command == GAUGE_QUIET) {
 			WAIT_UNTIL((later = gauge_read(net_of(f))).now_ms >= g.now_ms + QUIET_MS,
 				   TEST_WAIT_MS);
@@ -704,6 +723,93 @@ TEST(a_gateway_polls_while_it_is_busy)
 	CHECK_EQ(after.polls, before.polls);
 	pair_close(&l);
 	peer_join(l.proc);
+	peer_put(gate, &(int){ GAUGE_END }, sizeof(int));
+	peer_join(gate);
+}
+
+/* ---- a side that has died ---- */
+
+#define FLOOD_LEN	(4u << 20)
+
+static const struct site *site_a;
+static _Atomic unsigned int *floods;	/* number of messages that node 8 has received */
+
+static void rank_a_flood(struct peer *proc, void *arg)
+{
+	void *out = calloc(1, FLOOD_LEN);
+	struct sci_peer *to;
+	struct sci_ep *ep;
+
+	(void)arg;
+	be_at(site_a);
+	ep = test_ep_open(TEST_ID, 0);
+	to = test_ep_connect(ep, 8, TEST_ID);
+	peer_send(proc, "connected");
+	/* until it is killed */
+	for (;;)
+		sci_send(to, out, FLOOD_LEN);
+}
+
+static void rank_b_flooded(struct peer *proc, void *arg)
+{
+	struct pair l = pair_accept(proc);
+	void *in = malloc(FLOOD_LEN);
+	int ret;
+
+	(void)arg;
+	do {
+		ret = sci_recv(l.ep, l.to, in, FLOOD_LEN, NULL);
+		atomic_fetch_add(floods, 1);
+	} while (!ret);
+	CHECK_EQ(ret, -ECONNRESET);
+	free(in);
+	CHECK_EQ(sci_ep_close(l.ep), 0);
+}
+
+/* Stop node 8 while a message is on the way, so that the gateway has bytes for it. */
+static void flood_stop(struct peer *b, struct peer *gate)
+{
+	unsigned int tries = 0;
+
+	do {
+		unsigned int before = atomic_load(floods);
+
+		peer_continue(b);
+		WAIT_UNTIL(atomic_load(floods) != before, TEST_WAIT_MS);
+		CHECK_EQ(kill(peer_pid(b), SIGSTOP), 0);
+		WAIT_UNTIL(test_process(peer_pid(b)).state == 'T', TEST_WAIT_MS);
+		for (unsigned int i = 0; i < 20 && !gauge_ask(gate, GAUGE_NOW).held; i++)
+			test_pause();
+	} while (!gauge_ask(gate, GAUGE_NOW).held && tries++ < 1000);
+}
+
+/* Node 4 dies while the gateway has bytes for node 8, which is stopped. The gateway sleeps. */
+TEST(a_relay_whose_client_has_died_sleeps)
+{
+	static const struct site a = { 4, { "a" }, "unix", "8=via:12", { 12 } };
+	static const struct site b = { 8, { "b" }, "unix", "4=via:12", { 12 } };
+	static const struct site site = { 12, { "c" }, "unix", "", { 4, 8 } };
+	struct peer *gate = peer_spawn(site.node, gateway_watched, (void *)(uintptr_t)&site);
+	struct peer *ranks[2];
+	struct gauge g;
+
+	peer_expect(gate, "open");
+	site_a = &a;
+	site_b = &b;
+	floods = test_shared(sizeof(*floods));
+	ranks[1] = peer_spawn(8, rank_b_flooded, NULL);
+	peer_expect(ranks[1], "there");
+	ranks[0] = peer_spawn(4, rank_a_flood, NULL);
+	peer_expect(ranks[0], "connected");
+	flood_stop(ranks[1], gate);
+	peer_kill(ranks[0], SIGKILL);
+	g = gauge_ask(gate, GAUGE_CPU);
+	test_note("%llu ms of the CPU in %u ms", (unsigned long long)g.cpu_ms, QUIET_MS);
+	CHECK(g.held);
+	CHECK(g.cpu_ms < QUIET_MS / 10);
+	peer_continue(ranks[1]);
+	peer_join(ranks[1]);
+	CHECK_EQ(gauge_ask(gate, GAUGE_REST).held, 0);
 	peer_put(gate, &(int){ GAUGE_END }, sizeof(int));
 	peer_join(gate);
 }

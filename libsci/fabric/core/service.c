@@ -75,10 +75,11 @@ void sci_unwatch(struct sci_service *svc, int fd)
 	w->gen++;
 }
 
+/* Without @events: epoll always reports a hang-up, and EPOLLONESHOT limits it to one report. */
 static void event_set(const struct sci_watch *w, int fd, uint32_t events,
 		      struct epoll_event *ev)
 {
-	ev->events = events;
+	ev->events = events ? events : EPOLLONESHOT;
 	ev->data.u64 = (uint64_t)w->gen << 32 | (uint32_t)fd;
 }
 
@@ -103,8 +104,7 @@ void sci_watch_pause(struct sci_service *svc, int fd, bool pause)
 
 	if (!w->fn || w->paused == pause)
 		return;
-	/* epoll always reports a hang-up: EPOLLONESHOT limits it to one report */
-	event_set(w, fd, pause ? EPOLLONESHOT : w->events, &ev);
+	event_set(w, fd, pause ? 0 : w->events, &ev);
 	epoll_ctl(svc->epfd, EPOLL_CTL_MOD, fd, &ev);
 	w->paused = pause;
 }
