@@ -4,6 +4,8 @@
  * Links whose sockets break.  A relay between the two nodes cuts, stalls and
  * truncates connections; messages arrive once and in order, or their sender
  * gets an error.
+ *
+ * Silent networks and stopped processes take 20 s in all: they last for longer than the time limits.
  */
 #include <netinet/in.h>
 #include <poll.h>
@@ -422,20 +424,27 @@ static void stop_both(pid_t first, pid_t second)
 	CHECK_EQ(kill(second, SIGSTOP), 0);
 	CHECK_EQ(kill(first, SIGSTOP), 0);
 	pause_ms(3000);
+	atomic_store(&relay->closed, false);
 	CHECK_EQ(kill(first, SIGCONT), 0);
 	pause_ms(400);
 	CHECK_EQ(kill(second, SIGCONT), 0);
 }
 
-/* Both sides are stopped for longer than SCI_NET_RETRY. No side takes the other one for dead. */
-TEST(two_sides_that_are_stopped_go_on)
+/*
+ * Both sides are stopped for longer than SCI_NET_RETRY. No side takes the other one for dead.
+ * @broken: before, the network cuts the connection; it works again when the sides continue
+ */
+static void stop(bool broken)
 {
+	static unsigned char out[ECHO_LEN], in[ECHO_LEN];
 	struct peer *p;
 	struct pair l = begin(echo_client, "2", &p);
-	static unsigned char out[ECHO_LEN], in[ECHO_LEN];
-	pid_t self = getpid(), pid = fork();
+	pid_t self = getpid(), pid;
 	int status;
 
+	atomic_store(&relay->closed, broken);
+	WAIT_UNTIL(!broken || atomic_load(&relay->cuts) > 0, TEST_WAIT_MS);
+	pid = fork();
 	CHECK(pid >= 0);
 	if (!pid) {
 		stop_both(self, peer_pid(p));
@@ -449,4 +458,14 @@ TEST(two_sides_that_are_stopped_go_on)
 	CHECK(!memcmp(in, out, sizeof(in)));
 	pair_close(&l);
 	peer_join(p);
+}
+
+TEST(two_sides_that_are_stopped_go_on)
+{
+	stop(false);
+}
+
+TEST(two_sides_that_are_stopped_while_the_network_is_down_go_on)
+{
+	stop(true);
 }

@@ -53,15 +53,21 @@ void net_timer_set(struct net *net)
 }
 
 /*
- * Extend the time limits by @gap ms, in which this process was stopped: the other sides were
- * not silent.
+ * This process was stopped between the last tick and @now: the other sides were not silent, and the
+ * process could not connect to them. Do not count this time.
  */
-static void links_postpone_timeout(struct net *net, uint64_t gap)
+static void links_postpone_timeout(struct net *net, uint64_t now)
 {
+	uint64_t gap = now - net->now_ms;
 	struct list *pos, *n;
 
-	list_for_each_safe(pos, n, &net->links)
-		container_of(pos, struct net_link, link)->last_rx_ms += gap;
+	list_for_each_safe(pos, n, &net->links) {
+		struct net_link *l = container_of(pos, struct net_link, link);
+
+		l->last_rx_ms += gap;
+		/* the link may have broken after the last tick */
+		l->broken_ms = l->broken_ms + gap < now ? l->broken_ms + gap : now;
+	}
 }
 
 static void timer_ready(void *obj)
@@ -76,7 +82,7 @@ static void timer_ready(void *obj)
 	if (now - net->now_ms < TICK_MS / 2)
 		return;
 	if (now - net->ticked_ms > 5 * TICK_MS)
-		links_postpone_timeout(net, now - net->now_ms);
+		links_postpone_timeout(net, now);
 	net->now_ms = now;
 	net_pipes_tick(net);
 	list_for_each_safe(pos, n, &net->links)
