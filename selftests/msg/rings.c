@@ -226,3 +226,48 @@ TEST(a_ring_that_starts_again_has_room_for_many_blocks)
 	for (unsigned int i = 0; i <= BUSY_PEERS; i++)
 		CHECK_EQ(sci_ep_close(s.ep[i]), 0);
 }
+
+/* ---- descriptors ---- */
+
+#define LONG	(1u << 20)
+
+/* Send and receive a long message: each side lends the other a ring. */
+static void swap_long(struct pair *l)
+{
+	static unsigned char in[LONG], out[LONG];
+	struct sci_req *req;
+
+	CHECK_EQ(sci_irecv(l->ep, l->to, in, sizeof(in), &req), 0);
+	CHECK_EQ(sci_send(l->to, out, sizeof(out)), 0);
+	CHECK_EQ(test_wait(req, NULL), 0);
+}
+
+static void swaps_long(struct peer *proc, void *arg)
+{
+	struct pair l = pair_open(proc, 4, 0);
+
+	(void)arg;
+	pair_meet(&l);
+	swap_long(&l);
+	pair_meet(&l);
+	pair_close(&l);
+}
+
+/* One importer connects to a ring. Then the ring keeps the connection, but no name and no memfd. */
+TEST(a_ring_takes_one_descriptor_on_each_side)
+{
+	struct peer *proc = peer_spawn(8, swaps_long, NULL);
+	struct pair l = pair_open(proc, 8, 0);
+	unsigned int fds;
+
+	if (!l.ep->ops->ring)
+		SKIP("descriptors of this fabric are another matter");
+	pair_meet(&l);
+	fds = count_fds();
+	swap_long(&l);
+	pair_meet(&l);
+	/* its own ring and the peer's */
+	WAIT_UNTIL(count_fds() <= fds + 2, TEST_WAIT_MS);
+	pair_close(&l);
+	peer_join(proc);
+}

@@ -29,7 +29,7 @@ int ring_make(struct sci_peer *p, enum msg_ring which, uint32_t size)
 	const struct sci_fabric_ops *ops = p->fabric->ops;
 	struct msg_blocks_rx *b = &p->blocks_rx[which];
 	struct sci_lseg_param param = {
-		.size = size, .event = blocks_event, .owner = p,
+		.size = size, .flags = SCI_LSEG_ONCE, .event = blocks_event, .owner = p,
 	};
 	void *addr = NULL;
 	int ret;
