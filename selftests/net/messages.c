@@ -235,6 +235,60 @@ TEST(a_parked_peer_is_heard)
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
+/* ---- nodes with one address ---- */
+
+/* Be @node. All nodes have the address of node 4, as virtual nodes of one host may have. */
+static void share_address(unsigned int node)
+{
+	char peers[320], address[96];
+
+	test_use_net("unix", 4);
+	snprintf(address, sizeof(address), "%s", getenv("SCI_NET"));
+	test_be_node(node);
+	test_use_net("unix", node);
+	setenv("SCI_NET", address, 1);
+	snprintf(peers, sizeof(peers), "4=%s,8=%s,12=%s", address, address, address);
+	setenv("SCI_NET_PEERS", peers, 1);
+}
+
+static void sharer(struct peer *proc, void *arg)
+{
+	const unsigned int *node = arg;
+	struct pair l = { .proc = proc };
+
+	share_address(*node);
+	l.ep = test_ep_open(TEST_ID, 0);
+	peer_send(proc, "open");
+	l.to = test_ep_accept(l.ep);
+	exchange(l.ep, l.to, *node);
+	pair_close(&l);
+}
+
+TEST(nodes_that_share_an_address)
+{
+	static const unsigned int nodes[] = { 4, 8 };
+	struct peer *p[2];
+	struct pair l[2];
+
+	for (unsigned int i = 0; i < 2; i++) {
+		p[i] = peer_spawn(nodes[i], sharer, (void *)(uintptr_t)&nodes[i]);
+		peer_expect(p[i], "open");
+	}
+	share_address(12);
+	l[0].ep = l[1].ep = test_ep_open(TEST_ID, 0);
+	for (unsigned int i = 2; i-- > 0;) {
+		const struct sci_addr addr = { nodes[i], TEST_ID };
+
+		/* the limit ends only searches that have failed */
+		CHECK_EQ(sci_peer_open(l[i].ep, &addr, 0, &l[i].to), 0);
+		exchange(l[i].ep, l[i].to, nodes[i]);
+		pair_meet(&l[i]);
+	}
+	CHECK_EQ(sci_ep_close(l[0].ep), 0);
+	for (unsigned int i = 0; i < 2; i++)
+		peer_join(p[i]);
+}
+
 /* ---- processes that start at the same time ---- */
 
 #define STARTERS	4u

@@ -172,7 +172,7 @@ static bool dial_slots(struct net *net, const struct net_addr *first, unsigned i
 			return true;
 		err = net_dial_start(net, &a, 0, port, &d);
 		*ret = err = err ? err : dial_wait(net, &d, timeout);
-		if (!err || err == -ECANCELED || link_find_known(net, node, port)) {
+		if (err == -ECANCELED || link_find_known(net, node, port)) {
 			*ret = err == -EISCONN ? 0 : err;
 			return true;
 		}
