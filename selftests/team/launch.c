@@ -5,7 +5,7 @@
  * are shells, or this program with LAUNCH_RANK in its environment. LAUNCH_MARK is in the
  * environment of all processes of a job.
  *
- * Tests of silent machines wait for limits of whole seconds, 20 s in all.
+ * Tests of silent machines wait for limits of whole seconds, 30 s in all.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -984,6 +984,17 @@ TEST(a_job_on_other_machines_stops_and_goes_on)
 	CHECK(!strstr(err, "lost"));
 	CHECK_EQ(count("went on"), 2);
 	WAIT_UNTIL(!marked(), TEST_WAIT_MS);
+	remove_rsh();
+}
+
+/* The job is silent for longer than front and agents wait for each other, 3 and 9 s. */
+TEST(a_quiet_job_on_other_machines_goes_on)
+{
+	make_rsh();
+	setenv("SCI_HOSTS_TIMEOUT", "3", 1);
+	RUN("-n", "2", "--hosts", "one,far", "sleep", "11");
+	CHECK_EQ(status, 0);
+	CHECK_EQ(err[0], 0);
 	remove_rsh();
 }
 
