@@ -195,8 +195,8 @@ int msg_progress(struct sci_ep *ep)
 
 	ep->turns++;
 	ep->retry = false;
-	if (ep->net_looks)
-		net_look(ep);
+	if (ep->net_looks && net_look(ep) && ep->cooled)
+		peers_attend(ep);
 	list_for_each_safe(pos, n, &ep->hot) {
 		struct sci_peer *p = container_of(pos, struct sci_peer, hot);
 

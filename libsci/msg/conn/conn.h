@@ -122,6 +122,13 @@ static inline uint32_t peer_sleeps(const struct sci_peer *p)
 	return sci_load_relaxed(&p->status->sleeps);
 }
 
+/* Let peers_attend() look at @p. */
+static inline void peer_attend(struct sci_peer *p)
+{
+	if (p->state != PEER_DOWN && list_empty(&p->attend))
+		list_add_tail(&p->attend, &p->ep->attend);
+}
+
 extern _Atomic uint32_t msg_fork_gen __attribute__((visibility("hidden")));
 
 static inline bool msg_usable(const struct sci_ep *ep)
@@ -222,6 +229,9 @@ static inline void msg_skip(struct msg_cursor *at, size_t len)
 	}
 }
 
+/* attend.c */
+int peers_attend(struct sci_ep *ep);
+
 /* peer.c */
 int peer_new(struct sci_ep *ep, struct sci_fabric *fabric,
 	     const struct sci_addr *addr, struct sci_peer **out);
@@ -232,8 +242,7 @@ struct sci_peer *peer_find(struct sci_ep *ep, const struct sci_addr *addr);
 void peer_down(struct sci_peer *p, int error);
 void peer_end(struct sci_peer *p, int error);
 void peer_event_check(struct sci_peer *p);
-void peer_attend(struct sci_peer *p);
-int peers_attend(struct sci_ep *ep);
+void news_collect(struct sci_ep *ep);
 void peer_busy(struct sci_peer *p);
 void peer_heat(struct sci_peer *p);
 void peer_expect_ctl(struct sci_peer *p);
@@ -311,7 +320,7 @@ void net_leave(struct sci_ep *ep);
 struct sci_fabric *net_choose(struct sci_ep *ep, uint32_t node);
 int net_store(struct sci_peer *p, struct sci_rseg *seg, volatile uint8_t *dst,
 	      struct msg_cursor *at, size_t len);
-void net_look(struct sci_ep *ep);
+bool net_look(struct sci_ep *ep);
 void net_news_take(struct sci_ep *ep);
 void net_sleep(struct sci_ep *ep);
 

@@ -101,17 +101,18 @@ struct sci_fabric *net_choose(struct sci_ep *ep, uint32_t node)
 
 /* ---- polling ---- */
 
-void net_look(struct sci_ep *ep)
+/* Poll the net. Return true if bytes have arrived. */
+bool net_look(struct sci_ep *ep)
 {
 	if (ep->turns % NET_TURNS)
-		return;
+		return false;
 	if (ep->net->ops->stream->poll(ep->net)) {
 		ep->net_looks = NET_LOOKS;
-		if (ep->cooled)
-			peers_attend(ep);
-	} else if (!--ep->net_looks) {
-		ep->net->ops->stream->rest(ep->net);
+		return true;
 	}
+	if (!--ep->net_looks)
+		ep->net->ops->stream->rest(ep->net);
+	return false;
 }
 
 /* Poll again if the net's thread has reported bytes. */

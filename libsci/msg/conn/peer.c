@@ -355,15 +355,8 @@ void peer_event_check(struct sci_peer *p)
 	}
 }
 
-/* Let peers_attend() look at @p. */
-void peer_attend(struct sci_peer *p)
-{
-	if (p->state != PEER_DOWN && list_empty(&p->attend))
-		list_add_tail(&p->attend, &p->ep->attend);
-}
-
 /* Move the peers of ep->news to ep->attend, in the order of their events. */
-static void news_collect(struct sci_ep *ep)
+void news_collect(struct sci_ep *ep)
 {
 	struct sci_peer *p = atomic_exchange(&ep->news, NULL), *first = NULL, *next;
 
@@ -378,34 +371,6 @@ static void news_collect(struct sci_ep *ep)
 		atomic_fetch_and(&p->events, ~PEER_LISTED);
 		peer_attend(p);
 	}
-}
-
-/*
- * Handle the events of all peers, the results of their calls, and the suspects. Return the amount
- * of work that was done.
- */
-int peers_attend(struct sci_ep *ep)
-{
-	struct list *l, now;
-	int done = 0;
-
-	news_collect(ep);
-	list_init(&now);
-	list_move_all(&ep->attend, &now);
-	while ((l = list_pop(&now))) {
-		struct sci_peer *p = container_of(l, struct sci_peer, attend);
-		unsigned int events;
-
-		done += calls_check(p);
-		events = atomic_load(&p->events) & ~PEER_LISTED;
-		/* the ring of a hot peer is no work: progress polls the peer */
-		done += events & ~PEER_RANG || (events && list_empty(&p->hot));
-		if (events || p->suspect_ms)
-			peer_event_check(p);
-		if (p->suspect_ms || !list_empty(&p->calls))
-			peer_attend(p);
-	}
-	return done;
 }
 
 /* Release the fabric's objects of @p, which is DOWN and in no queue. */
