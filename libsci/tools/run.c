@@ -179,7 +179,7 @@ int tool_run(const struct tool_command *self, int argc, char **argv)
 		{ .name = "failover", .kind = TOOL_FLAG, .value = &o.failover,
 		  .help = "... by the adapters, and by sockets while these have no link" },
 		{ .name = "clusters", .kind = TOOL_NUMBER, .value = &o.clusters,
-		  .min = 2, .max = 16, .arg = "N",
+		  .min = 2, .max = SCI_GATEWAY_FABRICS, .arg = "N",
 		  .help = "... in N virtual clusters of this machine" },
 		{ .name = "gateways", .kind = TOOL_NUMBER, .value = &o.gateways,
 		  .min = 1, .max = 16, .arg = "N",

@@ -768,6 +768,14 @@ TEST(ranks_on_other_machines)
 	remove_rsh();
 }
 
+/* The gateway joins as many clusters as the command allows. */
+TEST(ranks_in_sixteen_clusters)
+{
+	RUN("-n", "16", "--clusters", "16", "--gateways", "1", "true");
+	CHECK_EQ(status, 0);
+	CHECK_EQ(err[0], 0);
+}
+
 TEST(ranks_in_clusters_that_a_gateway_connects)
 {
 	needs_virtual_hosts();

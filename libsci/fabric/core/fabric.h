@@ -669,6 +669,8 @@ extern const struct sci_fabric_ops sci_net_fabric;
 /* Return the fabric that @spec, a value of SCI_FABRIC, names; NULL: @spec names no fabric. */
 const struct sci_fabric_ops *sci_fabric_find(const char *spec);
 
+#define SCI_GATEWAY_FABRICS	16u	/* limit of the fabrics of a gateway */
+
 /**
  * sci_gateway_open() - relay for processes that cannot reach each other
  * @fabrics: @n values of SCI_FABRIC: the clusters to join
@@ -676,7 +678,7 @@ const struct sci_fabric_ops *sci_fabric_find(const char *spec);
  * @net: a value of SCI_NET
  *
  * Other settings are from the environment. The gateway runs on its own threads until its close
- * operation. -ENOSPC: too many fabrics; -EEXIST: the node has a gateway already.
+ * operation. -ENOSPC: @n exceeds SCI_GATEWAY_FABRICS; -EEXIST: the node has a gateway already.
  */
 int sci_gateway_open(struct sci_fabric **out, const char *const *fabrics, unsigned int n,
 		     unsigned int node, const char *net);

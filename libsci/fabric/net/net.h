@@ -197,7 +197,7 @@ struct net_log {
 };
 
 /* Fabrics that carry pipes: that of the endpoint, and those of a gateway. */
-#define NET_UNDERS	8u
+#define NET_UNDERS	SCI_GATEWAY_FABRICS
 #define NET_PIPE_PORT	0x01000000u	/* + an instance's interrupt: its port for pipes */
 #define NET_GATEWAY	0x4f000001u	/* the port for pipes of a node's gateway */
 
