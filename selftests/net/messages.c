@@ -382,3 +382,27 @@ TEST(a_path_of_a_dead_process_is_used_again)
 	f->ops->close(f);
 	CHECK_EQ(rmdir(dir), 0);
 }
+
+/* Make a value of SCI_NET with a path of @len bytes. */
+static void spec_make(char spec[128], size_t len)
+{
+	int n = snprintf(spec, 128, "unix:/tmp/sci-net-%d-", getpid());
+
+	memset(spec + n, 'x', 5 + len - (size_t)n);
+	strcpy(spec + 5 + len, "+1024");
+}
+
+/* A path has room for the number of the last slot, ".1023", and for the final zero. */
+TEST(a_path_that_is_too_long_is_refused)
+{
+	const struct sci_fabric_place at = { .node = 4 };
+	struct sci_fabric *f;
+	char spec[128];
+
+	test_use_net("unix", 4);
+	spec_make(spec, 103);
+	CHECK_EQ(sci_net_fabric.open(&f, &at, spec), -EINVAL);
+	spec_make(spec, 102);
+	CHECK_EQ(sci_net_fabric.open(&f, &at, spec), 0);
+	f->ops->close(f);
+}

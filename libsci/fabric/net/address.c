@@ -59,7 +59,7 @@ static int unix_address(const char *path, struct net_addr *a)
 	struct sockaddr_un *un = (struct sockaddr_un *)&a->sa;
 	size_t len = strlen(path);
 
-	if (!len || len + sizeof("1023") > sizeof(un->sun_path))
+	if (!len || len + sizeof(".1023") > sizeof(un->sun_path))
 		return -EINVAL;
 	un->sun_family = AF_UNIX;
 	memcpy(un->sun_path, path, len);
