@@ -203,6 +203,68 @@ TEST(a_net_refuses_broadcast_groups)
 	f->ops->close(f);
 }
 
+/* ---- where a node is ---- */
+
+static struct sci_fabric_ops counting;
+static int (*real_probe)(struct sci_fabric *f, unsigned int adapter, unsigned int node);
+static unsigned int probes;
+
+static int probe_counted(struct sci_fabric *f, unsigned int adapter, unsigned int node)
+{
+	probes++;
+	return real_probe(f, adapter, node);
+}
+
+/* Find @node. Return the number of fabrics that were probed; 0: no fabric reaches the node. */
+static unsigned int find(struct net *net, unsigned int node)
+{
+	struct net_under *u;
+
+	probes = 0;
+	pthread_mutex_lock(&net->svc.lock);
+	u = net_under_find(net, node);
+	pthread_mutex_unlock(&net->svc.lock);
+	return u ? probes : 0;
+}
+
+static void be_in_last_cluster(struct peer *proc, void *arg)
+{
+	const struct site *s = arg;
+	struct sci_ep *ep;
+
+	be_at(s);
+	ep = test_ep_open(TEST_ID, 0);
+	peer_send(proc, "there");
+	peer_expect(proc, "end");
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+/* It takes long to find that a fabric does not reach a node. A gateway remembers where a node is. */
+TEST(a_gateway_remembers_the_fabric_of_a_node)
+{
+	static const struct site b = { 8, { "b" }, "sci", "4=via:12", { 0 } };
+	static const struct site g = { 12, { "a", "c", "b" }, "sci", "", { 0 } };
+	struct peer *p = peer_spawn(8, be_in_last_cluster, (void *)(uintptr_t)&b);
+	struct sci_fabric *f;
+	struct net *net;
+
+	peer_expect(p, "there");
+	f = gateway_open(&g);
+	net = net_of(f);
+	counting = *net->under[0].fabric->ops;
+	real_probe = counting.query.probe;
+	counting.query.probe = probe_counted;
+	for (unsigned int i = 0; i < net->n_under; i++)
+		net->under[i].fabric->ops = &counting;
+	CHECK_EQ(find(net, 8), 3);
+	CHECK_EQ(find(net, 8), 1);
+	CHECK_EQ(find(net, 16), 0);
+	CHECK_EQ(find(net, UINT32_MAX), 0);
+	peer_send(p, "end");
+	peer_join(p);
+	f->ops->close(f);
+}
+
 /* ---- gateways that die ---- */
 
 #define ROUNDS		(TEST_TSAN || TEST_ASAN ? 60u : 200u)

@@ -428,6 +428,8 @@ struct net {
 	struct list handshakes;
 	struct net_under under[NET_UNDERS];
 	unsigned int n_under;
+	/* by node: the number of the fabric that reached the node last */
+	uint8_t under_of[SCI_NODE_MAX / SCI_NODE_STEP + 1];
 	struct list pipes;
 	unsigned int n_opening;		/* pipes that threads are opening */
 	unsigned int n_accepting;	/* ... for other processes */

@@ -333,13 +333,23 @@ int net_under_add(struct net *net, struct sci_fabric *fabric, unsigned int adapt
 	return ret;
 }
 
+/*
+ * Find a fabric that reaches a node. Begin with the fabric that reached the node last time: to find
+ * that a fabric does not reach a node takes long.
+ */
 struct net_under *net_under_find(struct net *net, unsigned int node)
 {
-	for (unsigned int i = 0; i < net->n_under; i++) {
-		struct net_under *u = &net->under[i];
+	unsigned int first = node <= SCI_NODE_MAX ? net->under_of[node / SCI_NODE_STEP] : 0;
 
-		if (!u->fabric->ops->query.probe(u->fabric, u->adapter, node))
-			return u;
+	for (unsigned int i = 0; node <= SCI_NODE_MAX && i < net->n_under; i++) {
+		unsigned int k = (first + i) % net->n_under;
+		struct net_under *u = &net->under[k];
+
+		if (u->fabric->ops->query.probe(u->fabric, u->adapter, node))
+			continue;
+		if (k != first)
+			net->under_of[node / SCI_NODE_STEP] = (uint8_t)k;
+		return u;
 	}
 	return NULL;
 }
