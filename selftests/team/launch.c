@@ -133,6 +133,17 @@ static void rank_lost(void)
 	exit(0);
 }
 
+/* Rank 1 sends a frame before it has joined. All ranks wait for their end. */
+static void rank_rude(void)
+{
+	const struct boot_frame f = { .type = BOOT_GATHER };
+
+	if (!strcmp(getenv("SCI_RANK"), "1"))
+		CHECK_EQ(write(atoi(getenv("SCI_BOOT")), &f, sizeof(f)), sizeof(f));
+	for (;;)
+		pause();
+}
+
 /* Ranks wait for values of other ranks, and join several times. */
 static void rank_values(void)
 {
@@ -281,6 +292,7 @@ static const struct {
 	{ "halves", rank_halves },
 	{ "keep", rank_keep },
 	{ "lost", rank_lost },
+	{ "rude", rank_rude },
 	{ "values", rank_values },
 	{ "abort", rank_abort },
 	{ "tree", rank_tree },
@@ -690,6 +702,29 @@ TEST(a_job_stops_and_goes_on)
 	finish(&j);
 	CHECK(strstr(out, "went on x"));
 	CHECK_EQ(status, 0);
+}
+
+TEST(a_rank_that_breaks_the_protocol_is_killed)
+{
+	RUN("-n", "2", "@rude");
+	CHECK_EQ(status, 128 + SIGKILL);
+	CHECK(strstr(err, "rank 1 breaks the start-up protocol"));
+}
+
+/* With --keep the job goes on, but not the processes of a failed rank. */
+TEST(processes_of_a_failed_rank_end_at_once)
+{
+	struct job j = START("-n", "2", "--keep", "sh", "-c",
+			     "[ $SCI_RANK = 1 ] || { read x; exit 0; }; "
+			     "sleep 1000 >/dev/null 2>&1 & echo $!; exit 3");
+	pid_t pid;
+
+	read_until(j.out, out, "\n");
+	pid = atoi(out);
+	CHECK(pid > 0);
+	WAIT_UNTIL(kill(pid, 0) && errno == ESRCH, TEST_WAIT_MS);
+	finish(&j);
+	CHECK_EQ(status, 3);
 }
 
 /* ---- machines ---- */
