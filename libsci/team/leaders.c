@@ -24,6 +24,14 @@
 #define FORWARD_MAX	1024u		/* longest part of a gather or scatter through leaders */
 #define EXCHANGE_MAX	512u		/* parts of an all-to-all through leaders, see exchange_max() */
 
+/*
+ * An all-to-all by Bruck's algorithm has fewer messages than one in pairs, but more bytes. In
+ * virtual time, 16 nodes take 20 us with it for parts of 8 bytes and 43 for 32, and in pairs 26 us
+ * for either: see sim/vtime/SCALE.md.
+ */
+#define BRUCK_MAX	8u		/* longest part, in bytes */
+#define BRUCK_MEMBERS	16		/* fewest members, each alone on its node */
+
 static bool team_has_levels(const struct sci_team *t)
 {
 	return t->groups < t->size;
@@ -666,10 +674,56 @@ static void alltoall_add_direct(struct sci_coll *c, struct plan *p)
 	}
 }
 
+/* Return the bytes of the run of blocks at @i in the round of bit @k of alltoall_add_bruck(). */
+static size_t bruck_run(const struct sci_coll *c, int i, int k)
+{
+	int n = c->team->size - i;
+
+	return (size_t)(n < k ? n : k) * c->len;
+}
+
+/*
+ * Exchange short parts by Bruck's algorithm, in log2 n rounds. At the start, block i is for the
+ * rank that is i higher. The round of bit k sends the blocks whose index i has this bit to the rank
+ * that is k higher. At the end, block i is from the rank that is i lower.
+ */
+static void alltoall_add_bruck(struct sci_coll *c, struct plan *p)
+{
+	int n = c->team->size, me = c->team->rank;
+	size_t len = c->len, half = (size_t)n / 2 * len;
+	uint8_t *blocks = plan_tmp(p, 0, (size_t)n * len);
+	uint8_t *out = plan_tmp(p, 1, half), *in = plan_tmp(p, 2, half);
+
+	if (p->error)
+		return;
+	plan_copy(p, blocks, c->src + (size_t)me * len, (size_t)(n - me) * len);
+	plan_copy(p, blocks + (size_t)(n - me) * len, c->src, (size_t)me * len);
+	for (int k = 1; k < n; k *= 2) {
+		size_t at = 0;
+
+		for (int i = k; i < n; at += bruck_run(c, i, k), i += 2 * k)
+			plan_copy(p, out + at, blocks + (size_t)i * len, bruck_run(c, i, k));
+		plan_send(p, (me + k) % n, out, at);
+		plan_recv(p, (me - k + n) % n, in, at);
+		plan_round(p);
+		at = 0;
+		for (int i = k; i < n; at += bruck_run(c, i, k), i += 2 * k)
+			plan_copy(p, blocks + (size_t)i * len, in + at, bruck_run(c, i, k));
+	}
+	for (int i = 0; i < n; i++)
+		plan_copy(p, c->dst + (size_t)((me - i + n) % n) * len, blocks + (size_t)i * len,
+			  len);
+}
+
 void plan_alltoall(struct sci_coll *c, struct plan *p)
 {
 	const struct sci_team *t = c->team;
 
+	if (!c->lens && c->len && c->len <= BRUCK_MAX && t->groups == t->size &&
+	    t->size >= BRUCK_MEMBERS) {
+		alltoall_add_bruck(c, p);
+		return;
+	}
 	if (c->lens ? team_has_levels(t) : exchange_short(t, c->len) != 0)
 		alltoall_add_levels(c, p);
 	alltoall_add_direct(c, p);

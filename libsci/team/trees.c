@@ -16,7 +16,8 @@
  *	allgather		ring of leaders; with one member on each node: Bruck for short
  *				parts, ring for long parts and for parts with lengths
  *	gather, scatter		to and from the root directly; short parts through leaders
- *	all-to-all		in pairs; short parts through leaders
+ *	all-to-all		in pairs; short parts through leaders; with one member on each
+ *				node: Bruck for very short parts
  *
  * A broadcast does not use the broadcast groups of a fabric (SCI_LSEG_BROADCAST):
  *  - Only shm and loop have them. The members of a broadcast group are on one machine and share

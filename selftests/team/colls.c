@@ -224,7 +224,7 @@ static size_t pair_len(uint32_t seed, int from, int to, bool v)
 	uint32_t most = seed % 2 ? 250 : 9000;
 
 	if (!v)
-		return seed * 7919 % (most / 3);
+		return seed % 3 ? seed * 7919 % (most / 3) : seed / 3 % 12;
 	return (seed * 31 + (uint32_t)from * 577 + (uint32_t)to * 1733) % most;
 }
 
@@ -639,6 +639,11 @@ TEST(eight_members_on_five_nodes)
 TEST(six_members_on_three_nodes)
 {
 	SETTINGS(all_calls, 6, 3, "node", 100, NULL);
+}
+
+TEST(sixteen_members_on_sixteen_nodes)
+{
+	SETTINGS(all_calls, 16, 16, "node", 30, NULL);
 }
 
 TEST(sixteen_members_on_four_nodes)

@@ -140,25 +140,6 @@ static int member_receive(struct member *m, unsigned int rank, void *buf,
 	return ret ? ret : coll_finish(req, len);
 }
 
-/* Send to rank @to and receive from rank @from at the same time. */
-static int coll_exchange(struct member *m, unsigned int to, const void *out,
-			 unsigned int from, void *in, size_t len)
-{
-	struct sci_peer *target, *source;
-	struct sci_req *receive, *send;
-	int ret, sent;
-
-	ret = peer_get(m, to, &target);
-	ret = ret ? ret : peer_get(m, from, &source);
-	ret = ret ? ret : sci_irecv(m->ep, source, in, len, &receive);
-	if (ret)
-		return ret;
-	sent = sci_isend(target, out, len, &send);
-	sent = sent ? sent : coll_finish(send, len);
-	ret = coll_finish(receive, len);
-	return sent ? sent : ret;
-}
-
 /* ---- operations ---- */
 
 int collective_barrier(struct member *m, size_t bytes)
@@ -264,73 +245,6 @@ int collective_neighbours(struct member *m, size_t bytes)
 		return -ENOMEM;
 	n = vt_network_neighbours(vt_sim_of(m->node), m->rank, ranks);
 	return coll_exchange_all(m, ranks, n, bytes);
-}
-
-/* ---- Bruck ---- */
-
-/*
- * At the start, block i of a rank is for the rank that is i higher. The round of bit k sends the
- * blocks whose index i has this bit to the rank that is k higher. After all rounds each block is
- * at its target, where block i is from the rank that is i lower.
- */
-struct bruck {
-	uint8_t *blocks;
-	uint8_t *out, *in;
-	size_t bytes;
-};
-
-/* Copy the blocks whose index has bit @k to @packed or back. Return the number of bytes. */
-static size_t bruck_move(const struct member *m, const struct bruck *b,
-			 unsigned int k, uint8_t *packed, bool pack)
-{
-	const struct vt_profile *p = vt_profile_of(m->node);
-	size_t len = 0;
-
-	for (unsigned int i = k; i < m->size; i += 2 * k) {
-		unsigned int run = i + k < m->size ? k : m->size - i;
-		uint8_t *blocks = b->blocks + i * b->bytes;
-
-		if (pack)
-			memcpy(packed + len, blocks, run * b->bytes);
-		else
-			memcpy(blocks, packed + len, run * b->bytes);
-		len += run * b->bytes;
-	}
-	vt_busy(m->node, p->copy_setup + vt_transfer(len, p->copy_rate));
-	return len;
-}
-
-static int bruck_rounds(struct member *m, const struct bruck *b)
-{
-	int ret = 0;
-
-	for (unsigned int k = 1; !ret && k < m->size; k *= 2) {
-		size_t len = bruck_move(m, b, k, b->out, true);
-
-		ret = coll_exchange(m, (m->rank + k) % m->size, b->out,
-				    (m->rank + m->size - k) % m->size, b->in, len);
-		bruck_move(m, b, k, b->in, false);
-	}
-	return ret;
-}
-
-int collective_bruck(struct member *m, size_t bytes)
-{
-	size_t all = m->size * bytes;
-	struct bruck b;
-	int ret;
-
-	if (!coll_buffer(m, 3 * all))
-		return -ENOMEM;
-	b = (struct bruck){ m->buf, m->buf + all, m->buf + 2 * all, bytes };
-	for (unsigned int i = 0; i < m->size; i++)
-		block_fill(m, m->rank, (m->rank + i) % m->size,
-			   b.blocks + i * bytes, bytes);
-	ret = bruck_rounds(m, &b);
-	for (unsigned int i = 0; !ret && i < m->size; i++)
-		ret = block_check(m, (m->rank + m->size - i) % m->size,
-				  m->rank, b.blocks + i * bytes, bytes);
-	return ret;
 }
 
 /* ---- star ---- */

@@ -59,9 +59,6 @@ int collective_neighbours(struct member *m, size_t bytes);
 /* Send @bytes from each rank to each other rank, by sci_team_alltoall(). */
 int collective_alltoall(struct member *m, size_t bytes);
 
-/* Make an all-to-all by Bruck's algorithm: log2 n rounds, each with half of the data. */
-int collective_bruck(struct member *m, size_t bytes);
-
 /* Send @bytes from each rank to rank 0, which answers in the order of arrival. */
 int collective_star(struct member *m, size_t bytes);
 

@@ -33,7 +33,6 @@ static const struct pattern patterns[SCALE_PATTERNS] = {
 	[SCALE_ALLREDUCE] = { "allreduce", collective_allreduce },
 	[SCALE_NEIGHBOURS] = { "neighbours", collective_neighbours },
 	[SCALE_ALLTOALL] = { "alltoall", collective_alltoall },
-	[SCALE_BRUCK] = { "bruck", collective_bruck },
 	[SCALE_STAR] = { "star", collective_star },
 };
 

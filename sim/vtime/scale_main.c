@@ -25,8 +25,8 @@ static void scale_usage(FILE *out)
 {
 	fputs("usage: sci model scale [-p PROFILE] [-t TOPOLOGY] [-b BYTES] [-s SEED]\n"
 	      "                       [-l LOSS] [--tsv] [--host] PATTERN NODES...\n\n"
-	      "  PATTERN   barrier, broadcast, allreduce, neighbours, alltoall,\n"
-	      "            bruck or star\n"
+	      "  PATTERN   barrier, broadcast, allreduce, neighbours, alltoall\n"
+	      "            or star\n"
 	      "  TOPOLOGY  ring, rings:NODES, torus or torus:COLUMNSxROWS (ring)\n"
 	      "  BYTES     of a message (8)\n"
 	      "  SEED      of what is random (1)\n"
