@@ -6,8 +6,8 @@
 
 #include <errno.h>
 
-#define READ_STEP	(64u << 10)	/* bytes per check for lost packets */
-#define READ_TRIES	64u		/* attempts before a read returns -EAGAIN */
+#define READ_STEP	(64u << 10)	/* most bytes per check for lost packets */
+#define READ_TRIES	64u		/* attempts at a step before a read returns -EAGAIN */
 
 static void piece_load(struct sci_ep *ep, struct msg_cursor *at,
 		       const volatile uint8_t *src, size_t len)
@@ -25,18 +25,19 @@ static void piece_load(struct sci_ep *ep, struct msg_cursor *at,
 }
 
 /*
- * Load @len bytes of @req from @src to @at, and count them in @req->moved. Repeat the loads of a
- * step after a lost packet. The caller orders later loads. Return 0, or -EAGAIN if the link loses all
- * packets.
+ * Load @len bytes of @req from @src to @at, and count them in @req->moved. After a lost packet, load
+ * and check smaller steps, down to one line. The caller orders later loads. Return 0, or -EAGAIN if
+ * the link loses all packets.
  */
 int req_load(struct sci_req *req, struct msg_cursor *at, const volatile uint8_t *src,
 	     size_t len)
 {
 	struct sci_ep *ep = req->ep;
 	unsigned int tries = 0;
+	size_t step = READ_STEP;
 
 	while (len) {
-		size_t n = len < READ_STEP ? len : READ_STEP;
+		size_t n = len < step ? len : step;
 		struct msg_cursor before = *at;
 		uint32_t errors = sci_link_errors(ep->link);
 
@@ -48,9 +49,12 @@ int req_load(struct sci_req *req, struct msg_cursor *at, const volatile uint8_t 
 			req->moved += n;
 			src += n;
 			len -= n;
+			step = step < READ_STEP ? 2 * step : READ_STEP;
+			tries = 0;
 			continue;
 		}
 		*at = before;
+		step = MSG_PAD(n / 4 > LINE_BYTES ? n / 4 : LINE_BYTES);
 		if (tries++ == READ_TRIES)
 			return -EAGAIN;
 	}
