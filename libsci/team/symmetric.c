@@ -338,8 +338,23 @@ static size_t extension_len(const struct team_world *w, size_t len, size_t align
 	return pages_round_up(len + page > least ? len + page : least);
 }
 
+/*
+ * Return the alignment of an extension of @len bytes. If the caller needs more than pages, use up
+ * to a quarter of the length: a program that asks for larger and larger alignments gets few
+ * extensions.
+ */
+static size_t extension_align(size_t len, size_t align)
+{
+	if (align <= pages_round_up(1))
+		return align;
+	while (align < SCI_TEAM_ALIGN_MAX && align <= len / 8)
+		align *= 2;
+	return align;
+}
+
 int sci_team_alloc(struct sci_team *team, size_t len, size_t align, void **addr)
 {
+	size_t more;
 	int ret;
 
 	if (!team || !len || !addr || !team->all || (align & (align - 1)) ||
@@ -351,7 +366,8 @@ int sci_team_alloc(struct sci_team *team, size_t len, size_t align, void **addr)
 	align = align ? align : TEAM_LINE;
 	ret = alloc_once(team, len, align, addr);
 	if (ret == -ENOSPC) {
-		ret = region_add(team, NULL, extension_len(team->world, len, align), align);
+		more = extension_len(team->world, len, align);
+		ret = region_add(team, NULL, more, extension_align(more, align));
 		ret = ret ? ret : alloc_once(team, len, align, addr);
 	}
 	if (ret)

@@ -303,9 +303,9 @@ int sci_team_shrink(struct sci_team *team, struct sci_team **out);
  * This is a collective call of the team of all processes, or of a team that sci_team_shrink()
  * has made of the team of all processes. The contents are undefined. If the heap is full, the
  * library extends it if the system has the memory. The library also extends the heap if the heaps
- * of two members lie differently in blocks of @align bytes: such an extension takes @align bytes
- * more, and serves all later allocations of at most this alignment. Addresses in the memory of
- * other members that sci_team_ptr() returns are aligned up to a page.
+ * of two members lie differently in blocks of @align bytes: such an extension takes @align bytes or
+ * a quarter more, and serves all later allocations of at most this alignment. Addresses in the
+ * memory of other members that sci_team_ptr() returns are aligned up to a page.
  * Return: 0; -EINVAL: also if the members pass different arguments; -ENOMEM, -ENOSPC: some
  * member has no memory, and no member has allocated any; -ECONNRESET: a member has died.
  */
