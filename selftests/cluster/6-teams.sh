@@ -18,6 +18,7 @@ team_run() {
 	SCI_EXEC_LIMIT=$((600 * slow)) on 4 "SCI_RSH=$PWD/scripts/cluster-stream \
 		SCI_HOSTS_TIMEOUT=$((10 * slow)) \
 		${SHMEM_SYMMETRIC_SIZE:+SHMEM_SYMMETRIC_SIZE=$SHMEM_SYMMETRIC_SIZE} \
+		${SHMEM_TEST_LONGS:+SHMEM_TEST_LONGS=$SHMEM_TEST_LONGS} \
 		timeout -k 5 $((580 * slow)) $build/sci run -n $((n * nodes)) \
 		--hosts $(IFS=,; echo "${hosts[*]}") ${team_options[*]} \
 		$build/selftests/$*" >"$tmp/case/team" 2>&1 || {
@@ -89,7 +90,14 @@ with_loss() {
 	set_fault loss 0 && return "$status"
 }
 
-case_team_ten_percent_of_packets_lost() { with_loss 10 team_passes 1 cluster/shmem_atomics; }
+case_team_ten_percent_of_packets_lost() {
+	with_loss 10 team_passes 1 cluster/shmem_atomics &&
+		SHMEM_TEST_LONGS=2048 with_loss 10 team_passes 1 cluster/shmem_rma
+}
+
+case_team_two_pes_on_each_ten_percent_of_packets_lost() {
+	SHMEM_SYMMETRIC_SIZE=8M with_loss 10 team_passes 2 cluster/shmem_collectives
+}
 
 case_team_smi_one_percent_of_packets_lost() { with_loss 1 smi_passes 50000 80 20; }
 

@@ -259,9 +259,11 @@ SIZED_STRIDED(128, 16)
 
 /* ---- long transfers ---- */
 
-PES_TEST(a_megabyte_goes_round, 1)
+/* SHMEM_TEST_LONGS: the number of longs, for links that lose many packets; default 1 MiB */
+PES_TEST(long_data_goes_round, 1)
 {
-	size_t n = 1 << 17;
+	const char *longs = getenv("SHMEM_TEST_LONGS");
+	size_t n = longs ? strtoul(longs, NULL, 0) : 1 << 17;
 	long *s = shmem_malloc(n * sizeof(long)), *mine = malloc(n * sizeof(long));
 
 	for (size_t i = 0; i < n; i++)
