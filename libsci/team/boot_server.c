@@ -31,6 +31,7 @@ struct getter {
 struct member {
 	bool joined, dead, ended;
 	bool contributed;		/* has contributed to the current gather */
+	bool incomplete;		/* its program has been told that a rank has left */
 	bool waiting;			/* has an entry in a list of getters */
 	unsigned int opens;		/* how many times the rank has joined */
 	unsigned int nvalues;
@@ -142,8 +143,10 @@ static int rank_welcome(struct boot_server *s, uint32_t rank)
 		const struct member *m = &s->members[i];
 
 		if (m->dead || m->ended ||
-		    (!m->joined && m->opens >= s->members[rank].opens))
+		    (!m->joined && m->opens >= s->members[rank].opens)) {
+			s->members[rank].incomplete = true;
 			server_send(s, m->dead ? BOOT_DIED : BOOT_LEFT, rank, (int)i, NULL, 0);
+		}
 	}
 	return 0;
 }
@@ -177,6 +180,7 @@ static int rank_hello(struct boot_server *s, uint32_t rank, int version)
 		boot_server_ended(s, rank, true);
 	m->ended = false;
 	m->joined = true;
+	m->incomplete = false;
 	m->opens++;
 	values_expire(m);
 	return rank_welcome(s, rank);
@@ -236,8 +240,10 @@ static void rank_left(struct boot_server *s, uint32_t rank, unsigned int opens)
 		if (m->contributed)
 			s->gather.count--;
 		m->contributed = false;
-		if (i != rank && m->joined)
-			server_send(s, BOOT_LEFT, i, (int)rank, NULL, 0);
+		if (i == rank || !m->joined)
+			continue;
+		m->incomplete = true;
+		server_send(s, BOOT_LEFT, i, (int)rank, NULL, 0);
 	}
 	getters_refuse(s, &s->members[rank], opens);
 }
@@ -297,8 +303,12 @@ static int rank_gather(struct boot_server *s, uint32_t rank, const void *data, s
 {
 	struct gather *g = &s->gather;
 
-	if (s->ndead)
-		return 0;		/* the gather cannot complete; the rank receives DIED */
+	/*
+	 * The gather cannot complete: the rank receives DIED or LEFT. Other ranks may have joined
+	 * again, and have contributed to another gather.
+	 */
+	if (s->ndead || s->members[rank].incomplete)
+		return 0;
 	if (s->members[rank].contributed || len > SCI_BOOT_GATHER_MAX)
 		return -EPROTO;
 	if (!g->count) {

@@ -407,6 +407,45 @@ TEST(a_rank_that_has_ended_well_does_not_die_with_its_machine)
 	boot_server_destroy(server);
 }
 
+static void server_counts_gathers(void *arg, const struct boot_frame *f, const void *payload)
+{
+	unsigned int *gathers = arg;
+
+	(void)payload;
+	*gathers += f->type == BOOT_GATHERED;
+}
+
+static void server_receives(struct boot_server *server, enum boot_type type, uint32_t rank)
+{
+	const struct boot_frame f = { type, rank, type == BOOT_HELLO ? BOOT_VERSION : 0, 0 };
+
+	CHECK_EQ(boot_server_frame(server, &f, NULL), 0);
+}
+
+/* Rank 0 contributes to a gather that rank 2 has left. The others have begun the next one. */
+TEST(a_late_contribution_is_not_for_the_next_gather)
+{
+	const struct boot_place places[3] = { { 0, 4 }, { 0, 4 }, { 0, 4 } };
+	struct boot_server *server;
+	unsigned int gathers = 0;
+
+	CHECK_EQ(boot_server_create(&server, places, 3, server_counts_gathers, &gathers), 0);
+	for (uint32_t i = 0; i < 3; i++)
+		server_receives(server, BOOT_HELLO, i);
+	for (uint32_t i = 2; i; i--) {
+		server_receives(server, BOOT_BYE, i);
+		server_receives(server, BOOT_HELLO, i);
+		server_receives(server, BOOT_GATHER, i);
+	}
+	server_receives(server, BOOT_GATHER, 0);
+	CHECK_EQ(gathers, 0);
+	server_receives(server, BOOT_BYE, 0);
+	server_receives(server, BOOT_HELLO, 0);
+	server_receives(server, BOOT_GATHER, 0);
+	CHECK_EQ(gathers, 1);
+	boot_server_destroy(server);
+}
+
 TEST(nothing_leaks)
 {
 	ranks_run(2, 1, leaks);

@@ -893,8 +893,8 @@ typedef void (*sci_handler_fn)(void *arg, const struct sci_handled *m);
  * lock that a thread holds around a call of this endpoint. @fn may make these calls of the endpoint
  * and its peers: sci_handler_send(), sci_handler_sendv(), sci_handler_set(), sci_isendm() without a
  * request, the calls about an address, name, fabric or traits, sci_completions_queued(),
- * sci_peer_ep(), sci_peer_data() and sci_peer_set_data(). Any other call aborts the program; with SCI_EP_SINGLE_THREAD the library
- * does not detect it.
+ * sci_peer_ep(), sci_peer_data() and sci_peer_set_data(). Any other call aborts the program; with
+ * SCI_EP_SINGLE_THREAD the library does not detect it.
  * Return: 0; -EINVAL: also if @id is less than SCI_HANDLER_LIBRARY.
  */
 int sci_handler_set(struct sci_ep *ep, unsigned int id, sci_handler_fn fn,
