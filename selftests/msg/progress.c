@@ -15,6 +15,7 @@
 
 #include "libsci/msg/proto/proto.h"
 #include "selftests/harness.h"
+#include "selftests/msg/crowd.h"
 #include "selftests/msg/peers.h"
 #include "selftests/msg/servant.h"
 
@@ -666,29 +667,9 @@ TEST(sleepers_wake_each_other_with_fences)
 
 /* ---- parked peers ---- */
 
-#define CROWD	40u
-
-struct crowd {
-	_Atomic unsigned int asked;	/* messages wanted so far */
-};
-
 static void crowd(struct peer *proc, void *arg)
 {
-	struct crowd *shared = arg;
-	struct sci_ep *ep[CROWD];
-	struct sci_peer *to[CROWD];
-
-	for (uint32_t i = 0; i < CROWD; i++) {
-		ep[i] = test_ep_open(1 + i, 0);
-		to[i] = test_ep_connect(ep[i], 4, TEST_ID);
-	}
-	for (unsigned int n = 0; n < CROWD; n++) {
-		WAIT_UNTIL(atomic_load(&shared->asked) > n, TEST_WAIT_MS);
-		CHECK_EQ(sci_send(to[n], &n, sizeof(n)), 0);
-	}
-	peer_expect(proc, "leave");
-	for (uint32_t i = 0; i < CROWD; i++)
-		CHECK_EQ(sci_ep_close(ep[i]), 0);
+	crowd_call(proc, arg, CROWD);
 }
 
 /* Let this process read or write the inboxes of the parked peers other than @but, or not. */
@@ -715,12 +696,7 @@ TEST(a_ring_leads_to_the_peer_that_rang)
 	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
 	struct sci_peer *from[CROWD];
 
-	for (unsigned int i = 0; i < CROWD; i++) {
-		struct sci_peer *p = test_ep_accept(ep);
-
-		CHECK(p->addr.id >= 1 && p->addr.id <= CROWD);
-		from[p->addr.id - 1] = p;
-	}
+	crowd_accept(ep, from);
 	if (!ep->ops->ring)
 		SKIP("the doorbell of this fabric does not say who rang");
 	for (unsigned int n = 0; n < CROWD; n++) {

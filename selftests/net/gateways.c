@@ -547,14 +547,14 @@ static void rank_b_late(struct peer *proc, void *arg)
 	CHECK_EQ(sci_ep_close(first), 0);
 }
 
-/* A link begins through a gateway, which finds the process by memory, and returns to sockets. */
-TEST(sockets_take_over_from_a_gateway)
+/* Exchange messages between nodes 4 and 8. A gateway joins them. @rank: the program of node 8 */
+static void take_over(void (*rank)(struct peer *self, void *arg))
 {
 	static const struct site a = { 4, { "a" }, "sci", "8=via:12", { 8 } };
 	static const struct site b = { 8, { "b" }, "unix", "4=via:12", { 0 } };
 	static const struct site g = { 12, { "a", "b" }, "sci", "", { 0 } };
 	struct peer *gate = gateway_start(&g);
-	struct pair l = pair_start(&a, &b, rank_b_late);
+	struct pair l = pair_start(&a, &b, rank);
 
 	exchange(l.ep, l.to, 1);
 	traffic(&l, NULL);
@@ -563,20 +563,16 @@ TEST(sockets_take_over_from_a_gateway)
 	gateway_end(gate);
 }
 
+/* A link begins through a gateway, which finds the process by memory, and returns to sockets. */
+TEST(sockets_take_over_from_a_gateway)
+{
+	take_over(rank_b_late);
+}
+
 /* A gateway takes over from sockets. It finds the process in slot 1 by memory. */
 TEST(a_gateway_takes_over_from_sockets)
 {
-	static const struct site a = { 4, { "a" }, "sci", "8=via:12", { 8 } };
-	static const struct site b = { 8, { "b" }, "unix", "4=via:12", { 0 } };
-	static const struct site g = { 12, { "a", "b" }, "sci", "", { 0 } };
-	struct peer *gate = gateway_start(&g);
-	struct pair l = pair_start(&a, &b, rank_b_second);
-
-	exchange(l.ep, l.to, 1);
-	traffic(&l, NULL);
-	pair_close(&l);
-	peer_join(l.proc);
-	gateway_end(gate);
+	take_over(rank_b_second);
 }
 
 #define ADDS		64u

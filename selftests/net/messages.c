@@ -15,6 +15,7 @@
 
 #include "libsci/fabric/net/net.h"
 #include "libsci/msg/endpoint.h"
+#include "selftests/msg/crowd.h"
 #include "selftests/net/exchange.h"
 
 static const char *kind;
@@ -169,31 +170,12 @@ TEST(endpoints_of_one_node)
 
 /* ---- parked peers ---- */
 
-#define CROWD		40u
 #define CALLS		(4 * CROWD)
-
-struct crowd {
-	_Atomic unsigned int asked;	/* messages wanted so far */
-};
 
 static void crowd(struct peer *proc, void *arg)
 {
-	struct crowd *shared = arg;
-	struct sci_ep *ep[CROWD];
-	struct sci_peer *to[CROWD];
-
 	test_use_net("unix", 8);
-	for (uint32_t i = 0; i < CROWD; i++) {
-		ep[i] = test_ep_open(1 + i, 0);
-		to[i] = test_ep_connect(ep[i], 4, TEST_ID);
-	}
-	for (unsigned int n = 0; n < CALLS; n++) {
-		WAIT_UNTIL(atomic_load(&shared->asked) > n, TEST_WAIT_MS);
-		CHECK_EQ(sci_send(to[n % CROWD], &n, sizeof(n)), 0);
-	}
-	peer_expect(proc, "leave");
-	for (uint32_t i = 0; i < CROWD; i++)
-		CHECK_EQ(sci_ep_close(ep[i]), 0);
+	crowd_call(proc, arg, CALLS);
 }
 
 /*
@@ -210,14 +192,7 @@ TEST(a_parked_peer_is_heard)
 
 	test_use_net("unix", 4);
 	ep = test_ep_open(TEST_ID, 0);
-	for (unsigned int i = 0; i < CROWD; i++) {
-		struct sci_peer *peer = test_ep_accept(ep);
-		struct sci_addr addr;
-
-		CHECK_EQ(sci_peer_addr(peer, &addr), 0);
-		CHECK(addr.id >= 1 && addr.id <= CROWD);
-		from[addr.id - 1] = peer;
-	}
+	crowd_accept(ep, from);
 	for (unsigned int n = 0; n < CALLS; n++) {
 		unsigned int got;
 
