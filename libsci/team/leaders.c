@@ -26,7 +26,7 @@
 
 /*
  * An all-to-all by Bruck's algorithm has fewer messages than one in pairs, but more bytes. In
- * virtual time, 16 nodes take 20 us with it for parts of 8 bytes and 43 for 32, and in pairs 26 us
+ * virtual time, 16 nodes take 20 us with it for parts of 8 bytes and 37 for 32, and in pairs 26 us
  * for either: see sim/vtime/SCALE.md.
  */
 #define BRUCK_MAX	8u		/* longest part, in bytes */
