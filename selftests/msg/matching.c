@@ -396,7 +396,10 @@ static void sends_turns(struct peer *proc, void *arg)
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
-/* A sender whose messages are always there does not keep another one waiting. */
+/*
+ * A sender whose messages are always there does not keep another one waiting. On shm all messages
+ * are there when the senders have sent them; over a link, those of one sender may arrive first.
+ */
 TEST(senders_take_turns)
 {
 	struct turns *shared = test_shared(sizeof(*shared));
@@ -420,7 +423,7 @@ TEST(senders_take_turns)
 		CHECK_EQ(sci_recv(ep, NULL, &n, sizeof(n), &st), 0);
 		CHECK_EQ(sci_peer_addr(st.peer, &addr), 0);
 		CHECK_EQ(n, next[addr.node / 4 - 2]++);
-		if (i == TURNS - 1)
+		if (i == TURNS - 1 && test_on_shm() && !getenv("SCI_NET"))
 			CHECK(next[0] >= TURNS / 4 && next[1] >= TURNS / 4);
 	}
 	for (unsigned int k = 0; k < SENDERS; k++) {
