@@ -11,7 +11,9 @@
 
 /* ---- transfers with far members ---- */
 
-struct far_put {
+#define FAR_MAX		256u		/* limit of transfers in flight that no thread waits for */
+
+struct far_request {
 	struct list link;
 	struct sci_req *req;
 	int rank;			/* world rank */
@@ -31,62 +33,88 @@ static int req_wait(struct team_world *w, int rank, struct sci_req *req)
 	return member_result(ret);
 }
 
-/* Transfer to or from a far rank. Wait for the end if @wait; else sci_team_quiet() waits. */
-static int far_transfer(struct sci_team *t, int rank, const struct sci_key *key, uint64_t offset,
-			void *buf, size_t len, bool write, bool wait)
+/* Wait for the oldest transfers until @left of them are in flight. */
+static void far_finish(struct team_world *w, unsigned int left)
 {
-	struct team_world *w = t->world;
-	struct iovec iov = { buf, len };
-	struct far_put *f = NULL;
-	struct sci_peer *peer;
-	struct sci_req *req;
-	int ret = world_peer(w, t->members[rank].world, &peer);
+	while (w->n_far > left) {
+		struct far_request *f = container_of(list_pop(&w->far_requests),
+						     struct far_request, link);
+		int ret = req_wait(w, f->rank, f->req);
 
-	if (ret || !len)
-		return ret;
-	if (!wait) {
-		f = malloc(sizeof(*f));
-		if (!f)
-			return -ENOMEM;
-	}
-	ret = write ? sci_iwritev(peer, key, offset, &iov, 1, &req) :
-		      sci_ireadv(peer, key, offset, &iov, 1, &req);
-	if (ret) {
+		w->far_error = w->far_error ? w->far_error : ret;
+		sci_store_relaxed(&w->n_far, w->n_far - 1);
 		free(f);
-		return member_result(ret);
 	}
-	if (wait)
-		return req_wait(w, t->members[rank].world, req);
-	f->req = req;
-	f->rank = t->members[rank].world;
+}
+
+/* Wait for all transfers. Return the first error since the last call. */
+int far_quiet(struct team_world *w)
+{
+	int ret;
+
+	if (!w->far || !sci_load_relaxed(&w->n_far))
+		return 0;
 	pthread_mutex_lock(&w->far_lock);
-	list_add_tail(&f->link, &w->puts);
-	atomic_fetch_add(&w->far_puts, 1);
+	far_finish(w, 0);
+	ret = w->far_error;
+	w->far_error = 0;
+	pthread_mutex_unlock(&w->far_lock);
+	return ret;
+}
+
+/* Wait for the end of a transfer if @wait; else sci_team_quiet() waits. */
+static int far_end(struct team_world *w, int rank, struct sci_req *req, bool wait)
+{
+	struct far_request *f = wait ? NULL : malloc(sizeof(*f));
+
+	if (!f)
+		return req_wait(w, rank, req);
+	*f = (struct far_request){ .req = req, .rank = rank };
+	pthread_mutex_lock(&w->far_lock);
+	far_finish(w, FAR_MAX - 1);
+	list_add_tail(&f->link, &w->far_requests);
+	sci_store_relaxed(&w->n_far, w->n_far + 1);
 	pthread_mutex_unlock(&w->far_lock);
 	return 0;
 }
 
-int far_quiet(struct team_world *w)
+/* Transfer to or from a far rank. @signal: the atomic that follows a write; or NULL */
+static int far_transfer(struct sci_team *t, int rank, const struct sci_key *key, uint64_t offset,
+			void *buf, size_t len, const struct sci_write_signal *signal,
+			bool write, bool wait)
 {
-	struct list *l;
-	int ret, first = 0;
+	struct team_world *w = t->world;
+	struct iovec iov = { buf, len };
+	struct sci_peer *peer;
+	struct sci_req *req;
+	int world = t->members[rank].world;
+	int ret = world_peer(w, world, &peer);
 
-	if (!w->far)
-		return 0;
-	first = atomics_quiet(w);
-	if (!atomic_load(&w->far_puts))
-		return first;
-	pthread_mutex_lock(&w->far_lock);
-	while ((l = list_pop(&w->puts))) {
-		struct far_put *f = container_of(l, struct far_put, link);
+	if (ret || (!len && !signal))
+		return ret;
+	if (signal)
+		ret = sci_iwrite_signal(peer, key, offset, &iov, 1, signal, &req);
+	else
+		ret = write ? sci_iwritev(peer, key, offset, &iov, 1, &req) :
+			      sci_ireadv(peer, key, offset, &iov, 1, &req);
+	return ret ? member_result(ret) : far_end(w, world, req, wait);
+}
 
-		ret = req_wait(w, f->rank, f->req);
-		first = first ? first : ret;
-		atomic_fetch_sub(&w->far_puts, 1);
-		free(f);
-	}
-	pthread_mutex_unlock(&w->far_lock);
-	return first;
+/* Change a word of a far rank. */
+int far_atomic(struct sci_team *t, int rank, const struct sci_key *key, uint64_t offset,
+	       const struct sci_rmw *rmw, uint64_t *old, bool wait)
+{
+	struct team_world *w = t->world;
+	struct sci_peer *peer;
+	struct sci_req *req;
+	int world = t->members[rank].world;
+	int ret = world_peer(w, world, &peer);
+
+	/* the endpoint stores 4 bytes of the old value of a word of 4 bytes */
+	if (old)
+		*old = 0;
+	ret = ret ? ret : sci_irmw(peer, key, offset, rmw, old, &req);
+	return ret ? member_result(ret) : far_end(w, world, req, wait);
 }
 
 /* ---- calls of the program ---- */
@@ -129,7 +157,8 @@ static inline int rma_put(struct sci_team *t, void *dst, const void *src, size_t
 	if (ret)
 		return ret;
 	if (!ptr)
-		return far_transfer(t, rank, key, offset, (void *)src, len, true, wait);
+		return far_transfer(t, rank, key, offset, (void *)src, len, NULL,
+				    true, wait);
 	memory_copy_near(ptr, src, len);
 	world_wake(t->world, t->members[rank].world);
 	return 0;
@@ -150,7 +179,7 @@ static inline int rma_get(struct sci_team *t, void *dst, const void *src, size_t
 	if (ret)
 		return ret;
 	if (!ptr)
-		return far_transfer(t, rank, key, offset, dst, len, false, wait);
+		return far_transfer(t, rank, key, offset, dst, len, NULL, false, wait);
 	memory_copy_near(dst, ptr, len);
 	return 0;
 }
@@ -289,40 +318,57 @@ int sci_team_quiet(struct sci_team *team)
 	return far_quiet(team->world);
 }
 
-static int signal_put(struct sci_team *t, void *dst, const void *src, size_t len,
-		      uint64_t *signal, uint64_t value, enum sci_signal how, int rank)
+/* Put to a far rank, then change its word @signal. */
+static int far_put_signal(struct sci_team *t, const struct sci_key *key, uint64_t offset,
+			  const void *src, size_t len, uint64_t *word,
+			  const struct sci_rmw *rmw, int rank, bool wait)
 {
-	uint64_t *word;
-	int ret;
+	struct sci_write_signal signal = { .rmw = *rmw };
+	const struct sci_key *word_key = NULL;
+	void *ptr;
+	int ret = symmetric_at(t, word, sizeof(*word), rank, &ptr, &word_key, &signal.offset);
 
-	if (how != SCI_SIGNAL_SET && how != SCI_SIGNAL_ADD)
-		return -EINVAL;
-	/* with @wait, rma_put() to a far member returns after the data has arrived */
-	ret = rma_put(t, dst, src, len, rank, true);
 	if (ret)
 		return ret;
-	word = sci_team_ptr(t, signal, rank);
-	if (!word || (size_t)signal % 8)
-		return sci_team_atomic(t, signal, 8, how == SCI_SIGNAL_SET ?
-				       SCI_ATOMIC_SET : SCI_ATOMIC_ADD, value, 0, NULL,
-				       rank);
-	if (how == SCI_SIGNAL_SET)
-		sci_store_release(word, value);
-	else
-		sci_fetch_add(word, value);
-	world_wake(t->world, t->members[rank].world);
-	return 0;
+	signal.key = *word_key;
+	return far_transfer(t, rank, key, offset, (void *)src, len, &signal, true, wait);
+}
+
+static int signal_put(struct sci_team *t, void *dst, const void *src, size_t len,
+		      uint64_t *signal, uint64_t value, enum sci_signal how, int rank,
+		      bool wait)
+{
+	enum sci_atomic op = how == SCI_SIGNAL_SET ? SCI_ATOMIC_SET : SCI_ATOMIC_ADD;
+	const struct sci_key *key = NULL;
+	uint64_t offset = 0;
+	struct sci_rmw rmw;
+	void *ptr;
+	int ret;
+
+	if (!t || (!src && len) || (size_t)signal % sizeof(*signal) ||
+	    (how != SCI_SIGNAL_SET && how != SCI_SIGNAL_ADD))
+		return -EINVAL;
+	ret = world_usable(t->world);
+	ret = ret ? ret : symmetric_at(t, dst, len, rank, &ptr, &key, &offset);
+	if (ret)
+		return ret;
+	if (!ptr) {
+		rmw = far_rmw(op, sizeof(*signal), value, 0);
+		return far_put_signal(t, key, offset, src, len, signal, &rmw, rank, wait);
+	}
+	memory_copy_near(ptr, src, len);
+	return sci_team_atomic(t, signal, sizeof(*signal), op, value, 0, NULL, rank);
 }
 
 int sci_team_put_signal(struct sci_team *team, void *dst, const void *src, size_t len,
 			uint64_t *signal, uint64_t value, enum sci_signal how, int rank)
 {
-	return signal_put(team, dst, src, len, signal, value, how, rank);
+	return signal_put(team, dst, src, len, signal, value, how, rank, true);
 }
 
 int sci_team_put_signal_nbi(struct sci_team *team, void *dst, const void *src, size_t len,
 			    uint64_t *signal, uint64_t value, enum sci_signal how,
 			    int rank)
 {
-	return signal_put(team, dst, src, len, signal, value, how, rank);
+	return signal_put(team, dst, src, len, signal, value, how, rank, false);
 }

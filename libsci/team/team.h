@@ -50,8 +50,6 @@
 #define TEAM_KEPT_REDUCE	4096u	/* longest blocking reduction without malloc() */
 #define TEAM_ELEMENT_MAX	4096u	/* bytes of an element of a reduction */
 #define TEAM_KEPT_GATHER	64u	/* longest part of such an allgather */
-#define TEAM_ATOMIC	(SCI_HANDLER_LIBRARY + 0)
-#define TEAM_ATOMIC_REPLY	(SCI_HANDLER_LIBRARY + 1)
 
 /* ---- world ---- */
 
@@ -111,14 +109,9 @@ struct team_world {
 	unsigned int n_regions;		/* increased after the region is complete */
 	/* outstanding one-sided transfers */
 	pthread_mutex_t far_lock;
-	struct list puts;
-	int far_error;
-	_Atomic int far_puts;
-	/* outstanding atomics: atomic.c */
-	pthread_mutex_t atomics_lock;	/* message handlers take this lock */
-	struct list atomics;
-	uint64_t atomic_tag;
-	unsigned int atomics_free;	/* number of atomics without a waiter */
+	struct list far_requests;	/* oldest first */
+	unsigned int n_far;
+	int far_error;			/* the first error since the last sci_team_quiet() */
 };
 
 extern _Atomic uint32_t team_fork_gen;	/* number of forks before this process */
@@ -367,11 +360,11 @@ void symmetric_view(struct sci_team *t);
 
 /* ---- one-sided calls ---- */
 
+struct sci_rmw far_rmw(enum sci_atomic op, unsigned int size, uint64_t operand,
+		       uint64_t compare);
+int far_atomic(struct sci_team *t, int rank, const struct sci_key *key, uint64_t offset,
+	       const struct sci_rmw *rmw, uint64_t *old, bool wait);
 int far_quiet(struct team_world *w);
-int atomics_open(struct team_world *w);
-void atomics_close(struct team_world *w);
-
-int atomics_quiet(struct team_world *w);
 
 /* ---- collective calls ---- */
 

@@ -413,7 +413,7 @@ static int world_endpoint(struct team_world *w, uint32_t flags, enum memory mode
 		mine->group = mode == MEMORY_NODE ? mine->addr.node : memory_group();
 	ret = world_alloc(w, len, &page, &mine->page);
 	w->page = ret ? NULL : page;
-	return ret ? ret : atomics_open(w);
+	return ret;
 }
 
 /* Return whether this machine has more known ranks than CPUs for this process. */
@@ -485,7 +485,6 @@ static void world_free_all(struct team_world *w)
 	while ((l = list_pop(&w->teams)))
 		team_free(container_of(l, struct sci_team, link));
 	if (w->ep) {
-		atomics_close(w);
 		symmetric_close(w);
 		while ((l = list_pop(&w->chunks))) {
 			struct team_chunk *c = container_of(l, struct team_chunk, link);
@@ -500,7 +499,6 @@ static void world_free_all(struct team_world *w)
 	pthread_mutex_destroy(&w->boot_lock);
 	pthread_mutex_destroy(&w->broken_lock);
 	pthread_mutex_destroy(&w->far_lock);
-	pthread_mutex_destroy(&w->atomics_lock);
 	free(w->ranks);
 	free(w);
 }
@@ -536,11 +534,9 @@ static int world_new(struct team_world **out, const char *socket)
 	pthread_mutex_init(&w->boot_lock, NULL);
 	pthread_mutex_init(&w->broken_lock, NULL);
 	pthread_mutex_init(&w->far_lock, NULL);
-	pthread_mutex_init(&w->atomics_lock, NULL);
 	list_init(&w->teams);
 	list_init(&w->chunks);
-	list_init(&w->atomics);
-	list_init(&w->puts);
+	list_init(&w->far_requests);
 	pthread_once(&once, forks_watch);
 	w->fork_gen = atomic_load(&team_fork_gen);
 	w->info = sci_boot_info(w->boot);
