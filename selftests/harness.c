@@ -306,7 +306,7 @@ static void set_environment(void)
 	static const char *const ours[] = {
 		"SCI_FAULT", "SCI_MODE", "SCI_DISHOSTS", "SCI_NODES",
 		"SCI_MEMBARRIER", "SCI_MSG_TABLE", "SCI_NET", "SCI_NET_PEERS",
-		"SCI_NET_KEY", "SCI_NET_RETRY",
+		"SCI_NET_KEY", "SCI_NET_RETRY", "SCI_RAIL", "SCI_RAIL_NODE",
 	};
 	const char *fabric = getenv("SCI_TEST_FABRIC");
 	const char *node = getenv("SCI_TEST_NODE");

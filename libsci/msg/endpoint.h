@@ -235,6 +235,13 @@ struct sci_peer {
 	struct sci_rintr *bell;		/* the peer's doorbell; NULL on shared memory and the net */
 	struct list imports;
 	struct list maps;		/* ended imports with pointers of the program */
+
+	/* the second rail: conn/rail.c */
+	uint32_t rail_node;		/* the peer's node there; 0: there is no second rail */
+	int rail_error;			/* why this endpoint has lent no ring there */
+	struct line_attached rail_ring;	/* the ring that the peer has lent there; size 0: none */
+	uint64_t rail_ms;		/* do not use it before this time, in ms */
+	uint32_t rail_pause;		/* the last pause after a failure, in ms */
 };
 
 /* ---- endpoints ---- */
@@ -351,6 +358,11 @@ struct sci_ep {
 
 	struct msg_retransmit retransmit;
 	struct msg_handler handlers[SCI_HANDLERS];
+
+	/* the second rail: conn/rail.c */
+	struct sci_fabric *rail;	/* NULL: the endpoint has one rail */
+	struct sci_link_status *rail_link;
+	uint32_t rail_node;		/* node of this endpoint there */
 };
 
 /* Set a parameter that is within its limits. A single copy needs a rendezvous. */

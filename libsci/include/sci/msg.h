@@ -163,6 +163,10 @@ const char *sci_param_name(enum sci_param param);
  *	sci_net(7); "": none; NULL: the value of SCI_NET in the environment
  * @net_peers: where the processes of other nodes listen, as SCI_NET_PEERS; NULL: the value
  *	of SCI_NET_PEERS in the environment
+ * @rail: a second adapter, as SCI_RAIL, see "Two rails" in sci_msg(3): a value of SCI_FABRIC,
+ *	"dev:/dev/sci1" for example; "": none; NULL: the value of SCI_RAIL in the environment
+ * @rail_node: the node of the second adapter; 0: the value of SCI_RAIL_NODE in the environment,
+ *	or else the same node as that of the first adapter
  *
  * The library copies the strings.
  */
@@ -176,6 +180,8 @@ struct sci_ep_attr {
 	uint32_t flags;
 	const char *net;
 	const char *net_peers;
+	const char *rail;
+	uint32_t rail_node;
 };
 
 /**
@@ -292,6 +298,9 @@ struct sci_ep_stats {
 	uint64_t handled;		/* messages to handlers */
 	uint64_t unhandled;		/* messages dropped because their handler is not set */
 	uint64_t atomics;		/* atomics of this endpoint that have completed */
+	/* between endpoints with two rails: bytes of rendezvous blocks sent through each rail */
+	uint64_t first_rail_bytes;
+	uint64_t second_rail_bytes;
 };
 
 /**

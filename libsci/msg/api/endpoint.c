@@ -154,9 +154,18 @@ static int ep_join(struct sci_ep *ep, const struct sci_ep_attr *attr)
 	ep->may_read = ep->link->map == SCI_PIO_MAP_CACHED && !ep->link->cache;
 	ep->lossy = ep->link->map != SCI_PIO_MAP_CACHED ||
 		    atomic_load(&sci_fault_enabled);
+	ret = rail_join(ep, &at, attr->rail, attr->rail_node);
+	if (ret)
+		goto err_fabric;
 	ret = net_join(ep, &at, attr->net, attr->net_peers);
 	if (ret)
-		sci_fabric_close(ep->fabric);
+		goto err_rail;
+	return 0;
+
+err_rail:
+	rail_leave(ep);
+err_fabric:
+	sci_fabric_close(ep->fabric);
 	return ret;
 }
 
@@ -190,6 +199,7 @@ err_retransmit:
 	retransmit_stop(ep);
 err_leave:
 	net_leave(ep);
+	rail_leave(ep);
 	sci_fabric_close(ep->fabric);
 err_free:
 	slabs_free(ep);
@@ -262,6 +272,7 @@ int sci_ep_close(struct sci_ep *ep)
 	ep->ops->lintr.destroy(ep->port);
 	net_port_end(ep);
 	net_leave(ep);
+	rail_leave(ep);
 	wake_fini(ep);
 	ep->ops->lintr.destroy(ep->bell);
 	sci_fabric_close(ep->fabric);

@@ -26,21 +26,24 @@ uint32_t ring_size(uint32_t want)
 /* Make a ring for @p and export it. Return 0 or -errno of the fabric. */
 int ring_make(struct sci_peer *p, enum msg_ring which, uint32_t size)
 {
-	const struct sci_fabric_ops *ops = p->fabric->ops;
+	struct sci_fabric *f = ring_fabric(p, which);
+	const struct sci_fabric_ops *ops = f->ops;
 	struct msg_blocks_rx *b = &p->blocks_rx[which];
 	struct sci_lseg_param param = {
-		.size = size, .flags = SCI_LSEG_ONCE, .event = blocks_event, .owner = p,
+		/* the importer connects again if the second rail fails and comes back */
+		.size = size, .flags = which == RING_RAIL ? 0 : SCI_LSEG_ONCE,
+		.event = blocks_event, .owner = p,
 	};
 	void *addr = NULL;
 	int ret;
 
-	ret = segment_create(p->ep, p->fabric, &param, &b->seg);
+	ret = segment_create(p->ep, f, &param, &b->seg);
 	if (ret)
 		return ret;
 	ret = ops->lseg.map(b->seg, 0, size, 0, &addr);
 	if (ret)
 		goto err_seg;
-	ret = ops->lseg.export(b->seg, p->adapter);
+	ret = ops->lseg.export(b->seg, which == RING_RAIL ? 0 : p->adapter);
 	if (ret)
 		goto err_map;
 	b->base = addr;
@@ -52,7 +55,7 @@ int ring_make(struct sci_peer *p, enum msg_ring which, uint32_t size)
 	return 0;
 
 err_map:
-	ops->unmap(p->fabric, addr, size);
+	ops->unmap(f, addr, size);
 err_seg:
 	ops->lseg.destroy(b->seg);
 	return ret;
@@ -66,14 +69,15 @@ static bool ring_good_size(uint32_t size)
 /* Import the ring that the peer has made. Return -EAGAIN until its import has ended. */
 int ring_import(struct sci_peer *p, const struct line_attached *a)
 {
-	const struct sci_fabric_ops *ops = p->fabric->ops;
+	const struct sci_fabric_ops *ops = ring_fabric(p, a->ring)->ops;
 	struct msg_blocks *b = &p->blocks_tx[a->ring];
 	void *addr = NULL;
 	int ret;
 
 	if (!msg_number_is_valid(a->segment) || !ring_good_size(a->size) || b->size)
 		return -EPROTO;
-	ret = peer_connect_segment(p, a->segment, &b->seg);
+	ret = peer_connect_segment(p, a->ring == RING_RAIL ? CALL_RAIL : CALL_SEGMENT,
+				   a->segment, &b->seg);
 	if (ret)
 		return ret;
 	ret = ops->rseg.size(b->seg) < a->size ? -EPROTO : 0;
@@ -85,19 +89,19 @@ int ring_import(struct sci_peer *p, const struct line_attached *a)
 	b->base = addr;
 	b->size = a->size;
 	b->status = a->ring == RING_EAGER ? &p->status->eager :
-					    &p->status->xfer;
+		    a->ring == RING_XFER ? &p->status->xfer : &p->status->rail;
 	return 0;
 }
 
 void ring_free(struct sci_peer *p, enum msg_ring which)
 {
-	const struct sci_fabric_ops *ops = p->fabric->ops;
+	struct sci_fabric *f = ring_fabric(p, which);
 	struct msg_blocks_rx *b = &p->blocks_rx[which];
 
 	if (!b->size)
 		return;
-	ops->unmap(p->fabric, b->base, b->size);
-	ops->lseg.destroy(b->seg);
+	f->ops->unmap(f, b->base, b->size);
+	f->ops->lseg.destroy(b->seg);
 	p->ep->ring_bytes -= b->size;
 	if (p->state == PEER_UP)
 		p->ep->stats.peer_bytes -= b->size;
@@ -106,14 +110,14 @@ void ring_free(struct sci_peer *p, enum msg_ring which)
 
 void ring_leave(struct sci_peer *p, enum msg_ring which)
 {
-	const struct sci_fabric_ops *ops = p->fabric->ops;
+	struct sci_fabric *f = ring_fabric(p, which);
 	struct msg_blocks *b = &p->blocks_tx[which];
 
 	if (!b->size)
 		return;
 	sci_fault_forget(b->base, b->size);
-	ops->unmap(p->fabric, (void *)b->base, b->size);
-	ops->rseg.disconnect(b->seg);
+	f->ops->unmap(f, (void *)b->base, b->size);
+	f->ops->rseg.disconnect(b->seg);
 	b->size = 0;
 }
 

@@ -28,7 +28,7 @@
 
 static uint32_t call_adapter(const struct msg_call *c)
 {
-	return c->fabric->ops->stream ? 0 : c->ep->adapter;
+	return c->fabric == c->ep->fabric ? c->ep->adapter : 0;
 }
 
 static int call_connect_segment(struct msg_call *c)
@@ -79,6 +79,7 @@ static int call_make(struct msg_call *c)
 {
 	switch (c->kind) {
 	case CALL_SEGMENT:
+	case CALL_RAIL:
 		return call_connect_segment(c);
 	case CALL_INBOX:
 		return call_connect_inbox(c);
@@ -129,7 +130,9 @@ static struct msg_call *call_new(struct sci_ep *ep, struct sci_fabric *fabric,
 int call_start(struct sci_peer *p, enum msg_call_kind kind, uint32_t id,
 	       sci_event_fn event)
 {
-	struct msg_call *c = call_new(p->ep, p->fabric, kind, &p->addr);
+	const struct sci_addr there = { .node = p->rail_node, .id = p->addr.id };
+	struct msg_call *c = kind == CALL_RAIL ? call_new(p->ep, p->ep->rail, kind, &there) :
+						 call_new(p->ep, p->fabric, kind, &p->addr);
 
 	if (!c)
 		return -ENOMEM;
@@ -162,7 +165,7 @@ int call_hello(struct sci_ep *ep, struct sci_fabric *fabric, struct sci_peer *p,
 
 /*
  * Return the call of @kind that has not ended or whose result has not been taken, or NULL. A peer
- * has at most one CALL_SEGMENT per @id, and one call of each other kind.
+ * has at most one CALL_SEGMENT, and one CALL_RAIL, per @id, and one call of each other kind.
  */
 struct msg_call *call_find(struct sci_peer *p, enum msg_call_kind kind,
 			   uint32_t id)
@@ -172,7 +175,8 @@ struct msg_call *call_find(struct sci_peer *p, enum msg_call_kind kind,
 	list_for_each_safe(pos, n, &p->calls) {
 		struct msg_call *c = container_of(pos, struct msg_call, link);
 
-		if (c->kind == kind && (kind != CALL_SEGMENT || c->id == id))
+		if (c->kind == kind &&
+		    ((kind != CALL_SEGMENT && kind != CALL_RAIL) || c->id == id))
 			return c;
 	}
 	return NULL;
@@ -218,5 +222,7 @@ bool calls_give_up(struct sci_peer *p)
 	if (list_empty(&p->calls))
 		return true;
 	p->fabric->ops->rseg.cancel_connect(p->fabric, p);
+	if (p->rail_node)
+		p->ep->rail->ops->rseg.cancel_connect(p->ep->rail, p);
 	return false;
 }

@@ -21,7 +21,8 @@ struct msg_import {
 
 /* ---- calls to other nodes: call.c ---- */
 
-enum msg_call_kind { CALL_SEGMENT, CALL_INBOX, CALL_HELLO };
+/* CALL_RAIL: a segment on the second rail */
+enum msg_call_kind { CALL_SEGMENT, CALL_INBOX, CALL_HELLO, CALL_RAIL };
 
 #define CALL_SLOW_MS	1000u		/* a call that lasts longer is slow */
 
@@ -177,8 +178,53 @@ void rings_free(struct sci_peer *p);
 /* Return this endpoint's read position in its ring for @p. */
 static inline const uint32_t *ring_read(const struct sci_peer *p, enum msg_ring which)
 {
-	return which == RING_EAGER ? &p->status_next.eager : &p->status_next.xfer;
+	return which == RING_EAGER ? &p->status_next.eager :
+	       which == RING_XFER ? &p->status_next.xfer : &p->status_next.rail;
 }
+
+/* Return the fabric of a ring between this endpoint and @p. */
+static inline struct sci_fabric *ring_fabric(const struct sci_peer *p, enum msg_ring which)
+{
+	return which == RING_RAIL ? p->ep->rail : p->fabric;
+}
+
+/* rail.c */
+
+/* After this number of attempts at a store, the second rail is not used for a pause. */
+#define RAIL_TRIES	8u
+
+/* A rail on which bytes of a peer's segment are stored. */
+struct msg_rail {
+	struct sci_fabric *fabric;
+	struct sci_link_status *link;
+	struct sci_rseg *seg;
+	unsigned int tries;		/* attempts at a store before it fails */
+};
+
+/* A part of a message, for one rail. */
+struct rail_part {
+	struct msg_rail rail;
+	volatile uint8_t *dst;
+	struct msg_cursor at;		/* start of the part in the message */
+	size_t len;
+	uint32_t errors;		/* of the link, before the stores */
+	int ret;			/* 0: the part has arrived; -EAGAIN: the rail loses packets */
+};
+
+/* ring.c */
+int rail_store(struct sci_ep *ep, const struct msg_rail *rail, volatile void *dst,
+	       struct msg_cursor *at, size_t len, bool block);
+void rail_write(struct sci_link_status *link, volatile uint8_t *dst, struct msg_cursor *at,
+		size_t len, bool block);
+
+int rail_join(struct sci_ep *ep, const struct sci_fabric_place *first, const char *spec,
+	      uint32_t node);
+void rail_leave(struct sci_ep *ep);
+int rail_lent(struct sci_peer *p, const struct line_attached *a);
+bool rail_ready(struct sci_peer *p);
+bool rail_is_idle(struct sci_peer *p);
+void rail_fail(struct sci_peer *p);
+void rails_store(struct sci_peer *p, struct rail_part part[2], unsigned int n, bool block);
 
 /* check.c */
 void mark_dirty(struct sci_peer *p);
@@ -259,7 +305,8 @@ void import_drop(struct sci_peer *p, struct msg_import *im);
 void imports_drop_gone(struct sci_peer *p);
 void imports_leave(struct sci_peer *p);
 void maps_drop(struct sci_peer *p);
-int peer_connect_segment(struct sci_peer *p, uint32_t id, struct sci_rseg **seg);
+int peer_connect_segment(struct sci_peer *p, enum msg_call_kind kind, uint32_t id,
+			 struct sci_rseg **seg);
 struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error);
 bool import_is_there(struct sci_peer *p, struct msg_import *im);
 bool import_is_gone(int error);

@@ -35,6 +35,7 @@ static struct msg_hello hello_from(struct sci_ep *ep, enum msg_hello_type type)
 		.flags = (ep->wake_barrier ? HELLO_WAKE_BARRIER : 0u) |
 			 (ep->crc ? HELLO_CRC : 0u) |
 			 (ep->write_events ? HELLO_WRITE_EVENTS : 0u),
+		.rail = ep->rail_node,
 	};
 }
 
@@ -82,6 +83,7 @@ static void peer_store_hello(struct sci_peer *p, const struct msg_hello *h)
 	p->their_inbox = h->inbox;
 	p->sums = h->flags & HELLO_CRC;
 	p->takes_events = h->flags & HELLO_WRITE_EVENTS;
+	p->rail_node = p->ep->rail && !p->stream ? h->rail : 0;
 	p->fence = p->stream || !(p->ep->wake_barrier && h->flags & HELLO_WAKE_BARRIER);
 }
 
@@ -153,6 +155,11 @@ int calls_check(struct sci_peer *p)
 		ended++;
 		if (c->kind == CALL_SEGMENT)
 			continue;
+		if (c->kind == CALL_RAIL) {
+			/* this takes the result, and ends the call */
+			rail_ready(p);
+			continue;
+		}
 		/* inbox_handle() may start another call */
 		list_del(&c->link);
 		if (c->kind == CALL_INBOX)

@@ -100,6 +100,7 @@ static struct msg_import *import_find_known(struct sci_peer *p, uint32_t id)
 
 /**
  * peer_connect_segment() - connect to a segment of a peer
+ * @kind: CALL_SEGMENT, or CALL_RAIL for a segment on the second rail
  * @id: id of the segment
  * @seg: is set on success
  *
@@ -107,31 +108,35 @@ static struct msg_import *import_find_known(struct sci_peer *p, uint32_t id)
  *
  * Return: 0, -EAGAIN until the peer has answered, or another -errno.
  */
-int peer_connect_segment(struct sci_peer *p, uint32_t id, struct sci_rseg **seg)
+int peer_connect_segment(struct sci_peer *p, enum msg_call_kind kind, uint32_t id,
+			 struct sci_rseg **seg)
 {
-	struct msg_call *c = call_find(p, CALL_SEGMENT, id);
+	struct msg_call *c = call_find(p, kind, id);
+	uint64_t *pause_ms = kind == CALL_RAIL ? &p->rail_ms : &p->import_ms;
+	struct sci_fabric *f;
 	int ret;
 
 	if (!msg_number_is_valid(id))
 		return -EPROTO;
-	if (!c && p->import_ms && msg_now_ms() < p->import_ms) {
+	if (!c && *pause_ms && msg_now_ms() < *pause_ms) {
 		p->ep->retry = true;
 		return -EAGAIN;
 	}
 	if (!c) {
-		ret = call_start(p, CALL_SEGMENT, id, import_event);
+		ret = call_start(p, kind, id, import_event);
 		return ret ? ret : -EAGAIN;
 	}
 	if (!c->answered)
 		return -EAGAIN;
 	ret = c->ret;
+	f = c->fabric;
 	*seg = c->seg;
 	c->seg = NULL;
 	call_end(c);
-	p->import_ms = ret ? msg_now_ms() + IMPORT_PAUSE_MS : 0;
+	*pause_ms = ret ? msg_now_ms() + IMPORT_PAUSE_MS : 0;
 	if (ret || !peer_is_gone(p))
 		return ret;
-	p->fabric->ops->rseg.disconnect(*seg);
+	f->ops->rseg.disconnect(*seg);
 	return -ENOTCONN;
 }
 
@@ -141,7 +146,7 @@ static int import_make(struct sci_peer *p, uint32_t id, struct msg_import **out)
 	struct msg_import *im;
 	struct sci_rseg *seg;
 	void *addr = NULL;
-	int ret = peer_connect_segment(p, id, &seg);
+	int ret = peer_connect_segment(p, CALL_SEGMENT, id, &seg);
 
 	if (ret)
 		return ret;

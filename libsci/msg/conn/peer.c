@@ -282,7 +282,8 @@ void peer_down(struct sci_peer *p, int error)
 		p->ep->stats.peers--;
 		p->ep->stats.peer_bytes -= sizeof(*p) + INBOX_BYTES +
 					   p->blocks_rx[RING_EAGER].size +
-					   p->blocks_rx[RING_XFER].size;
+					   p->blocks_rx[RING_XFER].size +
+					   p->blocks_rx[RING_RAIL].size;
 	}
 	p->state = PEER_DOWN;
 	p->error = error_for_request(error);

@@ -129,7 +129,8 @@ static bool status_has_credits(const struct sci_peer *p)
 	return p->status_next.data != p->status_sent.data ||
 	       p->status_next.ctl != p->status_sent.ctl ||
 	       p->status_next.eager != p->status_sent.eager ||
-	       p->status_next.xfer != p->status_sent.xfer;
+	       p->status_next.xfer != p->status_sent.xfer ||
+	       p->status_next.rail != p->status_sent.rail;
 }
 
 static void status_put(struct sci_peer *p)
@@ -212,7 +213,7 @@ __hot void status_of_blocks(struct sci_peer *p)
 
 /* ---- blocks ---- */
 
-static void piece_store(struct sci_ep *ep, volatile uint8_t *dst,
+static void piece_store(struct sci_link_status *link, volatile uint8_t *dst,
 			struct msg_cursor *at, size_t len)
 {
 	while (len) {
@@ -220,7 +221,7 @@ static void piece_store(struct sci_ep *ep, volatile uint8_t *dst,
 		const void *src = msg_chunk(at, &n);
 
 		n = n < len ? n : len;
-		sci_remote_write(dst, src, n, ep->link);
+		sci_remote_write(dst, src, n, link);
 		msg_skip(at, n);
 		dst += n;
 		len -= n;
@@ -231,7 +232,7 @@ static void piece_store(struct sci_ep *ep, volatile uint8_t *dst,
  * Store as piece_store() does, but in whole lines, each of them one packet. The last line is padded
  * with zeroes: a block has room for that. @dst is aligned to a line.
  */
-static void lines_store(struct sci_ep *ep, volatile uint8_t *dst,
+static void lines_store(struct sci_link_status *link, volatile uint8_t *dst,
 			struct msg_cursor *at, size_t len)
 {
 	while (len) {
@@ -242,63 +243,79 @@ static void lines_store(struct sci_ep *ep, volatile uint8_t *dst,
 		n = n < len ? n : len;
 		n -= n % LINE_BYTES;
 		if (n) {
-			sci_remote_write(dst, src, n, ep->link);
+			sci_remote_write(dst, src, n, link);
 			msg_skip(at, n);
 		} else {
 			n = len < LINE_BYTES ? len : LINE_BYTES;
 			memset(line, 0, sizeof(line));
 			msg_gather(at, line, n);
-			sci_remote_line(dst, line, ep->link);
+			sci_remote_line(dst, line, link);
 		}
 		dst += n;
 		len -= n;
 	}
 }
 
+/* Store without a check. @block: the memory extends to the end of the last line. */
+void rail_write(struct sci_link_status *link, volatile uint8_t *dst, struct msg_cursor *at,
+		size_t len, bool block)
+{
+	(block ? lines_store : piece_store)(link, dst, at, len);
+}
+
 /*
- * Store @len bytes and make sure that they arrive. After a loss, store and check smaller
- * pieces, down to one packet. @block: the memory extends to the end of the last line.
+ * Store @len bytes through a rail that can lose packets, and make sure that they arrive. After a
+ * loss, store and check smaller pieces, down to one packet. @block: as in rail_write()
  *
  * Return: 0, or -EAGAIN if the link loses all packets; then *@at is unchanged.
  */
-int remote_store(struct sci_peer *p, struct sci_rseg *seg, volatile void *dst,
-		 struct msg_cursor *at, size_t len, bool block)
+int rail_store(struct sci_ep *ep, const struct msg_rail *rail, volatile void *dst,
+	       struct msg_cursor *at, size_t len, bool block)
 {
-	struct sci_ep *ep = p->ep;
 	size_t step = len, done = 0;
 	struct msg_cursor c = *at;
 	unsigned int tries = 0;
 
-	if (p->stream)
-		return net_store(p, seg, dst, at, len);
-	if (!p->lossy) {
-		piece_store(ep, dst, at, len);
-		/* flush before the line that announces these bytes */
-		if (p->stale)
-			sci_link_flush(ep->link);
-		return 0;
-	}
 	while (done < len) {
 		size_t n = step < len - done ? step : len - done;
-		uint32_t errors = sci_link_errors(ep->link);
+		uint32_t errors = sci_link_errors(rail->link);
 		struct msg_cursor before = c;
 
-		(block ? lines_store : piece_store)(
-			ep, (volatile uint8_t *)dst + done, &c, n);
-		sci_remote_barrier(ep->fabric, seg);
-		if (errors == sci_link_errors(ep->link)) {
+		rail_write(rail->link, (volatile uint8_t *)dst + done, &c, n, block);
+		sci_remote_barrier(rail->fabric, rail->seg);
+		if (errors == sci_link_errors(rail->link)) {
 			done += n;
 			step *= 2;
 			tries = 0;
 			continue;
 		}
-		if (tries++ == STORE_TRIES)
+		if (tries++ == rail->tries)
 			return -EAGAIN;
 		ep->stats.resent_blocks++;
 		c = before;
 		step = MSG_PAD(n / 4 > LINE_BYTES ? n / 4 : LINE_BYTES);
 	}
 	*at = c;
+	return 0;
+}
+
+/* Store @len bytes through the peer's fabric. Arguments and return value: as rail_store() */
+int remote_store(struct sci_peer *p, struct sci_rseg *seg, volatile void *dst,
+		 struct msg_cursor *at, size_t len, bool block)
+{
+	struct sci_ep *ep = p->ep;
+	const struct msg_rail rail = {
+		.fabric = ep->fabric, .link = ep->link, .seg = seg, .tries = STORE_TRIES,
+	};
+
+	if (p->stream)
+		return net_store(p, seg, dst, at, len);
+	if (p->lossy)
+		return rail_store(ep, &rail, dst, at, len, block);
+	piece_store(ep->link, dst, at, len);
+	/* flush before the line that announces these bytes */
+	if (p->stale)
+		sci_link_flush(ep->link);
 	return 0;
 }
 

@@ -21,6 +21,9 @@
  * does not fit before the end of the ring is at the start. A line announces a block by the
  * position of its end.
  *
+ * Between two endpoints that have two rails, the receiver of a rendezvous also lends a ring on
+ * the second rail. All lines use the first rail.
+ *
  * The owner of a ring sends LINE_RECALL to recall its memory. A sender whose ring is empty drops
  * its import and answers with LINE_DETACH. After this line, the ring does not exist. A sender that
  * uses the ring does not answer. Positions in a ring that is attached again continue from the end
@@ -42,7 +45,7 @@
 
 #include "libsci/msg/conn/line.h"
 
-#define MSG_VERSION	8u
+#define MSG_VERSION	9u
 #define MSG_MAGIC	0x4d494353u	/* "SCIM" */
 /* First number of the segments and interrupts of this layer. */
 #define MSG_NUMBERS	0x4d000000u
@@ -85,7 +88,8 @@ struct msg_status {
 	uint32_t xfer;			/* bytes taken off the transfer ring */
 	uint32_t sleeps;		/* announced sleeps: one ring of the bell for each */
 	uint32_t rung;			/* the receiver's last sleep that the sender rang for */
-	uint32_t reserved[10];
+	uint32_t rail;			/* bytes taken off the ring of the second rail */
+	uint32_t reserved[9];
 };
 
 _Static_assert(sizeof(struct msg_status) == LINE_BYTES, "one line");
@@ -110,9 +114,11 @@ struct msg_hello {
 	uint32_t flags;
 	int32_t status;			/* HELLO_REFUSE: -errno */
 	uint32_t yours;			/* the receiver's inbox if it is imported; or 0 */
+	uint32_t rail;			/* the sender's node on its second rail; 0: it has none */
+	uint32_t reserved;
 };
 
-_Static_assert(sizeof(struct msg_hello) == 48, "on the wire");
+_Static_assert(sizeof(struct msg_hello) == 56, "on the wire");
 
 /* Types of lines: below LINE_ATTACHED on the data ring, the other types on the control ring. */
 enum msg_line_type {
@@ -129,7 +135,7 @@ enum msg_line_type {
 	LINE_DETACH,			/* the sender has detached the ring that it filled */
 	LINE_ATTACHED = 16,
 	LINE_CTS,			/* rendezvous: clear to send */
-	LINE_BLOCK,			/* a block is in the transfer ring */
+	LINE_BLOCK,			/* a block is in a ring of rendezvous blocks */
 	LINE_FIN,			/* a transfer has ended */
 };
 
@@ -210,7 +216,12 @@ struct line_attach {
 	uint32_t size;			/* wanted size of the eager ring */
 } __attribute__((packed));
 
-enum msg_ring { RING_EAGER, RING_XFER, MSG_RINGS };
+enum msg_ring {
+	RING_EAGER,
+	RING_XFER,
+	RING_RAIL,			/* as RING_XFER, on the second rail: rail.c */
+	MSG_RINGS
+};
 
 struct line_attached {
 	uint32_t segment;
@@ -249,6 +260,7 @@ struct line_block {
 	uint32_t end;
 	uint32_t crc;
 	uint64_t offset;		/* offset in the message */
+	uint8_t ring;			/* RING_XFER or RING_RAIL */
 } __attribute__((packed));
 
 enum { FIN_NOTHING, FIN_EXPORTED, FIN_PRIVATE };	/* how the receiver read */

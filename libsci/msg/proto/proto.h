@@ -90,7 +90,7 @@ struct sci_req {
 	uint8_t form;			/* enum msg_form */
 	bool by_owner;			/* the owner copies the bytes of a transfer */
 	bool marked;			/* net: all bytes are sent, and @addr is the mark */
-	uint8_t mode;			/* transfer mode of a rendezvous: CTS_* */
+	uint8_t mode;			/* transfer mode of a rendezvous: CTS_*, MODE_RAILS */
 	uint8_t rts_flags;
 	int crc_error;
 	union {
@@ -262,6 +262,16 @@ void rndv_accept(struct sci_req *req, struct sci_peer *p,
 bool rndv_accept_later(struct sci_peer *p);
 int rndv_push(struct sci_req *req);
 int rndv_ctl(struct sci_peer *p, const struct msg_typed *line);
+size_t rndv_block_size(const struct sci_req *req, size_t left);
+void rndv_blocks_end(struct sci_req *req);
+
+/* rails.c */
+
+/* Mode of a send whose blocks use two rails. It is not on the wire: the CTS is CTS_BLOCKS. */
+#define MODE_RAILS	0x80u
+
+int rails_push(struct sci_req *req);
+void rail_taken(struct sci_peer *p, uint32_t end);
 
 /* rings.c */
 int ring_attach(struct sci_peer *p, enum msg_ring which, uint32_t want);

@@ -30,7 +30,8 @@ static bool transfers_push(struct sci_peer *p)
 
 static uint32_t positions_sum(const struct sci_peer *p)
 {
-	return p->ctl_tx.pos + p->data_tx.pos + p->blocks_tx[RING_XFER].end;
+	return p->ctl_tx.pos + p->data_tx.pos + p->blocks_tx[RING_XFER].end +
+	       p->blocks_tx[RING_RAIL].end;
 }
 
 /* Send the lines, blocks and transfers that wait for room. Return whether anything was sent. */

@@ -216,12 +216,14 @@ static bool private_read(struct sci_req *req, struct sci_peer *p,
 static void blocks_accept(struct sci_req *req, struct sci_peer *p,
 			  const struct line_rts *rts, struct msg_typed *cts)
 {
+	uint32_t size = (uint32_t)(stream_times(p) * req->ep->params[SCI_PARAM_XFER_RING]);
 	int ret = 0;
 
 	/* the line that lends the ring uses the control ring, as the CTS does, and arrives first */
 	if (!p->blocks_rx[RING_XFER].size)
-		ret = ring_attach(p, RING_XFER, (uint32_t)
-				(stream_times(p) * req->ep->params[SCI_PARAM_XFER_RING]));
+		ret = ring_attach(p, RING_XFER, size);
+	if (!ret && p->rail_node && !p->rail_error && !p->blocks_rx[RING_RAIL].size)
+		p->rail_error = ring_attach(p, RING_RAIL, size);
 	cts->cts.mode = CTS_BLOCKS;
 	req->mode = CTS_BLOCKS;
 	if (p->state == PEER_DOWN)
@@ -309,11 +311,11 @@ bool rndv_accept_later(struct sci_peer *p)
 /* Copy a block out of the transfer ring into the buffer of its receive. */
 static int block_handle(struct sci_peer *p, const struct line_block *b)
 {
+	bool rail = b->ring == RING_RAIL;
 	struct sci_req *req = req_by_id(p, b->to, MSG_RECV);
-	const uint8_t *src = blocks_find(p, RING_XFER, b->end,
-					 b->len);
+	const uint8_t *src = blocks_find(p, rail ? RING_RAIL : RING_XFER, b->end, b->len);
 
-	if (!req || !src || req->mode != CTS_BLOCKS || !b->len ||
+	if (!req || !src || req->mode != CTS_BLOCKS || !b->len || (!rail && b->ring != RING_XFER) ||
 	    b->offset != req->moved || b->len > req->want - req->moved)
 		return -EPROTO;
 	msg_scatter(&req->at, src, b->len);
@@ -321,8 +323,12 @@ static int block_handle(struct sci_peer *p, const struct line_block *b)
 		req->crc_error = -EBADMSG;
 		p->ep->stats.crc_errors++;
 	}
-	p->status_next.xfer = b->end;
-	status_of_blocks(p);
+	if (rail) {
+		rail_taken(p, b->end);
+	} else {
+		p->status_next.xfer = b->end;
+		status_of_blocks(p);
+	}
 	req->moved += b->len;
 	if (req->moved < req->want)
 		return 0;
@@ -369,7 +375,7 @@ static int rndv_cleared(struct sci_peer *p, const struct line_cts *cts)
 			     p->xfer_error ? p->xfer_error : -EPROTO);
 		return 0;
 	}
-	req->mode = cts->mode;
+	req->mode = cts->mode == CTS_BLOCKS && p->rail_ring.size ? MODE_RAILS : cts->mode;
 	req->want = cts->len;
 	req->segment = cts->segment;
 	req->offset = cts->offset;
@@ -382,14 +388,14 @@ static int rndv_cleared(struct sci_peer *p, const struct line_cts *cts)
 #define BLOCK_SHARE	4u
 
 /*
- * Return the size of the next block: at most a quarter of the ring, as in block_limit(). A larger
+ * Return the size of the next block, of @left bytes: at most a quarter of the ring, as in block_limit(). A larger
  * block could wait for room for ever. On a lossy link the sender waits until each block has
  * arrived. Large blocks mean fewer waits, and a small last block leaves the receiver less to copy
  * at the end. So a block is a share of the remaining bytes.
  */
-static size_t block_size(const struct sci_req *req)
+size_t rndv_block_size(const struct sci_req *req, size_t left)
 {
-	size_t left = req->want - req->moved, share = MSG_PAD(left / BLOCK_SHARE);
+	size_t share = MSG_PAD(left / BLOCK_SHARE);
 	size_t max = stream_times(req->peer) * req->ep->params[SCI_PARAM_BLOCK];
 	size_t quarter = req->peer->blocks_tx[RING_XFER].size / 4;
 
@@ -400,6 +406,21 @@ static size_t block_size(const struct sci_req *req)
 	return left < max ? left : max;
 }
 
+/* All blocks of @req are announced. */
+void rndv_blocks_end(struct sci_req *req)
+{
+	struct sci_peer *p = req->peer;
+
+	p->last_block_pos = p->data_rx.pos;
+	if (req->sync) {
+		req->state = MSG_MOVED;
+		peer_expect_ctl(p);
+		return;
+	}
+	p->ep->stats.sent_rendezvous++;
+	transfer_done(req, 0);
+}
+
 static int blocks_push(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
@@ -407,7 +428,7 @@ static int blocks_push(struct sci_req *req)
 	struct msg_typed t = { .type = LINE_BLOCK };
 
 	while (req->moved < req->want) {
-		size_t n = block_size(req);
+		size_t n = rndv_block_size(req, req->want - req->moved);
 		int64_t room, end;
 		uint32_t crc;
 
@@ -422,20 +443,14 @@ static int blocks_push(struct sci_req *req)
 		t.block = (struct line_block){
 			.to = req->their_id, .len = (uint32_t)n,
 			.end = (uint32_t)end, .crc = crc, .offset = req->moved,
+			.ring = RING_XFER,
 		};
 		req->moved += n;
 		send_ctl(p, &t);
 		if (p->state == PEER_DOWN)
 			return 0;
 	}
-	p->last_block_pos = p->data_rx.pos;
-	if (req->sync) {
-		req->state = MSG_MOVED;
-		peer_expect_ctl(p);
-		return 0;
-	}
-	p->ep->stats.sent_rendezvous++;
-	transfer_done(req, 0);
+	rndv_blocks_end(req);
 	return 0;
 }
 
@@ -481,6 +496,8 @@ static int zcopy_push(struct sci_req *req)
 /* Write the next bytes of a transfer. Return -EAGAIN if there is no room for more bytes. */
 int rndv_push(struct sci_req *req)
 {
+	if (req->mode == MODE_RAILS)
+		return rails_push(req);
 	return req->mode == CTS_ZCOPY ? zcopy_push(req) : blocks_push(req);
 }
 

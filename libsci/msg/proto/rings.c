@@ -5,10 +5,10 @@
  *
  * An endpoint lends memory to the peers that send it longer messages: rings of blocks. All its
  * rings together have SCI_PARAM_RINGS_MAX bytes, shared equally: with more peers, the rings are
- * smaller. When a new ring would exceed the limit, the endpoint recalls the rings to which no peer
+ * smaller. Two endpoints with two rails have one ring more: rail.c. When a new ring would exceed the limit, the endpoint recalls the rings to which no peer
  * has written since the last recall. Until these rings are detached, a new ring gets the remaining
  * bytes, and at least RING_LEAST bytes: no peer waits for the ring of another peer, and the limit
- * is exceeded by at most two such rings for each peer.
+ * is exceeded by at most MSG_RINGS such rings for each peer.
  *
  * The sender decides, because only the sender knows whether it will write: it detaches its ring if
  * all blocks have been read and no message is in flight.
@@ -25,10 +25,10 @@
  */
 #define RING_LEAST	(8u << 10)
 /*
- * The memory is divided by this number for each peer: twice the number of rings, because older
- * rings are larger until they are recalled.
+ * The memory is divided by this number for each peer: twice the number of rings on one rail, because
+ * older rings are larger until they are recalled.
  */
-#define RING_SHARES	(2u * MSG_RINGS)
+#define RING_SHARES	(2u * RING_RAIL)
 
 /* ---- the owner ---- */
 
@@ -158,6 +158,8 @@ int ring_attached(struct sci_peer *p, const struct line_attached *a)
 	if (a->ring >= MSG_RINGS || !status_is_valid(a->status) ||
 	    (a->ring == RING_EAGER && !p->waiting_attach))
 		return -EPROTO;
+	if (a->ring == RING_RAIL)
+		return rail_lent(p, a);
 	if (!ret)
 		ret = ring_import(p, a);
 	if (!a->status && import_is_gone(ret)) {
@@ -178,14 +180,19 @@ int ring_attached(struct sci_peer *p, const struct line_attached *a)
 	return 0;
 }
 
+static bool ring_is_lent(const struct sci_peer *p, enum msg_ring which)
+{
+	return which == RING_RAIL ? p->rail_ring.size : p->blocks_tx[which].size;
+}
+
 /* Return whether all blocks are read, and none follows before a new RTS or a new message. */
-static bool ring_is_idle(const struct sci_peer *p, enum msg_ring which)
+static bool ring_is_idle(struct sci_peer *p, enum msg_ring which)
 {
 	const struct msg_blocks *b = &p->blocks_tx[which];
 
-	if (which == RING_XFER && !list_empty(&p->sending))
+	if (which != RING_EAGER && !list_empty(&p->sending))
 		return false;
-	return blocks_read(p, b) == b->end;
+	return which == RING_RAIL ? rail_is_idle(p) : blocks_read(p, b) == b->end;
 }
 
 static void ring_recalled(struct sci_peer *p, enum msg_ring which)
@@ -193,9 +200,11 @@ static void ring_recalled(struct sci_peer *p, enum msg_ring which)
 	const struct msg_typed t = { .ring.ring = (uint8_t)which };
 
 	/* an empty sendq shows that no message is partly sent in blocks */
-	if (!p->blocks_tx[which].size || !peer_may_write_line(p) || !ring_is_idle(p, which))
+	if (!ring_is_lent(p, which) || !peer_may_write_line(p) || !ring_is_idle(p, which))
 		return;
 	ring_leave(p, which);
+	if (which == RING_RAIL)
+		p->rail_ring.size = 0;
 	p->chained = 0;
 	post_typed(p, &p->data_tx, &t, LINE_DETACH);
 }

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Endpoints with two rails: long messages use both adapters, and every message arrives whatever
+ * happens to the second one.
+ *
+ * On shm the second rail is a second cluster. With SCI_TEST_FABRIC=dev it is another adapter, whose
+ * node has a number that is RAIL_STEP higher.
+ */
+#include "libsci/msg/endpoint.h"
+#include "selftests/msg/traffic.h"
+
+#define RAIL_STEP	8u
+#define MESSAGES	(48u / TRAFFIC_SLOW)
+
+struct side;
+
+/* State that both nodes share. */
+struct stage {
+	const char *fault;		/* SCI_FAULT */
+	unsigned int flags;		/* flags of sci_ep_open() */
+	void (*play)(struct side *s);
+	uint64_t seed;
+	struct meeting meeting;
+	_Atomic uint64_t wanted;	/* of node 4, for node 8 */
+};
+
+struct side {
+	struct stage *stage;
+	bool first;			/* node 4, which accepts */
+	struct traffic traffic;
+};
+
+/* ---- the two rails ---- */
+
+/* Name the second rail of node @node. */
+static void rail_name(unsigned int node)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "shm:%srail", test_cluster());
+	setenv("SCI_RAIL", test_on_shm() ? text : "dev", 1);
+	snprintf(text, sizeof(text), "%u", node + RAIL_STEP);
+	setenv("SCI_RAIL_NODE", text, 1);
+}
+
+/* Set the link of this node's second adapter. Skip where a test cannot do that. */
+static void rail_link_set(struct side *s, bool up)
+{
+	struct sci_ep *ep = s->traffic.ep;
+	struct sci_adapter_info info;
+	char path[128];
+	FILE *f;
+
+	if (test_on_shm()) {
+		atomic_store(&ep->rail_link->down, !up);
+		atomic_fetch_add(&ep->rail_link->errors, !up);
+		return;
+	}
+	CHECK_EQ(ep->rail->ops->query.adapter(ep->rail, 0, &info), 0);
+	snprintf(path, sizeof(path), "/sys/kernel/debug/sci%s/fault/link",
+		 strrchr(info.device, '/'));
+	f = fopen(path, "w");
+	if (!f)
+		SKIP("no %s", path);
+	CHECK(fprintf(f, "%d", up) > 0);
+	CHECK_EQ(fclose(f), 0);
+}
+
+static bool link_is(struct side *s, bool up)
+{
+	return sci_link_down(s->traffic.ep->rail_link) == !up;
+}
+
+/* ---- traffic ---- */
+
+static void flows_add(struct side *s, struct sci_peer *peer)
+{
+	for (unsigned int k = 0; k < 2; k++)
+		traffic_flow(&s->traffic, (struct flow){
+			.peer = peer, .seed = s->stage->seed, .ways = 1u << WAY_RENDEZVOUS,
+			.source = k ? 8 : 4, .dest = k ? 4 : 8, .sends = k == !s->first,
+		});
+}
+
+static const struct flow *flow_sent(const struct side *s)
+{
+	return &s->traffic.flow[s->first ? 0 : 1];
+}
+
+/* Send @n messages in each direction. */
+static void run(struct side *s, unsigned int n)
+{
+	for (unsigned int i = 0; i < s->traffic.n; i++)
+		s->traffic.flow[i].limit += n;
+	traffic_run(&s->traffic);
+	meet(s->traffic.ep, &s->stage->meeting, 2);
+}
+
+static uint64_t second_bytes(const struct side *s)
+{
+	return test_ep_stats(s->traffic.ep).second_rail_bytes;
+}
+
+/* Run until both sides have sent on the second rail since *@before. */
+static void run_until_second(struct side *s, uint64_t before)
+{
+	struct stage *st = s->stage;
+	uint64_t want;
+
+	do {
+		run(s, MESSAGES / 4 + 1);
+		atomic_fetch_add(&st->wanted, second_bytes(s) == before);
+		meet(s->traffic.ep, &st->meeting, 2);
+		want = atomic_load(&st->wanted);
+		meet(s->traffic.ep, &st->meeting, 2);
+		if (s->first)
+			atomic_store(&st->wanted, 0);
+		meet(s->traffic.ep, &st->meeting, 2);
+	} while (want);
+}
+
+static void side_play(struct stage *st, bool first)
+{
+	static struct side s;
+	const struct sci_addr addr = { 4, TEST_ID };
+	struct sci_peer *peer = NULL;
+
+	setenv("SCI_FAULT", st->fault, 1);
+	s = (struct side){ .stage = st, .first = first };
+	s.traffic.ep = test_ep_open(TEST_ID, st->flags);
+	traffic_params(s.traffic.ep, 1u << WAY_RENDEZVOUS);
+	if (first)
+		peer = test_ep_accept(s.traffic.ep);
+	else
+		CHECK_EQ(sci_connect(s.traffic.ep, &addr, TEST_WAIT_MS, &peer), 0);
+	flows_add(&s, peer);
+	st->play(&s);
+	traffic_free(&s.traffic);
+	meet(s.traffic.ep, &st->meeting, 2);
+	CHECK_EQ(sci_ep_close(s.traffic.ep), 0);
+}
+
+static void other_side(struct peer *self, void *arg)
+{
+	(void)self;
+	rail_name(8);
+	side_play(arg, false);
+}
+
+static struct stage *stage_new(void (*play)(struct side *s), const char *fault)
+{
+	struct stage *st = test_shared(sizeof(*st));
+
+	st->play = play;
+	st->fault = fault;
+	st->seed = traffic_seed();
+	test_note("SCI_TEST_SEED=%#llx", (unsigned long long)st->seed);
+	return st;
+}
+
+static void stage_run(struct stage *st)
+{
+	struct peer *p = peer_spawn(8, other_side, st);
+
+	rail_name(4);
+	side_play(st, true);
+	peer_join(p);
+}
+
+/* ---- both rails work ---- */
+
+static void play_both(struct side *s)
+{
+	struct sci_ep_stats stats;
+
+	run(s, MESSAGES);
+	run_until_second(s, 0);
+	stats = test_ep_stats(s->traffic.ep);
+	test_note("%llu and %llu bytes", (unsigned long long)stats.first_rail_bytes,
+		  (unsigned long long)stats.second_rail_bytes);
+	CHECK(stats.first_rail_bytes);
+	CHECK(stats.second_rail_bytes);
+	CHECK_EQ(stats.first_rail_bytes + stats.second_rail_bytes, flow_sent(s)->bytes);
+}
+
+TEST(both_rails_carry_a_message)
+{
+	stage_run(stage_new(play_both, ""));
+}
+
+TEST(both_rails_carry_a_message_with_check_sums)
+{
+	struct stage *st = stage_new(play_both, "");
+
+	st->flags = SCI_EP_CRC;
+	stage_run(st);
+}
+
+TEST(both_rails_lose_packets)
+{
+	stage_run(stage_new(play_both, "loss=0.01,reorder=0.05,dup=0.05"));
+}
+
+/* ---- the second rail fails ---- */
+
+/* Let the second link go down and come back during the traffic. */
+static void play_link(struct side *s)
+{
+	uint64_t before;
+
+	run_until_second(s, 0);
+	rail_link_set(s, false);
+	PROGRESS_UNTIL(s->traffic.ep, link_is(s, false), TEST_WAIT_MS);
+	before = second_bytes(s);
+	meet(s->traffic.ep, &s->stage->meeting, 2);
+	run(s, MESSAGES);
+	CHECK_EQ(second_bytes(s), before);
+	rail_link_set(s, true);
+	PROGRESS_UNTIL(s->traffic.ep, link_is(s, true), TEST_WAIT_MS);
+	meet(s->traffic.ep, &s->stage->meeting, 2);
+	run_until_second(s, before);
+}
+
+TEST(the_second_link_goes_down_and_returns)
+{
+	stage_run(stage_new(play_link, ""));
+}
+
+TEST(the_second_link_of_a_lossy_fabric_goes_down_and_returns)
+{
+	stage_run(stage_new(play_link, "loss=0.01"));
+}
+
+/* A store barrier that finds that packets were lost. */
+static void barrier_of_losses(struct sci_fabric *f, struct sci_rseg *r)
+{
+	sci_shm_fabric.rseg.store_barrier(f, r);
+	atomic_fetch_add(&f->ops->rseg.status(r)->link->errors, 1);
+}
+
+/* The second link stays up, but loses packets in each block. */
+static void play_losses(struct side *s)
+{
+	struct sci_ep *ep = s->traffic.ep;
+	const struct sci_fabric_ops *ops = ep->rail->ops;
+	struct sci_fabric_ops broken = *ops;
+	uint64_t before;
+
+	broken.rseg.store_barrier = barrier_of_losses;
+	run_until_second(s, 0);
+	before = second_bytes(s);
+	ep->rail->ops = &broken;
+	run(s, MESSAGES);
+	CHECK_EQ(second_bytes(s), before);
+	CHECK(test_ep_stats(ep).resent_blocks);
+	ep->rail->ops = ops;
+	run_until_second(s, before);
+}
+
+TEST(the_second_rail_loses_all_packets_for_a_time)
+{
+	test_needs_shm();
+	stage_run(stage_new(play_losses, ""));
+}
+
+/* The import of the ring on the second rail ends. The sender imports the ring again. */
+static void play_lost(struct side *s)
+{
+	struct sci_peer *p = s->traffic.flow[0].peer;
+	struct sci_rseg *seg;
+
+	for (unsigned int i = 0; i < 4; i++) {
+		run_until_second(s, second_bytes(s));
+		seg = p->blocks_tx[RING_RAIL].seg;
+		atomic_store(&s->traffic.ep->rail->ops->rseg.status(seg)->gone, 1);
+		meet(s->traffic.ep, &s->stage->meeting, 2);
+	}
+	run_until_second(s, second_bytes(s));
+}
+
+TEST(the_ring_on_the_second_rail_is_imported_again)
+{
+	stage_run(stage_new(play_lost, ""));
+}
+
+/* ---- one rail ---- */
+
+static void play_first_only(struct side *s)
+{
+	run(s, MESSAGES);
+	CHECK_EQ(second_bytes(s), 0);
+}
+
+static void side_without_rail(struct peer *self, void *arg)
+{
+	(void)self;
+	unsetenv("SCI_RAIL");
+	side_play(arg, false);
+}
+
+TEST(only_one_side_has_two_rails)
+{
+	struct stage *st = stage_new(play_first_only, "");
+	struct peer *p = peer_spawn(8, side_without_rail, st);
+
+	rail_name(4);
+	side_play(st, true);
+	peer_join(p);
+}
+
+static void side_elsewhere(struct peer *self, void *arg)
+{
+	char text[128];
+
+	(void)self;
+	rail_name(8);
+	snprintf(text, sizeof(text), "shm:%sother", test_cluster());
+	setenv("SCI_RAIL", text, 1);
+	side_play(arg, false);
+}
+
+TEST(the_second_rails_are_not_connected)
+{
+	struct stage *st = stage_new(play_first_only, "");
+	struct peer *p;
+
+	test_needs_shm();
+	p = peer_spawn(8, side_elsewhere, st);
+	rail_name(4);
+	side_play(st, true);
+	peer_join(p);
+}
+
+TEST(both_rails_must_be_different_adapters)
+{
+	struct sci_ep *ep = NULL;
+
+	setenv("SCI_RAIL", getenv("SCI_FABRIC"), 1);
+	CHECK_EQ(sci_ep_open(&ep, TEST_ID, 0), -EINVAL);
+	setenv("SCI_RAIL", "nothing", 1);
+	CHECK_EQ(sci_ep_open(&ep, TEST_ID, 0), -EINVAL);
+	setenv("SCI_RAIL", "", 1);
+	CHECK_EQ(sci_ep_open(&ep, TEST_ID, 0), 0);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+TEST(attributes_name_the_second_rail)
+{
+	char text[128];
+	struct sci_ep_attr attr = {
+		.size = sizeof(attr), .rail = text, .rail_node = 4 + RAIL_STEP,
+	};
+	struct sci_ep *ep = NULL;
+
+	snprintf(text, sizeof(text), "shm:%srail", test_cluster());
+	if (!test_on_shm())
+		snprintf(text, sizeof(text), "dev");
+	CHECK_EQ(sci_ep_open_attr(&ep, &attr), 0);
+	CHECK(ep->rail);
+	CHECK_EQ(ep->rail_node, 4 + RAIL_STEP);
+	CHECK_EQ(sci_ep_close(ep), 0);
+	/* "" hides the variable in the environment */
+	rail_name(4);
+	attr.rail = "";
+	CHECK_EQ(sci_ep_open_attr(&ep, &attr), 0);
+	CHECK(!ep->rail);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
