@@ -445,7 +445,7 @@ TEST(names_of_a_dishosts_file)
 	unlink(getenv("SCI_DISHOSTS"));
 }
 
-/* Programs often use names of hosts. */
+/* A file of host names gives each name the nodes of its adapters. */
 TEST(hosts_of_a_dishosts_file)
 {
 	dishosts("HOSTNAME: alpha\n"

@@ -460,23 +460,6 @@ TEST(a_receive_for_another_peer)
 	drain_close(&d);
 }
 
-TEST(a_receive_of_a_service)
-{
-	struct flood model = { .kind = { 2000, COUNT(3000), false } };
-	struct drain d = drain_open(1, &model);
-	struct sci_req *req;
-	char buf[4];
-
-	CHECK_EQ(sci_itrecv(d.ep, NULL, SCI_CONTEXT_SERVICE, 0, UINT64_MAX, buf,
-			    sizeof(buf), &req), 0);
-	until_still(&d, true);
-	check_held_back(&d);
-	CHECK_EQ(sci_cancel(req), 0);
-	CHECK_EQ(test_wait(req, NULL), -ECANCELED);
-	receive_everything(&d);
-	drain_close(&d);
-}
-
 /* Messages of a dead flooder can be received; a disconnect frees the others. */
 static void check_flooder_dies(bool receive)
 {

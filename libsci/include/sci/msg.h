@@ -52,11 +52,6 @@ extern "C" {
 #define SCI_IMM_SHORT_MAX	40u		/* bytes of a short message with an immediate */
 #define SCI_EP_ID_MAX		0xffffffu	/* ids of endpoints are 1 to this */
 #define SCI_CONTEXT_MAX		0xffffff7fu	/* contexts are 0 to this */
-/*
- * Contexts from SCI_CONTEXT_SERVICE on are for services that always have a receive posted for
- * requests of any peer. Such a receive does not lift SCI_PARAM_UNEXPECTED_MAX.
- */
-#define SCI_CONTEXT_SERVICE	0xffffff00u
 #define SCI_IOV_MAX		1024u		/* pieces of a vector */
 #define SCI_DETACHED_MAX	2048u		/* pending sends without a request, per peer */
 #define SCI_WRITE_EVENTS_MAX	1024u		/* events of a peer's writes that were not taken */
@@ -114,7 +109,7 @@ enum sci_ep_flags {
  * @SCI_PARAM_UNEXPECTED_MAX: bytes of unexpected messages that an endpoint keeps. At this limit
  *	the endpoint takes no more messages of a sender until a receive is posted, or a probe
  *	waits, for this sender or for any sender. The tag and the context of the receive do not
- *	matter, except that contexts from SCI_CONTEXT_SERVICE on do not count.
+ *	matter.
  * @SCI_PARAM_SPIN_US: microseconds of polling before a wait sleeps
  * @SCI_PARAM_CHECK_MS: on fabrics that can lose packets: milliseconds without a call
  *	of the endpoint after which a thread of the library sends lost packets again

@@ -62,12 +62,10 @@ static int seek_run(struct seek *s, int timeout, struct sci_msg **msg,
 		return -EINVAL;
 	if (!ep_lock(ep))
 		return -ENOTCONN;
-	wanted = wanted_counter(ep, s->want.source, s->want.context);
-	if (wanted)
-		++*wanted;
+	wanted = wanted_counter(ep, s->want.source);
+	++*wanted;
 	ret = msg_look(ep, message_seek, s, timeout);
-	if (wanted)
-		--*wanted;
+	--*wanted;
 	if (!ret && s->found) {
 		seek_describe(s->found, st);
 		if (msg) {

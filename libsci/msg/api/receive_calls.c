@@ -375,7 +375,7 @@ static void recv_describe(struct sci_req *req, struct sci_peer *peer, bool tagge
 	req->match.tag = tagged ? tag : 0;
 	req->match.ignore = tagged ? ignore : 0;
 	req->match.stays = req->kind == MSG_RECV_MANY;
-	req->match.count = wanted_counter(req->ep, peer, req->match.context);
+	req->match.count = wanted_counter(req->ep, peer);
 }
 
 /* If the message of @req is in the ring already, receive it and complete @req at once. */

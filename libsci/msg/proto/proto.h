@@ -227,13 +227,10 @@ void send_ctl(struct sci_peer *p, const struct msg_typed *line);
 
 /*
  * Return the counter of the receives and probes that wait for messages of @p, or of any peer if @p
- * is NULL. Return NULL for a service context, whose receives are always posted.
+ * is NULL.
  */
-static inline size_t *wanted_counter(struct sci_ep *ep, struct sci_peer *p,
-				     uint32_t context)
+static inline size_t *wanted_counter(struct sci_ep *ep, struct sci_peer *p)
 {
-	if (context >= SCI_CONTEXT_SERVICE && context != MSG_UNTAGGED)
-		return NULL;
 	return p ? &p->wanted : &ep->wanted;
 }
 
