@@ -305,7 +305,7 @@ int shm_map_add(struct shm *shm, void *addr, size_t len, size_t page,
 		struct sci_rseg *r);
 void shm_map_revoke(struct shm *shm, struct sci_rseg *r);
 
-/* segment.c, import.c, interrupt.c: struct sci_fabric_ops */
+/* segment.c, import.c, bell.c, interrupt.c, remote_interrupt.c: struct sci_fabric_ops */
 int shm_lseg_create(struct sci_fabric *f, const struct sci_lseg_param *p,
 		    struct sci_lseg **out);
 int shm_lseg_attach(struct sci_fabric *f, const struct sci_lseg_param *p,
