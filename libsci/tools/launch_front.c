@@ -694,8 +694,10 @@ static void front_loop(struct front *f, struct pollfd *p)
 {
 	while (!front_is_finished(f)) {
 		front_polls(f, p);
-		if (poll(p, 4 + f->l->nhosts, front_timeout(f)) < 0 && errno != EINTR)
+		if (poll(p, 4 + f->l->nhosts, front_timeout(f)) < 0 && errno != EINTR) {
+			f->status = tool_error("poll: %s", strerror(errno));
 			return;
+		}
 		if (p[0].revents)
 			signals_read(f);
 		if (p[1].revents)

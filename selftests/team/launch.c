@@ -704,6 +704,20 @@ TEST(a_job_stops_and_goes_on)
 	CHECK_EQ(status, 0);
 }
 
+/* With fewer descriptors allowed than it polls, the next poll() of the launcher fails. */
+TEST(a_launcher_that_cannot_poll_says_so)
+{
+	struct job j = START("-n", "1", "sh", "-c", "echo ready; while :; do sleep 1; done");
+
+	read_until(j.out, out, "ready");
+	CHECK_EQ(prlimit(j.pid, RLIMIT_NOFILE, &(struct rlimit){ 2, 2 }, NULL), 0);
+	CHECK_EQ(kill(j.pid, SIGUSR1), 0);
+	finish(&j);
+	CHECK(strstr(err, "poll: "));
+	CHECK_EQ(status, 1);
+	WAIT_UNTIL(!marked(), TEST_WAIT_MS);
+}
+
 TEST(a_rank_that_breaks_the_protocol_is_killed)
 {
 	RUN("-n", "2", "@rude");
