@@ -503,6 +503,14 @@ struct sci_stream_get {
 	_Atomic bool done;
 };
 
+/* Memory that a peer fills. It belongs to the fabric from target() to target_end(). */
+struct sci_stream_target {
+	struct list link;
+	uint8_t *addr;
+	size_t len;
+	uint32_t id;
+};
+
 /**
  * struct sci_stream_ops - imports that are not memory
  * @below:	Also use fabric @below to reach gateways and nodes, and to be reached by them.
@@ -515,6 +523,12 @@ struct sci_stream_get {
  * @put:	Write @len bytes at @addr of the map of @r, after the bytes of earlier puts.
  *		-EAGAIN: no room now, nothing was written; never for
  *		SCI_STREAM_LINE bytes or less.
+ * @target:	Let the exporter of @r write to @t->addr, @t->len bytes, and to no other memory:
+ *		sets @t->id for @fill. -ENOTCONN.
+ * @target_end:	Stop all writes to @t: when the call returns, no thread writes. The bytes that
+ *		arrive later are dropped.
+ * @fill:	Write @len bytes at @off of the target @id that the exporter of @r has made. Order and
+ *		errors as for @put.
  * @flush:	Send all bytes that have been put.
  * @mark:	Send all bytes that have been put, and return a number. The peer
  *		acknowledges the number.
@@ -533,6 +547,9 @@ struct sci_stream_ops {
 	bool (*poll)(struct sci_fabric *f);
 	void (*rest)(struct sci_fabric *f);
 	int (*put)(struct sci_rseg *r, volatile void *addr, const void *src, size_t len);
+	int (*target)(struct sci_rseg *r, struct sci_stream_target *t);
+	void (*target_end)(struct sci_fabric *f, struct sci_stream_target *t);
+	int (*fill)(struct sci_rseg *r, uint32_t id, uint64_t off, const void *src, size_t len);
 	void (*flush)(struct sci_rseg *r);
 	uint64_t (*mark)(struct sci_rseg *r);
 	int (*arrived)(struct sci_rseg *r, uint64_t mark);

@@ -35,24 +35,48 @@ static void frame_store(uint8_t *dst, const uint8_t *src, size_t len)
 }
 
 /*
- * Find the target of a PUT. Return -ENOENT if the segment was destroyed, or was never imported
- * over this link: the caller then drops the bytes.
+ * Find the memory for the bytes of a PUT or a FILL. Return -ENOENT if the segment or the target has
+ * ended, or is not for this link: the caller then drops the bytes.
  */
-static int frame_put_target(const struct net_importer *i, const struct net_frame *f, uint8_t **to)
+static int frame_memory(struct net_link *l, const struct net_frame *f, uint8_t **to)
 {
-	if (!i || !i->seg->addr)
+	const struct sci_stream_target *t;
+	const struct net_importer *i;
+	uint8_t *addr = NULL;
+	uint64_t size = 0;
+
+	if (f->type == NET_FILL) {
+		t = net_target_find(l, f->object);
+		addr = t ? t->addr : NULL;
+		size = t ? t->len : 0;
+	} else {
+		i = net_importer_find(l, f->object);
+		addr = i ? i->seg->addr : NULL;
+		size = i ? i->seg->size : 0;
+	}
+	if (!addr)
 		return -ENOENT;
-	if (f->offset > i->seg->size || i->seg->size - f->offset < f->len)
+	if (f->offset > size || size - f->offset < f->len)
 		return -EPROTO;
-	*to = i->seg->addr + f->offset;
+	*to = addr + f->offset;
 	return 0;
+}
+
+static int frame_handle_fill(struct net_link *l, const struct net_frame *f, const uint8_t *data)
+{
+	uint8_t *to;
+	int ret = frame_memory(l, f, &to);
+
+	if (!ret)
+		memcpy(to, data, f->len);
+	return ret == -ENOENT ? 0 : ret;
 }
 
 static int frame_handle_put(struct net_link *l, const struct net_frame *f, const uint8_t *data)
 {
-	struct net_importer *i = net_importer_find(l, f->object);
+	const struct net_importer *i = net_importer_find(l, f->object);
 	uint8_t *to;
-	int ret = frame_put_target(i, f, &to);
+	int ret = frame_memory(l, f, &to);
 
 	if (!ret && f->len)
 		frame_store(to, data, f->len);
@@ -97,6 +121,8 @@ static int frame_handle(struct net_link *l, const struct net_frame *f, const uin
 		return f->len ? -EPROTO : 0;
 	case NET_PUT:
 		return frame_handle_put(l, f, data);
+	case NET_FILL:
+		return frame_handle_fill(l, f, data);
 	case NET_CONNECT_SEG:
 		ret = net_importer_add(l, f->object, &size);
 		frame_answer(l, f, ret, size);
@@ -129,16 +155,16 @@ static int frame_handle(struct net_link *l, const struct net_frame *f, const uin
 	}
 }
 
-/* ---- long PUT and DATA frames: the bytes go to their target as they arrive ---- */
+/* ---- long PUT, FILL and DATA frames: the bytes go to their target as they arrive ---- */
 
 static int big_begin(struct net_link *l, const struct net_frame *f)
 {
 	uint8_t *to;
 
-	if (f->len > NET_BIG || (f->type != NET_PUT && f->type != NET_DATA))
+	if (f->len > NET_BIG ||
+	    (f->type != NET_PUT && f->type != NET_FILL && f->type != NET_DATA))
 		return -EPROTO;
-	if (f->type == NET_PUT &&
-	    frame_put_target(net_importer_find(l, f->object), f, &to) == -EPROTO)
+	if (f->type != NET_DATA && frame_memory(l, f, &to) == -EPROTO)
 		return -EPROTO;
 	if (f->type == NET_DATA) {
 		struct sci_stream_get *g = net_get_find(l, f->request);
@@ -158,8 +184,8 @@ size_t net_big_target(struct net_link *l, uint8_t **to)
 	const struct net_frame *f = &l->big;
 	uint8_t *start = NULL;
 
-	if (f->type == NET_PUT) {
-		frame_put_target(net_importer_find(l, f->object), f, &start);
+	if (f->type != NET_DATA) {
+		frame_memory(l, f, &start);
 	} else {
 		struct sci_stream_get *g = net_get_find(l, f->request);
 

@@ -45,6 +45,7 @@ struct net_link *net_link_new(struct net *net, uint64_t nonce, unsigned int node
 	l->node = node;
 	list_init(&l->imports);
 	list_init(&l->importers);
+	list_init(&l->targets);
 	list_init(&l->questions);
 	list_init(&l->gets);
 	list_init(&l->serving);
@@ -249,6 +250,7 @@ void net_link_lost(struct net_link *l, bool died)
 	net_rintrs_lost(l);
 	net_questions_end(l, -ENOTCONN);
 	net_gets_end(l);
+	net_targets_end(l);
 	while ((item = list_pop(&l->serving)))
 		free(container_of(item, struct net_served, link));
 	net_log_free(&l->log);

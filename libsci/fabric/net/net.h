@@ -76,7 +76,7 @@ struct net_route {
 /* ---- messages, little-endian ---- */
 
 #define NET_MAGIC	0x4e494353u	/* "SCIN" */
-#define NET_VERSION	2u
+#define NET_VERSION	3u
 #define NET_RANDOM	16u
 #define NET_MAC		32u
 
@@ -151,6 +151,7 @@ enum net_type {
 	NET_GET,			/* read a segment at @offset; a length follows */
 	NET_DATA,			/* answers a GET; without bytes: object is -status */
 	NET_BYE,			/* the sender ends the link */
+	NET_FILL,			/* bytes for target @object */
 	NET_TYPES
 };
 
@@ -161,7 +162,7 @@ struct net_frame {
 	uint8_t flags;
 	uint16_t reserved;
 	uint32_t len;			/* number of bytes that follow */
-	uint32_t object;		/* id of a segment, or number of an interrupt */
+	uint32_t object;		/* id of a segment or target, or number of an interrupt */
 	uint32_t request;		/* number of the question that is asked or answered */
 	uint64_t offset;
 	uint64_t ack;			/* position up to which the sender has received */
@@ -176,6 +177,7 @@ _Static_assert(sizeof(struct net_frame) == 32, "on the wire");
 #define NET_GET_MAX	(256u << 10)
 #define NET_GETS	64u		/* reads in flight, per link */
 #define NET_ACK_EVERY	(64u << 10)
+#define NET_ACK_LATE	(256u << 10)	/* acknowledge before all bytes are read */
 
 /* ---- objects ---- */
 
@@ -311,6 +313,7 @@ struct net_link {
 	struct list imports;		/* struct sci_rseg */
 	struct list importers;		/* struct net_importer */
 	unsigned int n_importers;
+	struct list targets;		/* struct sci_stream_target */
 	struct list questions;		/* struct net_question */
 	struct list gets;		/* struct sci_stream_get: our reads */
 	struct list serving;		/* struct net_served: the other side's reads */
@@ -444,6 +447,7 @@ struct net {
 	struct list lintrs;
 	struct list rintrs;
 	uint32_t next_question;
+	uint32_t next_target;
 	bool stopped;			/* connects fail from now on */
 	bool closing;
 	int timer_fd;
@@ -601,6 +605,8 @@ void net_imports_lost(struct net_link *l);
 
 /* stream.c */
 extern const struct sci_stream_ops net_stream_ops;
+struct sci_stream_target *net_target_find(struct net_link *l, uint32_t id);
+void net_targets_end(struct net_link *l);
 int net_get_asked(struct net_link *l, const struct net_frame *f, const uint8_t *data);
 void net_serve(struct net_link *l);
 struct sci_stream_get *net_get_find(struct net_link *l, uint32_t id);

@@ -70,8 +70,14 @@ static bool link_read(struct net_link *l)
 	struct net_frame ack = { .type = NET_ACK };
 	int ret = 0;
 
-	while (!ret && l->received - before < READ_MAX)
+	while (!ret && l->received - before < READ_MAX) {
 		ret = link_read_some(l);
+		/* the sender may be waiting for room */
+		if (l->received - l->told >= NET_ACK_LATE) {
+			net_link_send(l, &ack, NULL);
+			net_link_flush(l);
+		}
+	}
 	if (ret && ret != -EAGAIN) {
 		/* the bytes before the end have been handled */
 		if (ret == -EPROTO)

@@ -34,21 +34,29 @@ static bool stream_put_more(struct net_link *l, uint32_t id, uint64_t off, const
 	return true;
 }
 
+/* Return 0 if there is room for @len bytes. */
+static int stream_room(struct net_link *l, size_t len)
+{
+	if (!l)
+		return -ENOTCONN;
+	if (len <= NET_SMALL || stream_in_flight(l) + len <= NET_WINDOW)
+		return 0;
+	/* let threads that wait for room read the link, too */
+	l->fresh = true;
+	l->net->fresh = true;
+	return -EAGAIN;
+}
+
 static int stream_put_locked(struct sci_rseg *r, uint64_t off, const void *src, size_t len)
 {
 	struct net_link *l = r->of;
 	struct net_frame f = {
 		.type = NET_PUT, .len = (uint32_t)len, .object = r->id, .offset = off,
 	};
+	int ret = stream_room(l, len);
 
-	if (!l)
-		return -ENOTCONN;
-	if (len > NET_SMALL && stream_in_flight(l) + len > NET_WINDOW) {
-		/* let threads that wait for room read the link, too */
-		l->fresh = true;
-		r->net->fresh = true;
-		return -EAGAIN;
-	}
+	if (ret)
+		return ret;
 	if (stream_put_more(l, r->id, off, src, len))
 		return 0;
 	l->put_at = l->log.written;
@@ -66,6 +74,21 @@ static int stream_put(struct sci_rseg *r, volatile void *addr, const void *src,
 
 	pthread_mutex_lock(&r->net->svc.lock);
 	ret = stream_put_locked(r, off, src, len);
+	pthread_mutex_unlock(&r->net->svc.lock);
+	return ret;
+}
+
+static int stream_fill(struct sci_rseg *r, uint32_t id, uint64_t off, const void *src, size_t len)
+{
+	struct net_frame f = {
+		.type = NET_FILL, .len = (uint32_t)len, .object = id, .offset = off,
+	};
+	int ret;
+
+	pthread_mutex_lock(&r->net->svc.lock);
+	ret = stream_room(r->of, len);
+	if (!ret)
+		net_link_send(r->of, &f, src);
 	pthread_mutex_unlock(&r->net->svc.lock);
 	return ret;
 }
@@ -102,6 +125,46 @@ static int stream_arrived(struct sci_rseg *r, uint64_t mark)
 		ret = r->of->log.acked >= mark ? 0 : -EAGAIN;
 	pthread_mutex_unlock(&r->net->svc.lock);
 	return ret;
+}
+
+/* ---- targets: memory that the other side fills ---- */
+
+struct sci_stream_target *net_target_find(struct net_link *l, uint32_t id)
+{
+	struct sci_stream_target *t, *n;
+
+	list_for_each_entry_safe(t, n, &l->targets, link)
+		if (t->id == id)
+			return t;
+	return NULL;
+}
+
+void net_targets_end(struct net_link *l)
+{
+	while (list_pop(&l->targets))
+		;
+}
+
+static int stream_target(struct sci_rseg *r, struct sci_stream_target *t)
+{
+	int ret = -ENOTCONN;
+
+	list_init(&t->link);
+	pthread_mutex_lock(&r->net->svc.lock);
+	if (r->of) {
+		t->id = ++r->net->next_target;
+		list_add_tail(&t->link, &r->of->targets);
+		ret = 0;
+	}
+	pthread_mutex_unlock(&r->net->svc.lock);
+	return ret;
+}
+
+static void stream_target_end(struct sci_fabric *f, struct sci_stream_target *t)
+{
+	pthread_mutex_lock(&net_of(f)->svc.lock);
+	list_del(&t->link);
+	pthread_mutex_unlock(&net_of(f)->svc.lock);
 }
 
 /* ---- reads ---- */
@@ -274,6 +337,9 @@ const struct sci_stream_ops net_stream_ops = {
 	.poll = net_poll,
 	.rest = net_rest,
 	.put = stream_put,
+	.target = stream_target,
+	.target_end = stream_target_end,
+	.fill = stream_fill,
 	.flush = stream_flush,
 	.mark = stream_mark,
 	.arrived = stream_arrived,

@@ -235,7 +235,7 @@ struct line_ring {
 	uint8_t ring;			/* enum msg_ring */
 } __attribute__((packed));
 
-enum { CTS_BLOCKS = 1, CTS_ZCOPY };
+enum { CTS_BLOCKS = 1, CTS_ZCOPY, CTS_TARGET };
 
 #define ERRNO_MAX	4095		/* the highest errno that a peer may send */
 
@@ -250,7 +250,7 @@ struct line_cts {
 	uint32_t to;			/* request of the receiver, for BLOCK and FIN */
 	uint64_t len;			/* bytes that the receiver wants */
 	uint64_t offset;		/* CTS_ZCOPY: offset in this segment */
-	uint32_t segment;
+	uint32_t segment;		/* CTS_TARGET: id of a target of the net */
 	uint8_t mode;
 } __attribute__((packed));
 

@@ -109,27 +109,8 @@ static int pieces_take(struct sci_req *req)
 	return 0;
 }
 
-int net_read(struct sci_req *req, struct msg_import *im)
-{
-	int ret;
-
-	if (!req->reads) {
-		req->reads = calloc(1, sizeof(*req->reads));
-		if (!req->reads)
-			return -ENOMEM;
-		req->reads->asked = req->moved;
-	}
-	ret = pieces_take(req);
-	ret = ret ? ret : pieces_ask(req, im);
-	if (!ret && req->moved < req->len)
-		return -EAGAIN;
-	if (ret != -EAGAIN)
-		net_read_forget(req);
-	return ret;
-}
-
 /* Cancel the reads in flight. A later net_read() continues after the pieces that have arrived. */
-void net_read_forget(struct sci_req *req)
+static void read_forget(struct sci_req *req)
 {
 	struct net_reads *r = req->reads;
 
@@ -141,4 +122,34 @@ void net_read_forget(struct sci_req *req)
 	req->reads = NULL;
 	req->at = (struct msg_cursor){ .iov = req->iov, .n = req->iovs };
 	msg_skip(&req->at, req->moved);
+}
+
+/* Make the fabric stop its accesses to the program's memory. */
+void net_take_back(struct sci_req *req)
+{
+	req->lent = false;
+	if (req->kind == MSG_READ)
+		read_forget(req);
+	else
+		target_end(req);
+}
+
+int net_read(struct sci_req *req, struct msg_import *im)
+{
+	int ret;
+
+	if (!req->reads) {
+		req->reads = calloc(1, sizeof(*req->reads));
+		if (!req->reads)
+			return -ENOMEM;
+		req->reads->asked = req->moved;
+		req->lent = true;
+	}
+	ret = pieces_take(req);
+	ret = ret ? ret : pieces_ask(req, im);
+	if (!ret && req->moved < req->len)
+		return -EAGAIN;
+	if (ret != -EAGAIN)
+		net_take_back(req);
+	return ret;
 }

@@ -73,6 +73,7 @@ struct sci_req {
 	union {
 		uint64_t addr;		/* MSG_IMPORTING: address of the buffer in the sender */
 		size_t min;		/* MSG_RECV_MANY: ends when fewer bytes are left */
+		struct sci_stream_target *target;	/* receive with CTS_TARGET */
 	};
 	/* req_init() clears init_from and all later members */
 	uint32_t init_from;
@@ -90,6 +91,7 @@ struct sci_req {
 	uint8_t form;			/* enum msg_form */
 	bool by_owner;			/* the owner copies the bytes of a transfer */
 	bool marked;			/* net: all bytes are sent, and @addr is the mark */
+	bool lent;			/* net: the fabric may access the program's memory */
 	uint8_t mode;			/* transfer mode of a rendezvous: CTS_*, MODE_RAILS */
 	uint8_t rts_flags;
 	int crc_error;
@@ -295,7 +297,12 @@ int req_load(struct sci_req *req, struct msg_cursor *at, const volatile uint8_t 
 int net_confirm(struct sci_req *req, struct msg_import *im, int error);
 int net_write(struct sci_req *req, struct msg_import *im);
 int net_read(struct sci_req *req, struct msg_import *im);
-void net_read_forget(struct sci_req *req);
+void net_take_back(struct sci_req *req);
+
+/* rendezvous_net.c */
+bool target_offer(struct sci_req *req, struct line_cts *cts);
+int target_fill(struct sci_req *req);
+void target_end(struct sci_req *req);
 
 /* atomic.c */
 size_t atomic_size(const struct sci_rmw *a);

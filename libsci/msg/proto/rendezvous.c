@@ -12,12 +12,16 @@
  *			or
  *			  <-	CTS zero-copy: segment, offset
  *	stores, FIN	  ->
+ *			or
+ *			  <-	CTS target: number of a target of the net
+ *	bytes, FIN	  ->
  *			or	reads the sender's buffer itself
  *			  <-	FIN
  *
  * The first variant is SCI-MPICH's (III.B.3) with its write-read interleave: the receiver empties
  * one block while the sender fills the next block. The second variant is DECK/SCI's protocol 3. The
- * third variant is for fabrics within one host, where a read costs no round trip.
+ * third variant is for peers on the net: see rendezvous_net.c. The fourth variant is for fabrics
+ * within one host, where a read costs no round trip.
  */
 
 #include "libsci/msg/conn/blocks.h"
@@ -97,8 +101,19 @@ static struct msg_buf *exported_target(struct sci_req *req, size_t len,
 	return buf;
 }
 
-static bool zcopy_accept(struct sci_req *req, struct sci_peer *p,
-			 struct msg_typed *cts)
+/* Send the CTS, unless @error says that the receive has failed. */
+static void receive_begin(struct sci_req *req, struct sci_peer *p, struct msg_typed *cts,
+			  int error)
+{
+	if (!error)
+		error = receive_start(req, p, cts);
+	if (!error)
+		return;
+	fin_send(p, cts->cts.id, error, false);
+	receive_done(req, error);
+}
+
+static bool zcopy_offer(struct sci_req *req, struct sci_peer *p, struct msg_typed *cts)
 {
 	struct msg_buf *buf;
 	uint64_t offset;
@@ -115,10 +130,6 @@ static bool zcopy_accept(struct sci_req *req, struct sci_peer *p,
 	cts->cts.mode = CTS_ZCOPY;
 	cts->cts.segment = req->ep->ops->lseg.id(buf->seg);
 	cts->cts.offset = offset;
-	if (receive_start(req, p, cts)) {
-		fin_send(p, cts->cts.id, -ENOMEM, false);
-		receive_done(req, -ENOMEM);
-	}
 	return true;
 }
 
@@ -213,8 +224,7 @@ static bool private_read(struct sci_req *req, struct sci_peer *p,
 	return true;
 }
 
-static void blocks_accept(struct sci_req *req, struct sci_peer *p,
-			  const struct line_rts *rts, struct msg_typed *cts)
+static void blocks_accept(struct sci_req *req, struct sci_peer *p, struct msg_typed *cts)
 {
 	uint32_t size = (uint32_t)(stream_times(p) * req->ep->params[SCI_PARAM_XFER_RING]);
 	int ret = 0;
@@ -228,12 +238,7 @@ static void blocks_accept(struct sci_req *req, struct sci_peer *p,
 	req->mode = CTS_BLOCKS;
 	if (p->state == PEER_DOWN)
 		ret = p->error;
-	if (!ret)
-		ret = receive_start(req, p, cts);
-	if (ret) {
-		fin_send(p, rts->id, ret, false);
-		receive_done(req, ret);
-	}
+	receive_begin(req, p, cts, ret);
 }
 
 /* Receive the message that @rts announces into @req. */
@@ -264,10 +269,12 @@ void rndv_accept(struct sci_req *req, struct sci_peer *p,
 	if (!ret) {
 		how = FIN_EXPORTED;
 	} else if (req->want) {
-		if (zcopy_accept(req, p, &cts))
+		if (target_offer(req, &cts.cts) || zcopy_offer(req, p, &cts)) {
+			receive_begin(req, p, &cts, 0);
 			return;
+		}
 		if (!private_read(req, p, rts)) {
-			blocks_accept(req, p, rts, &cts);
+			blocks_accept(req, p, &cts);
 			return;
 		}
 		how = FIN_PRIVATE;
@@ -366,7 +373,8 @@ static int rndv_cleared(struct sci_peer *p, const struct line_cts *cts)
 	struct sci_req *req = req_by_id(p, cts->id, MSG_SEND);
 
 	if (!req || req->state != MSG_HANDSHAKE || cts->len > req->len ||
-	    (cts->mode != CTS_ZCOPY && cts->mode != CTS_BLOCKS))
+	    (cts->mode != CTS_ZCOPY && cts->mode != CTS_BLOCKS &&
+	     !(cts->mode == CTS_TARGET && p->stream)))
 		return -EPROTO;
 	p->expects--;
 	req->their_id = cts->to;
@@ -454,6 +462,22 @@ static int blocks_push(struct sci_req *req)
 	return 0;
 }
 
+static int target_push(struct sci_req *req)
+{
+	int ret = target_fill(req);
+
+	if (ret == -ENOTCONN) {
+		req->state = MSG_HANDSHAKE;
+		peer_suspect(req->peer);
+		return 0;
+	}
+	if (ret)
+		return ret;
+	req->ep->stats.sent_zcopy++;
+	transfer_end(req, 0, 0);
+	return 0;
+}
+
 static int zcopy_push(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
@@ -496,9 +520,16 @@ static int zcopy_push(struct sci_req *req)
 /* Write the next bytes of a transfer. Return -EAGAIN if there is no room for more bytes. */
 int rndv_push(struct sci_req *req)
 {
-	if (req->mode == MODE_RAILS)
+	switch (req->mode) {
+	case CTS_TARGET:
+		return target_push(req);
+	case CTS_ZCOPY:
+		return zcopy_push(req);
+	case MODE_RAILS:
 		return rails_push(req);
-	return req->mode == CTS_ZCOPY ? zcopy_push(req) : blocks_push(req);
+	default:
+		return blocks_push(req);
+	}
 }
 
 static void read_count(struct sci_ep *ep, const struct line_fin *fin)

@@ -110,8 +110,8 @@ void req_done(struct sci_req *req, int error)
 	struct sci_ep *ep = req->ep;
 
 	req_id_put(req);
-	if (req->kind == MSG_READ && req->reads)
-		net_read_forget(req);
+	if (req->lent)
+		net_take_back(req);
 	req->state = MSG_DONE;
 	req->status.error = error_for_request(error);
 	req->status.peer = req->peer && !req->peer->leaving ? req->peer : NULL;
