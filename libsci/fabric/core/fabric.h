@@ -527,12 +527,16 @@ struct sci_stream_target {
  *		sets @t->id for @fill. -ENOTCONN.
  * @target_end:	Stop all writes to @t: when the call returns, no thread writes. The bytes that
  *		arrive later are dropped.
- * @fill:	Write @len bytes at @off of the target @id that the exporter of @r has made. Order and
- *		errors as for @put.
- * @flush:	Send all bytes that have been put.
- * @mark:	Send all bytes that have been put, and return a number. The peer
- *		acknowledges the number.
- * @arrived:	Return 0 if the peer has acknowledged @mark; -EAGAIN: not yet; -ENOTCONN.
+ * @fill:	Lend @len bytes at @src to the fabric, which writes them at @off of the target @id that
+ *		the exporter of @r has made. Order and errors as for @put.
+ * @lend:	Lend bytes as @fill does, for the segment of @r, at @addr of its map.
+ * @take_back:	End all loans of @owner: later changes of the bytes change nothing that the peer
+ *		receives. Without this call a loan ends when the peer has acknowledged a later mark.
+ * @flush:	Send all bytes that have been put or lent.
+ * @mark:	Return a number for all bytes that have been put or lent. The peer acknowledges the
+ *		number after these bytes. @flush sends it.
+ * @arrived:	Return 0 if the peer has acknowledged @mark; -EAGAIN: not yet; -ENOTCONN: not before
+ *		the import ended.
  * @get:	Request @g->len bytes, SCI_STREAM_GET at most, at @off of the segment.
  *		-EAGAIN: too many reads are in progress; -ENOTCONN.
  * @get_cancel:	Cancel @g, whether it is done or not.
@@ -549,7 +553,11 @@ struct sci_stream_ops {
 	int (*put)(struct sci_rseg *r, volatile void *addr, const void *src, size_t len);
 	int (*target)(struct sci_rseg *r, struct sci_stream_target *t);
 	void (*target_end)(struct sci_fabric *f, struct sci_stream_target *t);
-	int (*fill)(struct sci_rseg *r, uint32_t id, uint64_t off, const void *src, size_t len);
+	int (*fill)(struct sci_rseg *r, uint32_t id, uint64_t off, const void *src, size_t len,
+		    const void *owner);
+	int (*lend)(struct sci_rseg *r, volatile void *addr, const void *src, size_t len,
+		    const void *owner);
+	void (*take_back)(struct sci_fabric *f, const void *owner);
 	void (*flush)(struct sci_rseg *r);
 	uint64_t (*mark)(struct sci_rseg *r);
 	int (*arrived)(struct sci_rseg *r, uint64_t mark);

@@ -17,6 +17,7 @@ static void rseg_end(const struct net_link *l, struct sci_rseg *r, enum sci_even
 	atomic_store(&r->status.gone, 1);
 	list_del(&r->link);
 	r->of = NULL;
+	r->acked = l->log.acked;
 	r->event(r->owner, &ev);
 }
 

@@ -309,19 +309,37 @@ void net_link_check(struct net_link *l, uint64_t now)
 
 /* ---- sending ---- */
 
-/* Queue a frame. After -ENOBUFS or -ENOMEM, the next tick ends the link. */
-int net_link_send(struct net_link *l, struct net_frame *f, const void *data)
+static int link_send_head(struct net_link *l, struct net_frame *f)
 {
 	int ret;
 
 	f->ack = l->received;
 	ret = net_log_add(&l->log, f, sizeof(*f));
+	l->failed |= ret != 0;
+	l->told = l->received;
+	l->ack_now = false;
+	return ret;
+}
+
+/* Queue a frame. After -ENOBUFS or -ENOMEM, the next tick ends the link. */
+int net_link_send(struct net_link *l, struct net_frame *f, const void *data)
+{
+	int ret = link_send_head(l, f);
+
 	if (!ret && f->len)
 		ret = net_log_add(&l->log, data, f->len);
 	/* the log may have a part of the frame: the stream is broken for good */
 	l->failed |= ret != 0;
-	l->told = l->received;
-	l->ack_now = false;
+	return ret;
+}
+
+/* Queue a frame as net_link_send() does. Its bytes stay in the memory of @owner. */
+int net_link_lend(struct net_link *l, struct net_frame *f, const void *data, const void *owner)
+{
+	int ret = link_send_head(l, f);
+
+	if (!ret)
+		net_log_lend(&l->log, owner, data, f->len);
 	return ret;
 }
 
@@ -329,12 +347,13 @@ int net_link_send(struct net_link *l, struct net_frame *f, const void *data)
 void net_link_flush(struct net_link *l)
 {
 	struct net_socket *s = l->socket;
-	struct iovec iov[2];
+	struct iovec iov[NET_PIECES];
 	bool blocked = false;
 	size_t pieces;
 	ssize_t n;
 
-	if (l->state != LINK_UP)
+	/* after a failure, the log may refer to memory that the program has back */
+	if (l->state != LINK_UP || l->failed)
 		return;
 	while ((pieces = net_log_unsent(&l->log, iov))) {
 		n = net_wire_send(s, iov, pieces);

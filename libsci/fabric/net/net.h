@@ -21,7 +21,11 @@
  *	the best one first. A link uses one route at a time, takes the next one when that
  *	fails, and tries earlier ones again (link.c)
  *
- * The sender keeps all bytes that the receiver has not acknowledged (log.c). When a socket
+ * target	memory of a program that the other side of a link may fill, for one message. Its
+ *		bytes go from the socket to this memory
+ *
+ * The sender keeps all bytes that the receiver has not acknowledged, in the log or in the program's
+ * memory (log.c). When a socket
  * breaks, one side makes a new socket. Both sides send the position up to which they have
  * received, and the streams continue there. So no byte is lost, or received twice.
  *
@@ -189,6 +193,19 @@ _Static_assert(NET_IN > 2 * (NET_SMALL + sizeof(struct net_frame)), "room for a 
 
 struct net;
 
+#define NET_EXTENTS	64u
+#define NET_PIECES	16u
+
+/* Bytes of a stream that are not in the ring of its log. */
+struct net_extent {
+	uint64_t at;			/* position of the first byte */
+	uint64_t lent_before;		/* number of all lent bytes before this position */
+	const uint8_t *data;
+	size_t len;
+	const void *owner;		/* who has lent the bytes; NULL: they are in @copy */
+	uint8_t *copy;
+};
+
 /* The unacknowledged bytes of a stream, from position @acked on. Positions only grow. */
 struct net_log {
 	uint8_t *buf;
@@ -196,6 +213,10 @@ struct net_log {
 	uint64_t acked;
 	uint64_t sent;
 	uint64_t written;
+	uint64_t lent;			/* number of all lent bytes before position @written */
+	uint32_t extents_first;		/* numbers of extents, mod 2^32 */
+	uint32_t extents_end;
+	struct net_extent extents[NET_EXTENTS];
 };
 
 /* Fabrics that carry pipes: that of the endpoint, and those of a gateway. */
@@ -379,7 +400,8 @@ struct sci_lseg {
 struct sci_rseg {
 	struct list link;
 	struct net *net;
-	struct net_link *of;		/* NULL: the link has ended */
+	struct net_link *of;		/* NULL: the segment or the link has ended */
+	uint64_t acked;			/* acknowledged position at that end */
 	uint32_t id;
 	uint64_t size;
 	uint8_t *addr;			/* the reserved addresses */
@@ -536,7 +558,10 @@ bool net_forwards_poll(struct net *net, bool crowded);
 int net_log_add(struct net_log *log, const void *data, size_t len);
 void net_log_change(struct net_log *log, uint64_t at, const void *data, size_t len);
 bool net_log_acked(struct net_log *log, uint64_t position);
-size_t net_log_unsent(struct net_log *log, struct iovec iov[2]);
+bool net_log_may_lend(const struct net_log *log);
+void net_log_lend(struct net_log *log, const void *owner, const void *data, size_t len);
+int net_log_take_back(struct net_log *log, const void *owner);
+size_t net_log_unsent(struct net_log *log, struct iovec iov[NET_PIECES]);
 void net_log_free(struct net_log *log);
 
 /* link.c */
@@ -549,6 +574,7 @@ void net_link_lost(struct net_link *l, bool died);
 void net_link_dialed(struct net_link *l, const struct net_addr *to, int error);
 void net_link_check(struct net_link *l, uint64_t now);
 int net_link_send(struct net_link *l, struct net_frame *f, const void *data);
+int net_link_lend(struct net_link *l, struct net_frame *f, const void *data, const void *owner);
 void net_link_flush(struct net_link *l);
 
 /* poll.c */

@@ -78,19 +78,56 @@ static int stream_put(struct sci_rseg *r, volatile void *addr, const void *src,
 	return ret;
 }
 
-static int stream_fill(struct sci_rseg *r, uint32_t id, uint64_t off, const void *src, size_t len)
+/* Send the frame @f, whose bytes @owner lends. Short frames are copied. */
+static int stream_lend_frame(struct sci_rseg *r, struct net_frame *f, const void *src,
+			     const void *owner)
+{
+	struct net_link *l;
+	int ret;
+
+	pthread_mutex_lock(&r->net->svc.lock);
+	l = r->of;
+	ret = stream_room(l, f->len);
+	if (!ret && f->len <= NET_SMALL)
+		net_link_send(l, f, src);
+	else if (!ret && net_log_may_lend(&l->log))
+		net_link_lend(l, f, src, owner);
+	else if (!ret)
+		ret = -EAGAIN;
+	pthread_mutex_unlock(&r->net->svc.lock);
+	return ret;
+}
+
+static int stream_fill(struct sci_rseg *r, uint32_t id, uint64_t off, const void *src, size_t len,
+		       const void *owner)
 {
 	struct net_frame f = {
 		.type = NET_FILL, .len = (uint32_t)len, .object = id, .offset = off,
 	};
-	int ret;
 
-	pthread_mutex_lock(&r->net->svc.lock);
-	ret = stream_room(r->of, len);
-	if (!ret)
-		net_link_send(r->of, &f, src);
-	pthread_mutex_unlock(&r->net->svc.lock);
-	return ret;
+	return stream_lend_frame(r, &f, src, owner);
+}
+
+static int stream_lend(struct sci_rseg *r, volatile void *addr, const void *src, size_t len,
+		       const void *owner)
+{
+	struct net_frame f = {
+		.type = NET_PUT, .len = (uint32_t)len, .object = r->id,
+		.offset = (uint64_t)((volatile uint8_t *)addr - r->addr),
+	};
+
+	return stream_lend_frame(r, &f, src, owner);
+}
+
+static void stream_take_back(struct sci_fabric *f, const void *owner)
+{
+	struct net *net = net_of(f);
+	struct net_link *l, *n;
+
+	pthread_mutex_lock(&net->svc.lock);
+	list_for_each_entry_safe(l, n, &net->links, link)
+		l->failed |= net_log_take_back(&l->log, owner) != 0;
+	pthread_mutex_unlock(&net->svc.lock);
 }
 
 static void stream_flush(struct sci_rseg *r)
@@ -104,12 +141,11 @@ static void stream_flush(struct sci_rseg *r)
 static uint64_t stream_mark(struct sci_rseg *r)
 {
 	struct net_frame f = { .type = NET_ACK, .flags = NET_ACK_NOW };
-	uint64_t mark = 0;
+	uint64_t mark = UINT64_MAX;
 
 	pthread_mutex_lock(&r->net->svc.lock);
 	if (r->of) {
 		net_link_send(r->of, &f, NULL);
-		net_link_flush(r->of);
 		mark = r->of->log.written;
 	}
 	pthread_mutex_unlock(&r->net->svc.lock);
@@ -118,11 +154,12 @@ static uint64_t stream_mark(struct sci_rseg *r)
 
 static int stream_arrived(struct sci_rseg *r, uint64_t mark)
 {
-	int ret = -ENOTCONN;
+	uint64_t acked;
+	int ret;
 
 	pthread_mutex_lock(&r->net->svc.lock);
-	if (r->of)
-		ret = r->of->log.acked >= mark ? 0 : -EAGAIN;
+	acked = r->of ? r->of->log.acked : r->acked;
+	ret = acked >= mark ? 0 : r->of ? -EAGAIN : -ENOTCONN;
 	pthread_mutex_unlock(&r->net->svc.lock);
 	return ret;
 }
@@ -340,6 +377,8 @@ const struct sci_stream_ops net_stream_ops = {
 	.target = stream_target,
 	.target_end = stream_target_end,
 	.fill = stream_fill,
+	.lend = stream_lend,
+	.take_back = stream_take_back,
 	.flush = stream_flush,
 	.mark = stream_mark,
 	.arrived = stream_arrived,

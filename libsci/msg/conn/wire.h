@@ -45,7 +45,7 @@
 
 #include "libsci/msg/conn/line.h"
 
-#define MSG_VERSION	9u
+#define MSG_VERSION	10u
 #define MSG_MAGIC	0x4d494353u	/* "SCIM" */
 /* First number of the segments and interrupts of this layer. */
 #define MSG_NUMBERS	0x4d000000u

@@ -82,6 +82,9 @@ static void life_handle_end(struct sci_peer *p, int error)
 	chain_fail(p, error);
 	matched_fail(p, error);
 	peer_drop_incomplete(p);
+	/* the peer may have received the messages before it left */
+	if (p->stream)
+		rndv_arrive(p);
 	reqs_fail(&p->sendq, error);
 	reqs_fail(&p->sending, error);
 	reqs_fail(&p->receiving, error);

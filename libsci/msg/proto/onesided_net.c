@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define NET_STEP	(64u << 10)	/* bytes of a write that are sent in one piece */
+#define NET_STEP	(256u << 10)	/* bytes of a write that are sent in one piece */
 #define READS		16u		/* pieces of a read that are requested at a time */
 
 /* The pieces of a read that have not arrived, oldest first. */
@@ -25,30 +25,52 @@ int net_confirm(struct sci_req *req, struct msg_import *im, int error)
 {
 	const struct sci_stream_ops *stream = req->peer->stream;
 
+	int ret;
+
+	if (!req->marked && !error)
+		req->addr = stream->mark(im->seg);
 	if (!req->marked)
 		stream->flush(im->seg);
 	if (error)
 		return error;
-	if (!req->marked)
-		req->addr = stream->mark(im->seg);
 	req->marked = true;
-	return stream->arrived(im->seg, req->addr);
+	ret = stream->arrived(im->seg, req->addr);
+	if (!ret)
+		req->lent = false;
+	return ret;
+}
+
+/* Put or lend the next bytes, which are in one piece. Return their number or -errno. */
+static int64_t piece_write(struct sci_req *req, struct msg_import *im)
+{
+	const struct sci_stream_ops *stream = req->peer->stream;
+	volatile uint8_t *to = im->addr + req->offset + req->moved;
+	size_t n;
+	const void *src = msg_chunk(&req->at, &n);
+	int ret;
+
+	if (n <= SCI_STREAM_LINE) {
+		ret = stream->put(im->seg, to, src, n);
+	} else {
+		n = n < NET_STEP ? n : NET_STEP;
+		req->lent = true;
+		ret = stream->lend(im->seg, to, src, n, req);
+	}
+	return ret ? ret : (int64_t)n;
 }
 
 int net_write(struct sci_req *req, struct msg_import *im)
 {
-	int ret = 0;
+	int64_t n = 0;
 
-	while (!ret && req->moved < req->len) {
-		size_t n = req->len - req->moved;
-
-		n = n < NET_STEP ? n : NET_STEP;
-		ret = net_store(req->peer, im->seg, im->addr + req->offset + req->moved,
-				&req->at, n);
-		if (!ret)
-			req->moved += n;
+	while (n >= 0 && req->moved < req->len) {
+		n = piece_write(req, im);
+		if (n < 0)
+			break;
+		msg_skip(&req->at, (size_t)n);
+		req->moved += (size_t)n;
 	}
-	return net_confirm(req, im, ret);
+	return net_confirm(req, im, n < 0 ? (int)n : 0);
 }
 
 /* ---- reads ---- */
@@ -130,8 +152,10 @@ void net_take_back(struct sci_req *req)
 	req->lent = false;
 	if (req->kind == MSG_READ)
 		read_forget(req);
-	else
+	else if (req->kind == MSG_RECV)
 		target_end(req);
+	else
+		req->peer->stream->take_back(req->peer->fabric, req);
 }
 
 int net_read(struct sci_req *req, struct msg_import *im)

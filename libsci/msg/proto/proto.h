@@ -26,6 +26,7 @@ enum msg_state {
 	MSG_HANDSHAKE,			/* send: the RTS is sent; receive: the CTS is sent */
 	MSG_MOVING,			/* send: blocks are being written; one-sided */
 	MSG_MOVED,			/* sync send: its FIN has not arrived yet */
+	MSG_ARRIVING,			/* send on the net: its bytes are not acknowledged yet */
 	MSG_DIALING,			/* connect: in ep->dials */
 	MSG_DONE,
 };
@@ -260,6 +261,7 @@ void rndv_accept(struct sci_req *req, struct sci_peer *p,
 		 const struct line_rts *rts);
 bool rndv_accept_later(struct sci_peer *p);
 int rndv_push(struct sci_req *req);
+bool rndv_arrive(struct sci_peer *p);
 int rndv_ctl(struct sci_peer *p, const struct msg_typed *line);
 size_t rndv_block_size(const struct sci_req *req, size_t left);
 void rndv_blocks_end(struct sci_req *req);
@@ -302,6 +304,7 @@ void net_take_back(struct sci_req *req);
 /* rendezvous_net.c */
 bool target_offer(struct sci_req *req, struct line_cts *cts);
 int target_fill(struct sci_req *req);
+int target_arrived(struct sci_req *req);
 void target_end(struct sci_req *req);
 
 /* atomic.c */

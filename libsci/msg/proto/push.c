@@ -25,7 +25,7 @@ static bool transfers_push(struct sci_peer *p)
 		if (p->state == PEER_DOWN)
 			return false;
 	}
-	return blocks && onesided;
+	return (!p->stream || rndv_arrive(p)) && blocks && onesided;
 }
 
 static uint32_t positions_sum(const struct sci_peer *p)

@@ -119,9 +119,10 @@ static bool zcopy_offer(struct sci_req *req, struct sci_peer *p, struct msg_type
 	uint64_t offset;
 
 	/*
-	 * a cache line at the buffer's ends may contain other data, which a flush would overwrite
+	 * a cache line at the buffer's ends may contain other data, which a flush would overwrite;
+	 * on the net, the buffer was no target because blocks have checksums
 	 */
-	if (p->stale || req->want < req->ep->params[SCI_PARAM_ZCOPY_MIN])
+	if (p->stale || p->stream || req->want < req->ep->params[SCI_PARAM_ZCOPY_MIN])
 		return false;
 	buf = exported_target(req, req->want, &offset);
 	if (!buf)
@@ -373,8 +374,7 @@ static int rndv_cleared(struct sci_peer *p, const struct line_cts *cts)
 	struct sci_req *req = req_by_id(p, cts->id, MSG_SEND);
 
 	if (!req || req->state != MSG_HANDSHAKE || cts->len > req->len ||
-	    (cts->mode != CTS_ZCOPY && cts->mode != CTS_BLOCKS &&
-	     !(cts->mode == CTS_TARGET && p->stream)))
+	    (cts->mode != CTS_BLOCKS && cts->mode != (p->stream ? CTS_TARGET : CTS_ZCOPY)))
 		return -EPROTO;
 	p->expects--;
 	req->their_id = cts->to;
@@ -473,9 +473,31 @@ static int target_push(struct sci_req *req)
 	}
 	if (ret)
 		return ret;
-	req->ep->stats.sent_zcopy++;
-	transfer_end(req, 0, 0);
+	fin_send(req->peer, req->their_id, 0, true);
+	/* otherwise the end of the connection has completed the send */
+	if (req->peer->state != PEER_DOWN)
+		req->state = MSG_ARRIVING;
 	return 0;
+}
+
+/*
+ * Complete the sends whose bytes the net has delivered. Return false if some bytes are on their way.
+ */
+bool rndv_arrive(struct sci_peer *p)
+{
+	struct sci_req *req, *n;
+
+	list_for_each_entry_safe(req, n, &p->sending, link) {
+		if (req->kind != MSG_SEND || req->state != MSG_ARRIVING)
+			continue;
+		if (target_arrived(req) == -EAGAIN)
+			return false;
+		if (req->lent)
+			continue;
+		p->ep->stats.sent_zcopy++;
+		transfer_done(req, 0);
+	}
+	return true;
 }
 
 static int zcopy_push(struct sci_req *req)

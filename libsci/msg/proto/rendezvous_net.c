@@ -15,7 +15,7 @@
 
 #include <stdlib.h>
 
-#define FILL_STEP	(64u << 10)	/* bytes that are sent in one piece */
+#define FILL_STEP	(256u << 10)	/* bytes of a frame */
 
 /* Make the buffer of the receive @req a target, and name it in @cts. Return false if it is none. */
 bool target_offer(struct sci_req *req, struct line_cts *cts)
@@ -53,25 +53,39 @@ void target_end(struct sci_req *req)
 	free(req->target);
 }
 
-/* Put the next bytes. Return -EAGAIN if there is no room for more bytes. */
+/* Lend the next bytes to the fabric, and mark the last ones. Return -EAGAIN if it has no room. */
 int target_fill(struct sci_req *req)
 {
 	const struct sci_stream_ops *stream = req->peer->stream;
 	struct sci_rseg *to = req->peer->outbox;
+	int ret = 0;
 
-	while (req->moved < req->want) {
+	req->lent = true;
+	while (!ret && req->moved < req->want) {
 		size_t left = req->want - req->moved, n;
 		const void *src = msg_chunk(&req->at, &n);
-		int ret;
 
 		n = n < left ? n : left;
 		n = n < FILL_STEP ? n : FILL_STEP;
-		ret = stream->fill(to, req->segment, req->moved, src, n);
+		ret = stream->fill(to, req->segment, req->moved, src, n, req);
 		if (ret)
-			return ret;
-		stream->flush(to);
+			break;
 		msg_skip(&req->at, n);
 		req->moved += n;
 	}
-	return 0;
+	if (ret)
+		stream->flush(to);
+	else
+		req->addr = stream->mark(to);
+	return ret;
+}
+
+/* Return 0 if all bytes have arrived: the loan has ended. Otherwise return -EAGAIN or -ENOTCONN. */
+int target_arrived(struct sci_req *req)
+{
+	int ret = req->peer->stream->arrived(req->peer->outbox, req->addr);
+
+	if (!ret)
+		req->lent = false;
+	return ret;
 }

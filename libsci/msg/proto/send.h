@@ -141,10 +141,17 @@ static __always_inline bool chain_at_once(struct sci_peer *p,
 	return true;
 }
 
+/*
+ * The limit for eager messages over sockets, in bytes. Beyond it, the two copies through the log and
+ * the ring take longer than a handshake.
+ */
+#define STREAM_EAGER	(64u << 10)
+
 static inline bool req_is_long(const struct sci_req *req)
 {
 	return req->len > LINE_PAYLOAD &&
-	       req->len > req->ep->eager_limit &&
+	       (req->len > req->ep->eager_limit ||
+		(req->len > STREAM_EAGER && req->peer->stream)) &&
 	       !context_is_handler(req->context);
 }
 
