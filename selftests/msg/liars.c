@@ -318,6 +318,20 @@ static void ends_with_no_error(struct attacker *a, struct lie *lie)
 	leave_victim(a);
 }
 
+/* Offer a target, which only peers on the net have. */
+static void offers_a_target(struct attacker *a, struct lie *lie)
+{
+	struct msg_typed rts;
+
+	CHECK(meet_victim(a));
+	rts = hear(&a->in);
+	CHECK_EQ(rts.type, LINE_RTS);
+	tell(a, &a->ctl, LINE_CTS, (struct msg_typed){
+		.cts = { .id = rts.rts.id, .len = 4, .mode = CTS_TARGET } });
+	stage_wait(lie, 1);
+	leave_victim(a);
+}
+
 /* Check that a send which the peer ends by @fn completes with @last. */
 static void check_end(void (*fn)(struct attacker *a, struct lie *lie), int last)
 {
@@ -345,6 +359,11 @@ TEST(a_transfer_that_ends_with_not_yet)
 TEST(a_transfer_that_ends_with_no_error)
 {
 	check_end(ends_with_no_error, -EPROTO);
+}
+
+TEST(a_target_in_memory)
+{
+	check_end(offers_a_target, -EPROTO);
 }
 
 /* ---- without memory for a control line ---- */

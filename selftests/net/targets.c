@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Long messages and writes on the net, whose bytes go from the sender's memory to the receiver's.
+ * Long messages, writes and reads on the net, whose bytes go from memory to memory.
  * Links break, peers leave and die, and hostile peers write to wrong places meanwhile: the fabric
  * reads no memory that the sender has back, and writes to no memory that the receiver has back.
  *
@@ -22,6 +22,29 @@ static unsigned char *alloc(size_t len)
 
 	CHECK(p);
 	return p;
+}
+
+/* Let the relay stall when @bytes more have passed. */
+static void stall_after(uint64_t bytes)
+{
+	atomic_store(&relay->stall_at, atomic_load(&relay->bytes) + bytes);
+}
+
+static void wait_for_stall(struct sci_ep *ep)
+{
+	WAIT_UNTIL(sci_progress(ep) >= 0 && atomic_load(&relay->stalled), TEST_WAIT_MS);
+}
+
+/* End the stall. The link continues on a new socket, so it sends its last bytes again. */
+static void cut_and_continue(void)
+{
+	unsigned int cuts = atomic_load(&relay->cuts);
+
+	atomic_store(&relay->stall_at, 0);
+	atomic_store(&relay->closed, true);
+	WAIT_UNTIL(atomic_load(&relay->cuts) > cuts, TEST_WAIT_MS);
+	atomic_store(&relay->closed, false);
+	atomic_store(&relay->stalled, false);
 }
 
 /* ---- links that break ---- */
@@ -62,18 +85,29 @@ static void messages(struct pair *l)
 	free(in[1]);
 }
 
-/* Write to the other side's memory, change the source after each write, and check what came. */
+/* Export memory of @len bytes, send its key, and receive the other side's. */
+static unsigned char *export_memory(struct pair *l, size_t len, struct sci_key *theirs)
+{
+	struct sci_key key;
+	void *addr;
+
+	CHECK_EQ(sci_buf_alloc(l->ep, len, &addr), 0);
+	CHECK_EQ(sci_buf_key(l->ep, addr, len, &key), 0);
+	CHECK_EQ(sci_tsend(l->to, 9, 0, &key, sizeof(key)), 0);
+	CHECK_EQ(sci_trecv(l->ep, l->to, 9, 0, 0, theirs, sizeof(*theirs), NULL), 0);
+	return addr;
+}
+
+/*
+ * Write to the other side's memory, change the source after each write, and check the bytes there
+ * and those that a read returns.
+ */
 static void writes(struct pair *l)
 {
 	unsigned char *out = alloc(LONG), *mine;
-	struct sci_key key, theirs;
-	void *addr;
+	struct sci_key theirs;
 
-	CHECK_EQ(sci_buf_alloc(l->ep, LONG, &addr), 0);
-	mine = addr;
-	CHECK_EQ(sci_buf_key(l->ep, mine, LONG, &key), 0);
-	CHECK_EQ(sci_tsend(l->to, 9, 0, &key, sizeof(key)), 0);
-	CHECK_EQ(sci_trecv(l->ep, l->to, 9, 0, 0, &theirs, sizeof(theirs), NULL), 0);
+	mine = export_memory(l, LONG, &theirs);
 	for (unsigned int i = 0; i < ROUNDS; i++) {
 		size_t len = LONG - i * 4001;
 
@@ -82,6 +116,10 @@ static void writes(struct pair *l)
 		memset(out, 0xee, len);
 		pair_meet(l);
 		CHECK_BYTES(mine + i, len - i, i);
+		CHECK_EQ(sci_read(l->to, &theirs, i, out, len - i), 0);
+		CHECK_BYTES(out, len - i, i);
+		pair_meet(l);
+		memset(mine, 0xaa, LONG);
 		pair_meet(l);
 	}
 	free(out);
@@ -155,14 +193,13 @@ static void leave(struct sci_ep *ep, unsigned int i, unsigned char *in)
 	struct sci_req *req;
 
 	/* the handshake passes, and a part of the message */
-	atomic_store(&relay->stall_at, atomic_load(&relay->bytes) + LONG / (1 + i));
+	stall_after(LONG / (1 + i));
 	CHECK_EQ(sci_itrecv(ep, from, 7, i, 0, in, 2 * LONG, &req), 0);
-	WAIT_UNTIL(sci_progress(ep) >= 0 && atomic_load(&relay->stalled), TEST_WAIT_MS);
+	wait_for_stall(ep);
 	CHECK_EQ(sci_disconnect(from), 0);
 	CHECK_EQ(test_wait(req, NULL), -ECANCELED);
 	memset(in, 0xaa, 2 * LONG);
-	atomic_store(&relay->stall_at, 0);
-	atomic_store(&relay->stalled, false);
+	cut_and_continue();
 }
 
 TEST(a_receiver_leaves_during_a_long_message)
@@ -185,6 +222,59 @@ TEST(a_receiver_leaves_during_a_long_message)
 		check_all(in[i] + LONG, 0xaa);
 		free(in[i]);
 	}
+	pair_close(&l);
+	peer_join(l.proc);
+}
+
+/* ---- memory that is freed during a read ---- */
+
+static void owner(struct peer *proc, void *arg)
+{
+	struct pair l = { .proc = proc };
+	struct sci_key theirs;
+	unsigned char *mine;
+
+	(void)arg;
+	be_behind_relay(8, "10");
+	l.ep = test_ep_open(TEST_ID, 0);
+	l.to = test_ep_connect(l.ep, 4, TEST_ID);
+	mine = export_memory(&l, 2 * LONG, &theirs);
+	memset(mine, 0xee, 2 * LONG);
+	pair_meet(&l);
+	peer_expect(proc, "free");
+	CHECK_EQ(sci_buf_free(l.ep, mine), 0);
+	peer_send(proc, "freed");
+	messages(&l);
+	pair_close(&l);
+}
+
+TEST(memory_is_freed_during_a_read)
+{
+	unsigned char *in = alloc(2 * LONG);
+	struct sci_key theirs;
+	struct sci_req *req;
+	struct pair l;
+
+	relay_start();
+	l.proc = peer_spawn(8, owner, NULL);
+	be_behind_relay(4, "10");
+	l.ep = test_ep_open(TEST_ID, 0);
+	l.to = test_ep_accept(l.ep);
+	export_memory(&l, 1, &theirs);
+	memset(in, 0xaa, 2 * LONG);
+	pair_meet(&l);
+	stall_after(LONG / 2);
+	CHECK_EQ(sci_ireadv(l.to, &theirs, 0, &(struct iovec){ in, 2 * LONG }, 1, &req), 0);
+	wait_for_stall(l.ep);
+	peer_send(l.proc, "free");
+	peer_expect(l.proc, "freed");
+	cut_and_continue();
+	CHECK_EQ(test_wait(req, NULL), -ENOENT);
+	/* what has arrived was read before, although it was sent again afterwards */
+	for (size_t i = 0; i < 2 * LONG; i++)
+		CHECK(in[i] == 0xee || in[i] == 0xaa);
+	free(in);
+	messages(&l);
 	pair_close(&l);
 	peer_join(l.proc);
 }
@@ -222,12 +312,12 @@ TEST(a_peer_dies_during_long_messages)
 		struct sci_req *reqs[2];
 		struct pair l;
 
-		atomic_store(&relay->stall_at, atomic_load(&relay->bytes) + i * LONG / 2);
+		stall_after(i * LONG / 2);
 		l.proc = peer_spawn(8, killed, NULL);
 		l.ep = test_ep_open(TEST_ID, 0);
 		l.to = test_ep_accept(l.ep);
 		transfer_both(&l, out, in, reqs);
-		WAIT_UNTIL(sci_progress(l.ep) >= 0 && atomic_load(&relay->stalled), TEST_WAIT_MS);
+		wait_for_stall(l.ep);
 		peer_kill(l.proc, SIGKILL);
 		atomic_store(&relay->stall_at, 0);
 		atomic_store(&relay->stalled, false);

@@ -343,6 +343,15 @@ int net_link_lend(struct net_link *l, struct net_frame *f, const void *data, con
 	return ret;
 }
 
+/* End all loans of @owner. */
+void net_links_take_back(struct net *net, const void *owner)
+{
+	struct net_link *l, *n;
+
+	list_for_each_entry_safe(l, n, &net->links, link)
+		l->failed |= net_log_take_back(&l->log, owner) != 0;
+}
+
 /* Send the queued frames. The next read reports errors. */
 void net_link_flush(struct net_link *l)
 {

@@ -8,8 +8,9 @@
  * refers to them. So the position of a byte in the ring is its position in the stream, less the
  * number of lent bytes before it.
  *
- * The program may take its memory back before the bytes are acknowledged. Then the extent gets a
- * copy.
+ * A request of the program lends the bytes of a message or a write, and a segment those of an
+ * answer to a read. When the owner ends before the bytes are acknowledged, it takes them back: the
+ * extent gets a copy.
  */
 
 #include <errno.h>

@@ -575,6 +575,7 @@ void net_link_dialed(struct net_link *l, const struct net_addr *to, int error);
 void net_link_check(struct net_link *l, uint64_t now);
 int net_link_send(struct net_link *l, struct net_frame *f, const void *data);
 int net_link_lend(struct net_link *l, struct net_frame *f, const void *data, const void *owner);
+void net_links_take_back(struct net *net, const void *owner);
 void net_link_flush(struct net_link *l);
 
 /* poll.c */

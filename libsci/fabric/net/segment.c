@@ -181,6 +181,8 @@ void net_lseg_destroy(struct sci_lseg *s)
 {
 	pthread_mutex_lock(&s->net->svc.lock);
 	lseg_disconnect_importer(s);
+	/* answers to reads */
+	net_links_take_back(s->net, s);
 	hash_del(&s->net->segments, &s->by_id);
 	pthread_mutex_unlock(&s->net->svc.lock);
 	/* this memory is also the program's mapping of the segment */

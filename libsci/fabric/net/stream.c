@@ -122,11 +122,9 @@ static int stream_lend(struct sci_rseg *r, volatile void *addr, const void *src,
 static void stream_take_back(struct sci_fabric *f, const void *owner)
 {
 	struct net *net = net_of(f);
-	struct net_link *l, *n;
 
 	pthread_mutex_lock(&net->svc.lock);
-	list_for_each_entry_safe(l, n, &net->links, link)
-		l->failed |= net_log_take_back(&l->log, owner) != 0;
+	net_links_take_back(net, owner);
 	pthread_mutex_unlock(&net->svc.lock);
 }
 
@@ -310,7 +308,10 @@ static void read_serve_one(struct net_link *l, const struct net_served *s)
 		f.object = ERANGE;
 	else
 		f.len = s->len;
-	net_link_send(l, &f, f.len ? i->seg->addr + s->offset : NULL);
+	if (f.len > NET_SMALL && net_log_may_lend(&l->log))
+		net_link_lend(l, &f, i->seg->addr + s->offset, i->seg);
+	else
+		net_link_send(l, &f, f.len ? i->seg->addr + s->offset : NULL);
 }
 
 /* Answer reads of the other side while the log has room. */
