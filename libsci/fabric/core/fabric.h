@@ -528,7 +528,8 @@ struct sci_stream_target {
  * @target_end:	Stop all writes to @t: when the call returns, no thread writes. The bytes that
  *		arrive later are dropped.
  * @fill:	Lend @len bytes at @src to the fabric, which writes them at @off of the target @id that
- *		the exporter of @r has made. Order and errors as for @put.
+ *		the exporter of @r has made. Order and errors as for @put, but -EAGAIN also for
+ *		few bytes.
  * @lend:	Lend bytes as @fill does, for the segment of @r, at @addr of its map.
  * @take_back:	End all loans of @owner: later changes of the bytes change nothing that the peer
  *		receives. Without this call a loan ends when the peer has acknowledged a later mark.

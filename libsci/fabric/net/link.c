@@ -97,7 +97,7 @@ void net_link_attach(struct net_link *l, struct net_socket *s, uint64_t received
 	list_del(&s->link);
 	net_log_acked(&l->log, received);
 	l->log.sent = received;
-	l->put_end = 0;
+	l->copied_end = 0;
 	l->told = l->received;
 	l->state = LINK_UP;
 	l->dialing = false;

@@ -187,7 +187,7 @@ _Static_assert(sizeof(struct net_frame) == 32, "on the wire");
 
 #define NET_KEEN	4u		/* links that threads of the program poll */
 #define NET_IN		(16u << 10)	/* room for bytes that are not received in place */
-#define NET_WINDOW	(1u << 20)	/* unacknowledged bytes, before a long PUT has to wait */
+#define NET_WINDOW	(1u << 20)	/* unacknowledged bytes, before PUT and FILL have to wait */
 
 _Static_assert(NET_IN > 2 * (NET_SMALL + sizeof(struct net_frame)), "room for a read");
 
@@ -350,9 +350,9 @@ struct net_link {
 	bool silent;			/* the link broke because no bytes could arrive */
 	bool keen;			/* threads of the program poll the link */
 	bool fresh;			/* the service thread has read it recently */
-	uint64_t put_at;		/* position of the last frame, a short PUT */
-	uint64_t put_end;		/* end of that PUT; 0: the last frame is no short PUT */
-	struct net_frame put;
+	uint64_t copied_at;		/* position of the last frame, a short PUT or FILL */
+	uint64_t copied_end;		/* end of that frame; 0: the last frame is none of them */
+	struct net_frame copied;
 	uint64_t last_rx_ms, last_tx_ms, broken_ms, dial_ms;
 };
 

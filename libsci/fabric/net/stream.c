@@ -18,20 +18,31 @@ static uint64_t stream_in_flight(const struct net_link *l)
 
 /* ---- writes ---- */
 
-/* Append the bytes to the last frame, if it has not been sent. Return false otherwise. */
-static bool stream_put_more(struct net_link *l, uint32_t id, uint64_t off, const void *src,
-			    size_t len)
+/* Append the bytes of @f to the last frame, if it has not been sent. Return false otherwise. */
+static bool stream_copy_more(struct net_link *l, const struct net_frame *f, const void *src)
 {
-	struct net_frame *f = &l->put;
+	struct net_frame *last = &l->copied;
 
-	if (l->put_end != l->log.written || l->put_at < l->log.sent || f->object != id ||
-	    f->offset + f->len != off || f->len + len > NET_SMALL)
+	if (l->copied_end != l->log.written || l->copied_at < l->log.sent ||
+	    last->type != f->type || last->object != f->object ||
+	    last->offset + last->len != f->offset || last->len + f->len > NET_SMALL)
 		return false;
-	l->failed |= net_log_add(&l->log, src, len) != 0;
-	f->len += (uint32_t)len;
-	net_log_change(&l->log, l->put_at, f, sizeof(*f));
-	l->put_end = l->log.written;
+	l->failed |= net_log_add(&l->log, src, f->len) != 0;
+	last->len += f->len;
+	net_log_change(&l->log, l->copied_at, last, sizeof(*last));
+	l->copied_end = l->log.written;
 	return true;
+}
+
+/* Send the frame @f, whose bytes are copied. */
+static void stream_copy(struct net_link *l, struct net_frame *f, const void *src)
+{
+	if (stream_copy_more(l, f, src))
+		return;
+	l->copied_at = l->log.written;
+	net_link_send(l, f, src);
+	l->copied = *f;
+	l->copied_end = f->len < NET_SMALL ? l->log.written : 0;
 }
 
 /* Return 0 if there is room for @len bytes. */
@@ -39,7 +50,7 @@ static int stream_room(struct net_link *l, size_t len)
 {
 	if (!l)
 		return -ENOTCONN;
-	if (len <= NET_SMALL || stream_in_flight(l) + len <= NET_WINDOW)
+	if (stream_in_flight(l) + len <= NET_WINDOW)
 		return 0;
 	/* let threads that wait for room read the link, too */
 	l->fresh = true;
@@ -53,17 +64,11 @@ static int stream_put_locked(struct sci_rseg *r, uint64_t off, const void *src, 
 	struct net_frame f = {
 		.type = NET_PUT, .len = (uint32_t)len, .object = r->id, .offset = off,
 	};
-	int ret = stream_room(l, len);
+	int ret = l && len <= NET_SMALL ? 0 : stream_room(l, len);
 
-	if (ret)
-		return ret;
-	if (stream_put_more(l, r->id, off, src, len))
-		return 0;
-	l->put_at = l->log.written;
-	net_link_send(l, &f, src);
-	l->put = f;
-	l->put_end = len < NET_SMALL ? l->log.written : 0;
-	return 0;
+	if (!ret)
+		stream_copy(l, &f, src);
+	return ret;
 }
 
 static int stream_put(struct sci_rseg *r, volatile void *addr, const void *src,
@@ -89,7 +94,7 @@ static int stream_lend_frame(struct sci_rseg *r, struct net_frame *f, const void
 	l = r->of;
 	ret = stream_room(l, f->len);
 	if (!ret && f->len <= NET_SMALL)
-		net_link_send(l, f, src);
+		stream_copy(l, f, src);
 	else if (!ret && net_log_may_lend(&l->log))
 		net_link_lend(l, f, src, owner);
 	else if (!ret)

@@ -17,14 +17,26 @@ struct net_reads {
 	struct sci_stream_get gets[READS];
 };
 
+/* Find the piece @at bytes after the start of @req. Return its length. */
+static size_t piece_next(const struct sci_req *req, size_t at, struct iovec *local,
+			 uint64_t *offset)
+{
+	if (req->form == FORM_STRIDED)
+		return strided_piece(req, at, local, offset);
+	local->iov_base = (void *)msg_chunk(&req->at, &local->iov_len);
+	*offset = req->offset + at;
+	return local->iov_len;
+}
+
+/* ---- writes ---- */
+
 /*
- * Send the stores of a write, which ended with @error. Return -EAGAIN until the peer confirms that
- * all bytes have arrived.
+ * Send the bytes of a write, which were lent with @error. Return -EAGAIN until the peer confirms
+ * that all bytes have arrived.
  */
-int net_confirm(struct sci_req *req, struct msg_import *im, int error)
+static int net_confirm(struct sci_req *req, struct msg_import *im, int error)
 {
 	const struct sci_stream_ops *stream = req->peer->stream;
-
 	int ret;
 
 	if (!req->marked && !error)
@@ -40,52 +52,35 @@ int net_confirm(struct sci_req *req, struct msg_import *im, int error)
 	return ret;
 }
 
-/* Put or lend the next bytes, which are in one piece. Return their number or -errno. */
-static int64_t piece_write(struct sci_req *req, struct msg_import *im)
+/* Lend the next bytes, which are in one piece. */
+static int piece_lend(struct sci_req *req, struct msg_import *im)
 {
-	const struct sci_stream_ops *stream = req->peer->stream;
-	volatile uint8_t *to = im->addr + req->offset + req->moved;
-	size_t n;
-	const void *src = msg_chunk(&req->at, &n);
+	struct iovec local;
+	uint64_t offset;
+	size_t n = piece_next(req, req->moved, &local, &offset);
 	int ret;
 
-	if (n <= SCI_STREAM_LINE) {
-		ret = stream->put(im->seg, to, src, n);
-	} else {
-		n = n < NET_STEP ? n : NET_STEP;
-		req->lent = true;
-		ret = stream->lend(im->seg, to, src, n, req);
-	}
-	return ret ? ret : (int64_t)n;
+	n = n < NET_STEP ? n : NET_STEP;
+	req->lent = true;
+	ret = req->peer->stream->lend(im->seg, im->addr + offset, local.iov_base, n, req);
+	if (ret)
+		return ret;
+	req->moved += n;
+	if (req->form != FORM_STRIDED)
+		msg_skip(&req->at, n);
+	return 0;
 }
 
 int net_write(struct sci_req *req, struct msg_import *im)
 {
-	int64_t n = 0;
+	int ret = 0;
 
-	while (n >= 0 && req->moved < req->len) {
-		n = piece_write(req, im);
-		if (n < 0)
-			break;
-		msg_skip(&req->at, (size_t)n);
-		req->moved += (size_t)n;
-	}
-	return net_confirm(req, im, n < 0 ? (int)n : 0);
+	while (!ret && req->moved < req->len)
+		ret = piece_lend(req, im);
+	return net_confirm(req, im, ret);
 }
 
 /* ---- reads ---- */
-
-/* Find the next piece to request. Return its length. */
-static size_t piece_next(const struct sci_req *req, struct iovec *local, uint64_t *offset)
-{
-	size_t asked = req->reads->asked;
-
-	if (req->form == FORM_STRIDED)
-		return strided_piece(req, asked, local, offset);
-	local->iov_base = (void *)msg_chunk(&req->at, &local->iov_len);
-	*offset = req->offset + asked;
-	return local->iov_len;
-}
 
 /* Request pieces, up to READS at a time. */
 static int pieces_ask(struct sci_req *req, struct msg_import *im)
@@ -97,7 +92,7 @@ static int pieces_ask(struct sci_req *req, struct msg_import *im)
 
 	while (r->asked < req->len && r->n < READS) {
 		struct sci_stream_get *g = &r->gets[(r->first + r->n) % READS];
-		size_t n = piece_next(req, &local, &offset);
+		size_t n = piece_next(req, r->asked, &local, &offset);
 
 		g->dst = local.iov_base;
 		g->len = n < SCI_STREAM_GET ? n : SCI_STREAM_GET;

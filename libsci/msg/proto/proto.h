@@ -296,7 +296,6 @@ int req_load(struct sci_req *req, struct msg_cursor *at, const volatile uint8_t 
 	     size_t len);
 
 /* onesided_net.c */
-int net_confirm(struct sci_req *req, struct msg_import *im, int error);
 int net_write(struct sci_req *req, struct msg_import *im);
 int net_read(struct sci_req *req, struct msg_import *im);
 void net_take_back(struct sci_req *req);

@@ -93,11 +93,11 @@ int strided_move(struct sci_req *req, struct msg_import *im)
 	struct sci_peer *p = req->peer;
 	int ret;
 
-	if (req->kind == MSG_READ)
-		return p->stream ? net_read(req, im) : blocks_load(req, im);
-	ret = blocks_store(req, im);
 	if (p->stream)
-		return net_confirm(req, im, ret);
+		return req->kind == MSG_READ ? net_read(req, im) : net_write(req, im);
+	if (req->kind == MSG_READ)
+		return blocks_load(req, im);
+	ret = blocks_store(req, im);
 	if (!ret && !p->lossy)
 		p->fabric->ops->rseg.store_barrier(p->fabric, im->seg);
 	return ret;
