@@ -8,6 +8,10 @@
  * stream, so they have arrived before the FIN. The target ends with the receive: the fabric drops
  * the bytes that arrive later.
  *
+ * The sender lends its memory to the fabric, which copies nothing. So the send completes when the
+ * fabric of the receiver has acknowledged the bytes, or with the connection. Then the fabric gives
+ * the memory back.
+ *
  * A message with checksums uses blocks. So does a message into several pieces of memory.
  */
 
