@@ -517,7 +517,7 @@ struct sci_stream_target {
  *		@below must stay open longer than @f. Call this after the first lintr.create.
  * @covers:	Return true if one of the ways to @node is the fabric below.
  * @news:	Call @fn on the fabric's thread when bytes arrive and no thread of the program
- *		polls.
+ *		polls, and when a new socket continues a broken stream.
  * @poll:	Handle the bytes that have arrived. Return true if any had arrived.
  * @rest:	Let the fabric's own thread handle arriving bytes, as no other thread polls.
  * @put:	Write @len bytes at @addr of the map of @r, after the bytes of earlier puts.

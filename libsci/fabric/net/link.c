@@ -114,6 +114,9 @@ void net_link_attach(struct net_link *l, struct net_socket *s, uint64_t received
 	if (net_wire_watch(s, EPOLLIN, net_link_ready))
 		l->failed = true;
 	net_link_flush(l);
+	/* the handshake may acknowledge the bytes for which a thread of the program sleeps */
+	if (net->news)
+		net->news(net->news_owner);
 	pthread_cond_broadcast(&net->cond);
 }
 

@@ -477,7 +477,7 @@ struct net {
 	uint64_t now_ms;		/* time of the last tick */
 	uint64_t ticked_ms;		/* end of the last tick, or start of the timer */
 
-	void (*news)(void *owner);	/* reports received bytes; on the service thread */
+	void (*news)(void *owner);	/* reports bytes and new sockets; on the service thread */
 	void *news_owner;
 	uint32_t polls;			/* polls by threads of the program, mod 2^32 */
 	uint32_t polls_seen;		/* value of @polls at the last tick */
