@@ -370,6 +370,8 @@ void net_link_flush(struct net_link *l)
 	while ((pieces = net_log_unsent(&l->log, iov))) {
 		n = net_wire_send(s, iov, pieces);
 		blocked = n == -EAGAIN;
+		/* lent memory that cannot be read: a new socket would not help */
+		l->failed |= n == -EFAULT;
 		if (n < 0)
 			break;
 		l->log.sent += (uint64_t)n;

@@ -321,7 +321,7 @@ struct net_link {
 	uint64_t told;			/* position that was last acknowledged */
 	bool ack_now;
 	bool bye;			/* the other side has sent a BYE */
-	bool failed;			/* the log had no room for a frame */
+	bool failed;			/* the log had no room, or its bytes cannot be read */
 	uint32_t port;			/* a data interrupt of the other instance */
 
 	/* an incomplete frame */

@@ -38,7 +38,10 @@ static ssize_t link_recv(struct net_link *l, size_t *placed)
 	return n;
 }
 
-/* Read a link once. Return -EAGAIN when no bytes are left. */
+/*
+ * Read a link once. Return -EAGAIN when no bytes are left; -EFAULT: the target of the bytes cannot be
+ * written; -EPROTO; -ECONNRESET: the socket has ended.
+ */
 static int link_read_some(struct net_link *l)
 {
 	struct net *net = l->net;
@@ -48,7 +51,7 @@ static int link_read_some(struct net_link *l)
 	if (!n)
 		return -ECONNRESET;
 	if (n < 0)
-		return n == -EAGAIN ? -EAGAIN : -ECONNRESET;
+		return n == -EAGAIN || n == -EFAULT ? (int)n : -ECONNRESET;
 	l->received += (uint64_t)n;
 	l->last_rx_ms = net->now_ms;
 	if (placed)
@@ -80,7 +83,7 @@ static bool link_read(struct net_link *l)
 	}
 	if (ret && ret != -EAGAIN) {
 		/* the bytes before the end have been handled */
-		if (ret == -EPROTO)
+		if (ret == -EPROTO || ret == -EFAULT)
 			net_link_lost(l, true);
 		else
 			net_link_break(l, sci_now_ms());
