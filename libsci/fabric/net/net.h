@@ -20,14 +20,12 @@
  * route	a way to a node from SCI_NET_PEERS: an address, a gateway, or the fabric below,
  *	the best one first. A link uses one route at a time, takes the next one when that
  *	fails, and tries earlier ones again (link.c)
- *
  * target	memory of a program that the other side of a link may fill, for one message. Its
- *		bytes go from the socket to this memory
+ *	bytes go from the socket to this memory
  *
  * The sender keeps all bytes that the receiver has not acknowledged, in the log or in the program's
- * memory (log.c). When a socket
- * breaks, one side makes a new socket. Both sides send the position up to which they have
- * received, and the streams continue there. So no byte is lost, or received twice.
+ * memory (log.c). When a socket breaks, one side makes a new socket. Both sides send the position up
+ * to which they have received, and the streams continue there. So no byte is lost, or received twice.
  *
  * One lock, svc.lock, protects all objects. A polling thread of the program (net_poll) or the
  * service thread reads the sockets. These two threads never wait for the same socket.

@@ -396,10 +396,10 @@ static int rndv_cleared(struct sci_peer *p, const struct line_cts *cts)
 #define BLOCK_SHARE	4u
 
 /*
- * Return the size of the next block, of @left bytes: at most a quarter of the ring, as in block_limit(). A larger
- * block could wait for room for ever. On a lossy link the sender waits until each block has
- * arrived. Large blocks mean fewer waits, and a small last block leaves the receiver less to copy
- * at the end. So a block is a share of the remaining bytes.
+ * Return the size of the next block, of @left bytes: at most a quarter of the ring, as in
+ * block_limit(). A larger block could wait for room for ever. On a lossy link the sender waits until
+ * each block has arrived. Large blocks mean fewer waits, and a small last block leaves the receiver
+ * less to copy at the end. So a block is a share of the remaining bytes.
  */
 size_t rndv_block_size(const struct sci_req *req, size_t left)
 {

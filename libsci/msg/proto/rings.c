@@ -5,10 +5,11 @@
  *
  * An endpoint lends memory to the peers that send it longer messages: rings of blocks. All its
  * rings together have SCI_PARAM_RINGS_MAX bytes, shared equally: with more peers, the rings are
- * smaller. Two endpoints with two rails have one ring more: rail.c. When a new ring would exceed the limit, the endpoint recalls the rings to which no peer
- * has written since the last recall. Until these rings are detached, a new ring gets the remaining
- * bytes, and at least RING_LEAST bytes: no peer waits for the ring of another peer, and the limit
- * is exceeded by at most MSG_RINGS such rings for each peer.
+ * smaller. Two endpoints with two rails have one ring more: rail.c. When a new ring would exceed the
+ * limit, the endpoint recalls the rings to which no peer has written since the last recall. Until
+ * these rings are detached, a new ring gets the remaining bytes, and at least RING_LEAST bytes: no
+ * peer waits for the ring of another peer, and the limit is exceeded by at most MSG_RINGS such rings
+ * for each peer.
  *
  * The sender decides, because only the sender knows whether it will write: it detaches its ring if
  * all blocks have been read and no message is in flight.
