@@ -509,7 +509,7 @@ void gateway_stop(struct rail *r)
 	pthread_join(r->gateway->thread, NULL);
 }
 
-/* Free the gateway. Context: the rail's endpoint is closed. */
+/* Free the gateway. Context: the endpoints of all rails are closed. */
 void gateway_free(struct rail *r)
 {
 	struct gateway *g = r->gateway;

@@ -189,11 +189,13 @@ static void net_close(struct mad_world *w)
 {
 	struct rails *n = rails_of(w);
 
+	/* the gateway of one rail has blocks that the endpoint of another one sends */
+	for (int i = 0; i < n->n; i++)
+		if (n->rail[i].ep)
+			sci_ep_close(n->rail[i].ep);
 	for (int i = 0; i < n->n; i++) {
 		struct rail *r = &n->rail[i];
 
-		if (r->ep)
-			sci_ep_close(r->ep);
 		gateway_free(r);
 		free(r->addr);
 		free(r->peer);
