@@ -805,13 +805,15 @@ static void wrong_length(void *arg)
 {
 	char buf[8] = "";
 	struct sci_team *t;
-	int me;
+	int me, ret;
 
 	(void)arg;
 	setenv("SCI_TEAM_MEMORY", "none", 1);
 	CHECK_EQ(sci_team_open(&t, NULL), 0);
 	me = sci_team_rank(t);
-	CHECK_EQ(sci_team_bcast(t, 0, buf, me == 1 ? 4 : 8), me == 1 ? -EMSGSIZE : 0);
+	/* the report of member 1 may come before the bytes */
+	ret = sci_team_bcast(t, 0, buf, me == 1 ? 4 : 8);
+	CHECK(ret == -EMSGSIZE || (!ret && me != 1));
 	CHECK_EQ(sci_team_barrier(t), -EMSGSIZE);
 	CHECK_EQ(sci_team_barrier(t), -EMSGSIZE);
 	CHECK_EQ(sci_team_close(t), 0);
