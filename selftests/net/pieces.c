@@ -4,6 +4,7 @@
  * Messages and writes of many short pieces on the net. The fabric copies short pieces, so they must
  * wait for room as long pieces do: all of them together are longer than its log.
  */
+#include "libsci/msg/endpoint.h"
 #include "selftests/msg/peers.h"
 
 #define PIECE		4096u
@@ -189,5 +190,46 @@ TEST(writes_of_short_pieces)
 		pair_meet(&l);
 	}
 	pair_close(&l);
+	peer_join(p);
+}
+
+/* ---- both ---- */
+
+static void meet(struct peer *proc, void *arg)
+{
+	struct pair l;
+
+	(void)arg;
+	test_use_net("unix", 8);
+	l = pair_open(proc, 4, 0);
+	pair_meet(&l);
+	pair_meet(&l);
+	CHECK_EQ(sci_ep_close(l.ep), 0);
+}
+
+TEST(a_short_write_finds_room_beside_a_long_message)
+{
+	struct peer *p = peer_spawn(8, meet, NULL);
+	unsigned char *out = alloc(LEN);
+	struct pair l;
+	int ret;
+
+	test_use_net("unix", 4);
+	l = pair_open(p, 8, 0);
+	memset(out, 0, LEN);
+	pair_meet(&l);
+	/* a peer that is stopped acknowledges nothing; there is no target 0 */
+	peer_stop(p);
+	do {
+		ret = l.to->stream->fill(l.to->outbox, 0, 0, out, PIECE * 4, out);
+	} while (!ret);
+	CHECK_EQ(ret, -EAGAIN);
+	for (int i = 0; i < 8; i++)
+		CHECK_EQ(l.to->stream->fill(l.to->outbox, 0, 0, out, PIECE, out), 0);
+	l.to->stream->take_back(l.to->fabric, out);
+	free(out);
+	peer_continue(p);
+	pair_meet(&l);
+	CHECK_EQ(sci_ep_close(l.ep), 0);
 	peer_join(p);
 }

@@ -185,7 +185,7 @@ _Static_assert(sizeof(struct net_frame) == 32, "on the wire");
 
 #define NET_KEEN	4u		/* links that threads of the program poll */
 #define NET_IN		(16u << 10)	/* room for bytes that are not received in place */
-#define NET_WINDOW	(1u << 20)	/* unacknowledged bytes, before PUT and FILL have to wait */
+#define NET_WINDOW	(1u << 20)	/* unacknowledged bytes, before a long PUT has to wait */
 
 _Static_assert(NET_IN > 2 * (NET_SMALL + sizeof(struct net_frame)), "room for a read");
 

@@ -45,12 +45,14 @@ static void stream_copy(struct net_link *l, struct net_frame *f, const void *src
 	l->copied_end = f->len < NET_SMALL ? l->log.written : 0;
 }
 
-/* Return 0 if there is room for @len bytes. */
+/* Return 0 if there is room for @len bytes. A short write need not wait behind a long message. */
 static int stream_room(struct net_link *l, size_t len)
 {
+	size_t most = len <= NET_SMALL ? 2 * NET_WINDOW : NET_WINDOW;
+
 	if (!l)
 		return -ENOTCONN;
-	if (stream_in_flight(l) + len <= NET_WINDOW)
+	if (stream_in_flight(l) + len <= most)
 		return 0;
 	/* let threads that wait for room read the link, too */
 	l->fresh = true;
