@@ -132,7 +132,24 @@ enum {
 	PEER_FREED	= 1 << 5,	/* an imported segment of the peer has ended */
 	PEER_RANG	= 1 << 6,	/* the peer has triggered the doorbell, or has sent bytes */
 	PEER_LISTED	= 1 << 7,	/* no event: the peer is in ep->news */
+	PEER_RAIL_LOST	= 1 << 8,	/* a connection on the second rail has ended */
+	PEER_RAIL_CAME	= 1 << 9,	/* the peer has imported its inbox on the second rail */
 };
+
+/* The inboxes of a connection on one rail: conn/reroute.c. */
+struct msg_route {
+	struct sci_fabric *fabric;	/* NULL: there is no such rail */
+	struct sci_link_status *link;
+	struct sci_lseg *inbox;
+	struct msg_inbox *inbox_map;
+	sci_event_fn event;		/* of @outbox */
+	struct sci_rseg *outbox;	/* the peer's inbox; NULL: not imported */
+	struct msg_inbox *outbox_map;
+	struct sci_rintr *bell;
+	bool lost;			/* the fabric has reported the end of a connection */
+};
+
+enum { RAIL_FIRST, RAIL_SECOND, RAILS };
 
 struct sci_peer {
 	struct list link;		/* ep->peers, ->down, ->ended, ->former */
@@ -162,6 +179,8 @@ struct sci_peer {
 	bool careful;			/* tx_put() needs tx_put_careful() */
 	bool stale;			/* caches are not coherent: peer_refresh() before loads */
 	bool may_read;			/* imports read as fast as they write */
+	/* the owner of memory copies the bytes: caches are not coherent, or the first rail is lost */
+	bool by_owner;
 	bool imported;			/* the peer has imported its inbox here */
 	bool incoming;			/* on import, the peer goes to ep->accept_queue */
 	bool fence;			/* full barrier between a store and the load of *sleeps */
@@ -224,7 +243,7 @@ struct sci_peer {
 	struct sci_msg *chain_msg;	/* or an incomplete unexpected message */
 	size_t chain_left;		/* missing bytes of the incomplete message */
 
-	/* objects of the peer's fabric, which is ep->fabric or ep->net */
+	/* objects of the peer's fabric, which is ep->fabric or ep->net; see also @route */
 	struct sci_fabric *fabric;
 	uint32_t adapter;		/* adapter number of @fabric */
 	const struct sci_stream_ops *stream;	/* NULL: imports are memory */
@@ -236,12 +255,36 @@ struct sci_peer {
 	struct list imports;
 	struct list maps;		/* ended imports with pointers of the program */
 
-	/* the second rail: conn/rail.c */
-	uint32_t rail_node;		/* the peer's node there; 0: there is no second rail */
+	/* the two rails: conn/rail.c */
+	uint32_t rail_node;		/* the peer's node on the second; 0: there is no second */
 	int rail_error;			/* why this endpoint has lent no ring there */
-	struct line_attached rail_ring;	/* the ring that the peer has lent there; size 0: none */
-	uint64_t rail_ms;		/* do not use it before this time, in ms */
-	uint32_t rail_pause;		/* the last pause after a failure, in ms */
+	struct msg_lent {
+		struct line_attached ring;	/* the ring that the peer has lent; size 0: none */
+		uint64_t ms;		/* do not use it before this time, in ms */
+		uint32_t pause;		/* the last pause after a failure, in ms */
+	} lent[RAILS];
+
+	uint32_t there_errors[RAILS];	/* of the links, see rail_is_there() */
+
+	/* the rail of the lines: conn/reroute.c. @inbox to @bell are those of the current route */
+	struct msg_route route[RAILS];
+	struct sci_fabric *line_fabric;
+	struct sci_link_status *line_link;
+	uint32_t my_inbox;		/* id of this endpoint's inbox on the first rail */
+	uint32_t rail_inbox;		/* id of the peer's inbox on the second */
+	uint32_t turn;			/* number of reroutes; odd: lines use the second rail */
+	bool rerouting;			/* no line may be written */
+	bool rerouted;			/* the peer's positions are known: */
+	uint32_t their_data, their_ctl;
+	uint32_t my_data, my_ctl;	/* this side's, at the last reroute */
+	uint32_t read_data, read_ctl;	/* the peer's last known ones before the reroute */
+	uint32_t home_pause;		/* time before lines return to the first rail, in ms */
+	uint64_t begun_ms;		/* start of the current reroute, in ms */
+	uint64_t rerouted_ms;		/* time of the last reroute, in ms */
+	uint64_t reroute_ms;		/* time of the next HELLO_REROUTE, in ms */
+	uint64_t route_ms;		/* do not import an inbox before this time, in ms */
+	bool suspect_routes;		/* the reason of @suspect_ms: the loss of both rails */
+	uint64_t stuck_ms;		/* since when lines do not arrive, in ms; 0: they arrive */
 };
 
 /* ---- endpoints ---- */
@@ -362,6 +405,9 @@ struct sci_ep {
 	/* the second rail: conn/rail.c */
 	struct sci_fabric *rail;	/* NULL: the endpoint has one rail */
 	struct sci_link_status *rail_link;
+	struct sci_lintr *rail_port;	/* HELLO_REROUTE */
+	struct sci_lintr *rail_bell;
+	_Atomic uint32_t rail_rang;	/* set by the rail's thread: rail_bell was triggered */
 	uint32_t rail_node;		/* node of this endpoint there */
 };
 

@@ -296,6 +296,7 @@ struct sci_ep_stats {
 	/* between endpoints with two rails: bytes of rendezvous blocks sent through each rail */
 	uint64_t first_rail_bytes;
 	uint64_t second_rail_bytes;
+	uint64_t reroutes;		/* moves of a connection's lines to the other rail */
 };
 
 /**

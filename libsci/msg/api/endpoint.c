@@ -104,16 +104,23 @@ static int id_take(struct sci_ep *ep, uint32_t id)
 		ep->ops->lintr.destroy(ep->bell);
 		return ret;
 	}
+	ret = rail_bell_make(ep, id);
+	if (ret)
+		goto err_port;
 	if (ep->net)
 		ret = net_port_make(ep, id);
-	if (ret) {
-		ep->ops->lintr.destroy(ep->port);
-		wake_fini(ep);
-		ep->ops->lintr.destroy(ep->bell);
-		return ret;
-	}
+	if (ret)
+		goto err_rail;
 	ep->addr.id = id;
 	return 0;
+
+err_rail:
+	rail_bell_end(ep);
+err_port:
+	ep->ops->lintr.destroy(ep->port);
+	wake_fini(ep);
+	ep->ops->lintr.destroy(ep->bell);
+	return ret;
 }
 
 /* Choose a free id from the upper half: programs choose small ids. */
@@ -147,7 +154,6 @@ static int ep_join(struct sci_ep *ep, const struct sci_ep_attr *attr)
 	}
 	line_init();
 	ep->link = ep->ops->query.link(ep->fabric, ep->adapter);
-	ep->errors = sci_link_errors(ep->link);
 	ep->addr.node = info.node;
 	ep->wake_barrier = info.wake_barrier;
 	ep->register_copies = info.register_copies;
@@ -157,6 +163,9 @@ static int ep_join(struct sci_ep *ep, const struct sci_ep_attr *attr)
 	ret = rail_join(ep, &at, attr->rail, attr->rail_node);
 	if (ret)
 		goto err_fabric;
+	/* a reroute needs copies of the lines, and a thread that finds lines that do not arrive */
+	ep->lossy |= !!ep->rail;
+	ep->errors = ep_errors(ep);
 	ret = net_join(ep, &at, attr->net, attr->net_peers);
 	if (ret)
 		goto err_rail;
@@ -272,6 +281,7 @@ int sci_ep_close(struct sci_ep *ep)
 	ep->ops->lintr.destroy(ep->port);
 	net_port_end(ep);
 	net_leave(ep);
+	rail_bell_end(ep);
 	rail_leave(ep);
 	wake_fini(ep);
 	ep->ops->lintr.destroy(ep->bell);

@@ -94,12 +94,6 @@ static void peers_warm_up(struct sci_ep *ep)
 {
 	struct list *pos, *n;
 
-	/* the bell of a segment says which peer has rung */
-	if (ep->ops->ring) {
-		peers_attend(ep);
-		return;
-	}
-
 	list_for_each_safe(pos, n, &ep->peers)
 		peer_warm_up(container_of(pos, struct sci_peer, link));
 }
@@ -123,9 +117,20 @@ static bool doorbell_handle(struct sci_ep *ep)
 	/* the bell may overtake the status line with the number of the sleep */
 	if (ep->lossy)
 		announcements_forget(ep);
-	if (ep->cooled)
+	/* the bell of a segment says which peer has rung */
+	if (ep->cooled && ep->ops->ring)
+		peers_attend(ep);
+	else if (ep->cooled)
 		peers_warm_up(ep);
 	return true;
+}
+
+/* Handle the doorbell on the second rail as doorbell_handle() handles the other one. */
+static void rail_bell_handle(struct sci_ep *ep)
+{
+	announcements_forget(ep);
+	if (ep->cooled)
+		peers_warm_up(ep);
 }
 
 static bool peer_may_cool(const struct sci_peer *p)
@@ -171,6 +176,8 @@ static int ep_attend(struct sci_ep *ep)
 	refusals_end(ep);
 	if (ep->net)
 		net_news_take(ep);
+	if (ep->rail && atomic_exchange(&ep->rail_rang, 0))
+		rail_bell_handle(ep);
 	done += peers_attend(ep);
 	peers_release(ep);
 	/* count completions, too: a thread that is about to sleep may wait for the end of a peer */

@@ -26,7 +26,8 @@ int peers_attend(struct sci_ep *ep)
 		done += events & ~PEER_RANG || (events && list_empty(&p->hot));
 		if (events || p->suspect_ms)
 			peer_event_check(p);
-		if (p->suspect_ms || !list_empty(&p->calls))
+		reroute_poll(p);
+		if (p->suspect_ms || p->rerouting || !list_empty(&p->calls))
 			peer_attend(p);
 	}
 	return done;

@@ -30,8 +30,8 @@ int ring_make(struct sci_peer *p, enum msg_ring which, uint32_t size)
 	const struct sci_fabric_ops *ops = f->ops;
 	struct msg_blocks_rx *b = &p->blocks_rx[which];
 	struct sci_lseg_param param = {
-		/* the importer connects again if the second rail fails and comes back */
-		.size = size, .flags = which == RING_RAIL ? 0 : SCI_LSEG_ONCE,
+		/* the importer connects again if a rail fails and comes back */
+		.size = size, .flags = p->ep->rail ? 0 : SCI_LSEG_ONCE,
 		.event = blocks_event, .owner = p,
 	};
 	void *addr = NULL;
@@ -88,8 +88,7 @@ int ring_import(struct sci_peer *p, const struct line_attached *a)
 	}
 	b->base = addr;
 	b->size = a->size;
-	b->status = a->ring == RING_EAGER ? &p->status->eager :
-		    a->ring == RING_XFER ? &p->status->xfer : &p->status->rail;
+	b->status = ring_status(p, a->ring);
 	return 0;
 }
 

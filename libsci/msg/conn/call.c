@@ -62,7 +62,12 @@ static int call_connect_intr(struct msg_call *c, bool data, struct sci_rintr **o
 static int call_connect_inbox(struct msg_call *c)
 {
 	const struct sci_fabric_ops *ops = c->fabric->ops;
-	int ret = ops->stream || ops->ring ? 0 : call_connect_intr(c, false, &c->bell);
+	bool intr = c->kind == CALL_ROUTE && c->fabric == c->ep->rail;
+	int ret = 0;
+
+	/* on the second rail each doorbell is an interrupt, as its thread wakes the endpoint */
+	if (intr || !(ops->stream || ops->ring))
+		ret = call_connect_intr(c, false, &c->bell);
 
 	return ret ? ret : call_connect_segment(c);
 }
@@ -82,8 +87,10 @@ static int call_make(struct msg_call *c)
 	case CALL_RAIL:
 		return call_connect_segment(c);
 	case CALL_INBOX:
+	case CALL_ROUTE:
 		return call_connect_inbox(c);
 	case CALL_HELLO:
+	case CALL_REROUTE:
 		return call_send_hello(c);
 	}
 	return -EINVAL;
@@ -119,6 +126,26 @@ static struct msg_call *call_new(struct sci_ep *ep, struct sci_fabric *fabric,
 	return c;
 }
 
+/* Make a call to @p on one of the rails. */
+static struct msg_call *call_new_on(struct sci_peer *p, unsigned int rail, enum msg_call_kind kind)
+{
+	const struct sci_addr there = { .node = p->rail_node, .id = p->addr.id };
+
+	return rail == RAIL_SECOND ? call_new(p->ep, p->ep->rail, kind, &there) :
+				     call_new(p->ep, p->fabric, kind, &p->addr);
+}
+
+static int call_start_new(struct msg_call *c, struct sci_peer *p, uint32_t id, sci_event_fn event)
+{
+	c->peer = p;
+	c->id = id;
+	c->event = event;
+	list_add_tail(&c->link, &p->calls);
+	peer_attend(p);
+	callers_make(c);
+	return 0;
+}
+
 /**
  * call_start() - import a segment or the inbox of @p on a thread
  * @event: event function of the import; its owner is @p
@@ -130,19 +157,41 @@ static struct msg_call *call_new(struct sci_ep *ep, struct sci_fabric *fabric,
 int call_start(struct sci_peer *p, enum msg_call_kind kind, uint32_t id,
 	       sci_event_fn event)
 {
-	const struct sci_addr there = { .node = p->rail_node, .id = p->addr.id };
-	struct msg_call *c = kind == CALL_RAIL ? call_new(p->ep, p->ep->rail, kind, &there) :
-						 call_new(p->ep, p->fabric, kind, &p->addr);
+	struct msg_call *c = call_new_on(p, kind == CALL_RAIL ? RAIL_SECOND : RAIL_FIRST, kind);
+
+	return c ? call_start_new(c, p, id, event) : -ENOMEM;
+}
+
+/* Import the inbox @id on a rail on a thread. Otherwise as call_start() */
+int call_route(struct sci_peer *p, unsigned int rail, uint32_t id, sci_event_fn event)
+{
+	struct msg_call *c = call_new_on(p, rail, CALL_ROUTE);
+
+	return c ? call_start_new(c, p, id, event) : -ENOMEM;
+}
+
+/* Send a HELLO_REROUTE on a rail on a thread. */
+int call_reroute(struct sci_peer *p, unsigned int rail, const struct msg_hello *hello)
+{
+	struct msg_call *c = call_new_on(p, rail, CALL_REROUTE);
 
 	if (!c)
 		return -ENOMEM;
-	c->peer = p;
-	c->id = id;
-	c->event = event;
-	list_add_tail(&c->link, &p->calls);
-	peer_attend(p);
-	callers_make(c);
-	return 0;
+	c->hello = *hello;
+	return call_start_new(c, p, hello->turn, NULL);
+}
+
+struct msg_hello hello_make(struct sci_ep *ep, enum msg_hello_type type)
+{
+	return (struct msg_hello){
+		.magic = MSG_MAGIC, .version = MSG_VERSION,
+		.type = (uint16_t)type, .node = ep->addr.node,
+		.id = ep->addr.id, .nonce = ep->nonce,
+		.flags = (ep->wake_barrier ? HELLO_WAKE_BARRIER : 0u) |
+			 (ep->crc ? HELLO_CRC : 0u) |
+			 (ep->write_events ? HELLO_WRITE_EVENTS : 0u),
+		.rail = ep->rail_node,
+	};
 }
 
 /* Send a HELLO on a thread. @p is NULL for a refusal, whose result is ignored. */
@@ -165,7 +214,7 @@ int call_hello(struct sci_ep *ep, struct sci_fabric *fabric, struct sci_peer *p,
 
 /*
  * Return the call of @kind that has not ended or whose result has not been taken, or NULL. A peer
- * has at most one CALL_SEGMENT, and one CALL_RAIL, per @id, and one call of each other kind.
+ * has at most one CALL_INBOX and one CALL_HELLO, and one call of each other kind per @id.
  */
 struct msg_call *call_find(struct sci_peer *p, enum msg_call_kind kind,
 			   uint32_t id)
@@ -175,8 +224,7 @@ struct msg_call *call_find(struct sci_peer *p, enum msg_call_kind kind,
 	list_for_each_safe(pos, n, &p->calls) {
 		struct msg_call *c = container_of(pos, struct msg_call, link);
 
-		if (c->kind == kind &&
-		    ((kind != CALL_SEGMENT && kind != CALL_RAIL) || c->id == id))
+		if (c->kind == kind && (kind == CALL_INBOX || kind == CALL_HELLO || c->id == id))
 			return c;
 	}
 	return NULL;

@@ -31,7 +31,7 @@ void mark_dirty(struct sci_peer *p)
 		return;
 	/* losses before this moment do not affect the stores that follow */
 	if (list_empty(&p->ep->dirty))
-		p->ep->errors = sci_link_errors(p->ep->link);
+		p->ep->errors = ep_errors(p->ep);
 	list_add_tail(&p->dirty, &p->ep->dirty);
 	retransmit_wake(p->ep);
 }
@@ -41,8 +41,8 @@ static bool lines_arrived(struct sci_peer *p, uint32_t *errors)
 {
 	uint32_t now;
 
-	sci_remote_barrier(p->ep->fabric, p->outbox);
-	now = sci_link_errors(p->ep->link);
+	sci_remote_barrier(p->line_fabric, p->outbox);
+	now = ep_errors(p->ep);
 	if (now == *errors)
 		return true;
 	*errors = now;
@@ -61,7 +61,7 @@ static bool lines_resend(struct sci_peer *p, struct msg_tx *tx,
 		if (tries++ == STORE_TRIES)
 			return false;
 		sci_remote_line(&tx->slots[slot], &tx->shadow[slot],
-				p->ep->link);
+				p->line_link);
 		p->ep->stats.resent_lines++;
 		if (lines_arrived(p, errors)) {
 			tx->checked++;
@@ -115,6 +115,15 @@ static bool peer_check_writes(struct sci_peer *p, bool lost, uint32_t *errors)
 	return true;
 }
 
+/* Note that stores to @p do not arrive, so that progress calls reroute_poll(). */
+void lines_stuck(struct sci_peer *p)
+{
+	if (!p->stuck_ms)
+		p->stuck_ms = msg_now_ms();
+	peer_attend(p);
+	atomic_store(&p->ep->attention, 1);
+}
+
 /**
  * check_writes() - wait until all stores have arrived, and repeat lost stores
  *
@@ -129,8 +138,10 @@ bool check_writes(struct sci_ep *ep)
 	if (list_empty(&ep->dirty))
 		return true;
 	sci_remote_barrier(ep->fabric, NULL);
+	if (ep->rail)
+		sci_remote_barrier(ep->rail, NULL);
 	ep->stats.checks++;
-	errors = sci_link_errors(ep->link);
+	errors = ep_errors(ep);
 	lost = errors != ep->errors;
 	ep->errors = errors;
 	/* ringing a bell makes a peer dirty again: leave that to the next check */
@@ -139,8 +150,16 @@ bool check_writes(struct sci_ep *ep)
 	while ((l = list_pop(&work))) {
 		struct sci_peer *p = container_of(l, struct sci_peer, dirty);
 
-		if (!peer_check_writes(p, lost, &errors))
-			mark_dirty(p);
+		/* a peer that is rerouted becomes dirty at the end of that */
+		if (p->rerouting)
+			continue;
+		if (peer_check_writes(p, lost, &errors)) {
+			p->stuck_ms = 0;
+			continue;
+		}
+		mark_dirty(p);
+		if (p->rail_node)
+			lines_stuck(p);
 	}
 	return list_empty(&ep->dirty);
 }
@@ -159,7 +178,8 @@ static bool lines_are_confirmed(struct sci_peer *p)
  */
 void watch_writes(struct sci_ep *ep)
 {
-	bool check = sci_remote_errors(ep->link) != ep->errors;
+	bool check = sci_remote_errors(ep->link) +
+		     (ep->rail ? sci_link_errors(ep->rail_link) : 0) != ep->errors;
 	struct list *pos, *n;
 
 	list_for_each_safe(pos, n, &ep->dirty) {
@@ -171,6 +191,7 @@ void watch_writes(struct sci_ep *ep)
 		if (!lines_are_confirmed(p))
 			continue;
 		p->awaited = false;
+		p->stuck_ms = 0;
 		list_del(&p->dirty);
 	}
 	if (check)

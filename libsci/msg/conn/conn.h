@@ -21,8 +21,11 @@ struct msg_import {
 
 /* ---- calls to other nodes: call.c ---- */
 
-/* CALL_RAIL: a segment on the second rail */
-enum msg_call_kind { CALL_SEGMENT, CALL_INBOX, CALL_HELLO, CALL_RAIL };
+/*
+ * CALL_RAIL: a segment on the second rail; CALL_ROUTE: an inbox on the second rail, or again on the
+ * first; CALL_REROUTE: a HELLO_REROUTE
+ */
+enum msg_call_kind { CALL_SEGMENT, CALL_INBOX, CALL_HELLO, CALL_RAIL, CALL_ROUTE, CALL_REROUTE };
 
 #define CALL_SLOW_MS	1000u		/* a call that lasts longer is slow */
 
@@ -182,6 +185,13 @@ static inline const uint32_t *ring_read(const struct sci_peer *p, enum msg_ring 
 	       which == RING_XFER ? &p->status_next.xfer : &p->status_next.rail;
 }
 
+/* Return where the peer stores its read position in a ring that it has lent. */
+static inline const volatile uint32_t *ring_status(const struct sci_peer *p, enum msg_ring which)
+{
+	return which == RING_EAGER ? &p->status->eager :
+	       which == RING_XFER ? &p->status->xfer : &p->status->rail;
+}
+
 /* Return the fabric of a ring between this endpoint and @p. */
 static inline struct sci_fabric *ring_fabric(const struct sci_peer *p, enum msg_ring which)
 {
@@ -190,7 +200,7 @@ static inline struct sci_fabric *ring_fabric(const struct sci_peer *p, enum msg_
 
 /* rail.c */
 
-/* After this number of attempts at a store, the second rail is not used for a pause. */
+/* After this number of attempts at a store, a rail is not used for a pause. */
 #define RAIL_TRIES	8u
 
 /* A rail on which bytes of a peer's segment are stored. */
@@ -217,17 +227,28 @@ int rail_store(struct sci_ep *ep, const struct msg_rail *rail, volatile void *ds
 void rail_write(struct sci_link_status *link, volatile uint8_t *dst, struct msg_cursor *at,
 		size_t len, bool block);
 
+bool rail_is_there(struct sci_peer *p, unsigned int rail, struct sci_rseg *seg);
+
 int rail_join(struct sci_ep *ep, const struct sci_fabric_place *first, const char *spec,
 	      uint32_t node);
 void rail_leave(struct sci_ep *ep);
+int rail_bell_make(struct sci_ep *ep, uint32_t id);
+void rail_bell_end(struct sci_ep *ep);
 int rail_lent(struct sci_peer *p, const struct line_attached *a);
-bool rail_ready(struct sci_peer *p);
-bool rail_is_idle(struct sci_peer *p);
-void rail_fail(struct sci_peer *p);
+void rail_answered(struct sci_peer *p, const struct msg_call *c);
+bool rail_ready(struct sci_peer *p, enum msg_ring ring);
+bool rail_is_idle(struct sci_peer *p, enum msg_ring ring);
+void rail_fail(struct sci_peer *p, enum msg_ring ring);
+
+static inline struct msg_lent *ring_lent(struct sci_peer *p, enum msg_ring ring)
+{
+	return &p->lent[ring == RING_RAIL ? RAIL_SECOND : RAIL_FIRST];
+}
 void rails_store(struct sci_peer *p, struct rail_part part[2], unsigned int n, bool block);
 
 /* check.c */
 void mark_dirty(struct sci_peer *p);
+void lines_stuck(struct sci_peer *p);
 bool check_writes(struct sci_ep *ep);
 void watch_writes(struct sci_ep *ep);
 
@@ -320,11 +341,43 @@ int hello_send(struct sci_peer *p);
 int hello_poll(struct sci_ep *ep);
 int calls_check(struct sci_peer *p);
 
+/* route.c */
+int route_make(struct sci_peer *p, unsigned int rail, sci_event_fn event);
+bool route_works(const struct msg_route *r);
+void routes_leave(struct sci_peer *p);
+void routes_end(struct sci_peer *p);
+void route_ask(struct sci_peer *p, unsigned int rail);
+void route_take(struct sci_peer *p, struct msg_call *c);
+bool routes_lost(struct sci_peer *p, unsigned int events);
+
+/* reroute.c */
+void reroute_home(struct sci_peer *p);
+void reroute_poll(struct sci_peer *p);
+void reroute_handle(struct sci_ep *ep, const struct sci_addr *from, const struct msg_hello *h);
+
+/*
+ * Return whether the first rail of @p, which has two rails, carries bytes now as far as is known:
+ * lines use it.
+ */
+static inline bool first_rail_works(const struct sci_peer *p)
+{
+	return !p->by_owner && !p->route[RAIL_FIRST].lost && !sci_link_down(p->ep->link);
+}
+
+/* Return the number of packets that the endpoint's adapters have lost. */
+static inline uint32_t ep_errors(struct sci_ep *ep)
+{
+	return sci_link_errors(ep->link) + (ep->rail ? sci_link_errors(ep->rail_link) : 0);
+}
+
 /* call.c */
+struct msg_hello hello_make(struct sci_ep *ep, enum msg_hello_type type);
 int call_start(struct sci_peer *p, enum msg_call_kind kind, uint32_t id,
 	       sci_event_fn event);
 int call_hello(struct sci_ep *ep, struct sci_fabric *fabric, struct sci_peer *p,
 	       const struct sci_addr *to, const struct msg_hello *hello);
+int call_reroute(struct sci_peer *p, unsigned int rail, const struct msg_hello *hello);
+int call_route(struct sci_peer *p, unsigned int rail, uint32_t id, sci_event_fn event);
 struct msg_call *call_find(struct sci_peer *p, enum msg_call_kind kind,
 			   uint32_t id);
 void call_end(struct msg_call *c);

@@ -26,19 +26,6 @@
 /* most refusals in flight at the same time */
 #define REFUSALS_MAX	64u
 
-static struct msg_hello hello_from(struct sci_ep *ep, enum msg_hello_type type)
-{
-	return (struct msg_hello){
-		.magic = MSG_MAGIC, .version = MSG_VERSION,
-		.type = (uint16_t)type, .node = ep->addr.node,
-		.id = ep->addr.id, .nonce = ep->nonce,
-		.flags = (ep->wake_barrier ? HELLO_WAKE_BARRIER : 0u) |
-			 (ep->crc ? HELLO_CRC : 0u) |
-			 (ep->write_events ? HELLO_WRITE_EVENTS : 0u),
-		.rail = ep->rail_node,
-	};
-}
-
 /*
  * Return whether to repeat a HELLO that ended with @error. The error may come from an
  * earlier process with this address, the machine is too busy to answer in time, or the link
@@ -53,11 +40,13 @@ bool hello_again(int error)
 /* Send a HELLO unless a HELLO to @p is in flight. calls_check() takes its result. */
 int hello_send(struct sci_peer *p)
 {
-	struct msg_hello hello = hello_from(p->ep, HELLO_CONNECT);
+	struct msg_hello hello = hello_make(p->ep, HELLO_CONNECT);
 
 	if (call_find(p, CALL_HELLO, 0))
 		return 0;
-	hello.inbox = p->fabric->ops->lseg.id(p->inbox);
+	hello.inbox = p->my_inbox;
+	if (p->route[RAIL_SECOND].inbox)
+		hello.rail_inbox = p->ep->rail->ops->lseg.id(p->route[RAIL_SECOND].inbox);
 	hello.to = p->state == PEER_UP ? p->nonce : 0;
 	hello.yours = p->state == PEER_UP ? p->their_inbox : 0;
 	return call_hello(p->ep, p->fabric, p, &p->addr, &hello);
@@ -66,7 +55,7 @@ int hello_send(struct sci_peer *p)
 static void hello_refuse(struct sci_ep *ep, struct sci_fabric *fabric,
 			 const struct sci_addr *to, uint64_t nonce, uint32_t inbox, int error)
 {
-	struct msg_hello hello = hello_from(ep, HELLO_REFUSE);
+	struct msg_hello hello = hello_make(ep, HELLO_REFUSE);
 
 	/* a peer without an answer repeats its HELLO */
 	if (ep->n_refusals >= REFUSALS_MAX)
@@ -84,6 +73,7 @@ static void peer_store_hello(struct sci_peer *p, const struct msg_hello *h)
 	p->sums = h->flags & HELLO_CRC;
 	p->takes_events = h->flags & HELLO_WRITE_EVENTS;
 	p->rail_node = p->ep->rail && !p->stream ? h->rail : 0;
+	p->rail_inbox = p->rail_node ? h->rail_inbox : 0;
 	p->fence = p->stream || !(p->ep->wake_barrier && h->flags & HELLO_WAKE_BARRIER);
 }
 
@@ -153,18 +143,17 @@ int calls_check(struct sci_peer *p)
 			continue;
 		c->answered = true;
 		ended++;
-		if (c->kind == CALL_SEGMENT)
-			continue;
-		if (c->kind == CALL_RAIL) {
-			/* this takes the result, and ends the call */
-			rail_ready(p);
+		if (c->kind == CALL_SEGMENT || c->kind == CALL_RAIL) {
+			rail_answered(p, c);
 			continue;
 		}
 		/* inbox_handle() may start another call */
 		list_del(&c->link);
 		if (c->kind == CALL_INBOX)
 			inbox_handle(p, c);
-		else
+		else if (c->kind == CALL_ROUTE)
+			route_take(p, c);
+		else if (c->kind == CALL_HELLO)
 			hello_handle_result(p, c);
 		call_end(c);
 	}
@@ -183,7 +172,7 @@ static void accept_hello(struct sci_ep *ep, struct sci_fabric *fabric,
 		return;
 	/* this HELLO answers a connection that has ended */
 	if (h->yours && (!p || p->state == PEER_DOWN ||
-			 h->yours != p->fabric->ops->lseg.id(p->inbox)))
+			 h->yours != p->my_inbox))
 		return;
 	if (p && p->state == PEER_UP && p->nonce == h->nonce &&
 	    p->their_inbox == h->inbox) {
@@ -228,7 +217,7 @@ static void peer_refused(struct sci_ep *ep, const struct sci_addr *from,
 	struct sci_peer *p = peer_find(ep, from);
 
 	if (p && p->state == PEER_CONNECTING && h->to == ep->nonce &&
-	    h->inbox == p->fabric->ops->lseg.id(p->inbox))
+	    h->inbox == p->my_inbox)
 		peer_down(p, h->status < 0 ? -ECONNREFUSED : -EPROTO);
 }
 
@@ -261,10 +250,12 @@ static int port_poll(struct sci_ep *ep, struct sci_fabric *fabric, struct sci_li
 		    h.version != MSG_VERSION || !h.node || !h.id ||
 		    h.id > SCI_EP_ID_MAX)
 			continue;
-		if (h.type == HELLO_CONNECT && (!h.to || h.to == ep->nonce))
+		if (h.type == HELLO_CONNECT && fabric != ep->rail && (!h.to || h.to == ep->nonce))
 			accept_hello(ep, fabric, &from, &h);
 		else if (h.type == HELLO_REFUSE)
 			peer_refused(ep, &from, &h);
+		else if (h.type == HELLO_REROUTE && h.to == ep->nonce)
+			reroute_handle(ep, &from, &h);
 	}
 }
 
@@ -273,5 +264,7 @@ int hello_poll(struct sci_ep *ep)
 {
 	int n = port_poll(ep, ep->fabric, ep->port);
 
+	if (ep->rail)
+		n += port_poll(ep, ep->rail, ep->rail_port);
 	return ep->net ? n + port_poll(ep, ep->net, ep->net_port) : n;
 }

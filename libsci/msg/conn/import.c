@@ -112,13 +112,12 @@ int peer_connect_segment(struct sci_peer *p, enum msg_call_kind kind, uint32_t i
 			 struct sci_rseg **seg)
 {
 	struct msg_call *c = call_find(p, kind, id);
-	uint64_t *pause_ms = kind == CALL_RAIL ? &p->rail_ms : &p->import_ms;
 	struct sci_fabric *f;
 	int ret;
 
 	if (!msg_number_is_valid(id))
 		return -EPROTO;
-	if (!c && *pause_ms && msg_now_ms() < *pause_ms) {
+	if (!c && kind == CALL_SEGMENT && p->import_ms && msg_now_ms() < p->import_ms) {
 		p->ep->retry = true;
 		return -EAGAIN;
 	}
@@ -133,7 +132,8 @@ int peer_connect_segment(struct sci_peer *p, enum msg_call_kind kind, uint32_t i
 	*seg = c->seg;
 	c->seg = NULL;
 	call_end(c);
-	*pause_ms = ret ? msg_now_ms() + IMPORT_PAUSE_MS : 0;
+	if (kind == CALL_SEGMENT)
+		p->import_ms = ret ? msg_now_ms() + IMPORT_PAUSE_MS : 0;
 	if (ret || !peer_is_gone(p))
 		return ret;
 	f->ops->rseg.disconnect(*seg);

@@ -74,6 +74,24 @@ static void outbox_event(void *owner, const struct sci_event *ev)
 		peer_event_add(owner, PEER_GONE | PEER_CUT);
 }
 
+static void second_inbox_event(void *owner, const struct sci_event *ev)
+{
+	if (ev->type == SCI_EVENT_CONNECT)
+		peer_event_add(owner, PEER_RAIL_CAME);
+	else if (ev->type == SCI_EVENT_DISCONNECT)
+		peer_event_add(owner, PEER_LEFT);
+	else if (ev->type == SCI_EVENT_LOST)
+		peer_event_add(owner, PEER_RAIL_LOST);
+}
+
+static void second_outbox_event(void *owner, const struct sci_event *ev)
+{
+	if (ev->type == SCI_EVENT_LOST)
+		peer_event_add(owner, PEER_RAIL_LOST);
+	else if (ev->type == SCI_EVENT_DISCONNECT && ev->status)
+		peer_event_add(owner, PEER_GONE | PEER_CUT);
+}
+
 /* ---- creation ---- */
 
 static uint64_t key_of(const struct sci_addr *addr)
@@ -91,31 +109,25 @@ struct sci_peer *peer_find(struct sci_ep *ep, const struct sci_addr *addr)
 
 static int inbox_make(struct sci_peer *p)
 {
-	const struct sci_fabric_ops *ops = p->fabric->ops;
-	struct sci_lseg_param param = {
-		.size = INBOX_BYTES, .flags = SCI_LSEG_ONCE, .event = inbox_event, .owner = p,
-		.bell = p->ep->bell,
-	};
-	void *addr = NULL;
+	struct msg_route *r = &p->route[RAIL_FIRST], *second = &p->route[RAIL_SECOND];
 	int ret;
 
-	ret = segment_create(p->ep, p->fabric, &param, &p->inbox);
+	*r = (struct msg_route){ .fabric = p->fabric, .link = p->line_link, .event = outbox_event };
+	if (p->ep->rail && !p->stream)
+		*second = (struct msg_route){
+			.fabric = p->ep->rail, .link = p->ep->rail_link,
+			.event = second_outbox_event,
+		};
+	ret = route_make(p, RAIL_FIRST, inbox_event);
 	if (ret)
 		return ret;
-	ret = ops->lseg.map(p->inbox, 0, INBOX_BYTES, 0, &addr);
-	if (ret)
-		goto err;
-	p->inbox_map = addr;
-	ret = ops->lseg.export(p->inbox, p->adapter);
-	if (ret)
-		goto err;
+	p->inbox = r->inbox;
+	p->inbox_map = r->inbox_map;
+	p->my_inbox = p->fabric->ops->lseg.id(p->inbox);
+	/* without an inbox on the second rail, lines can only use the first rail */
+	if (second->fabric)
+		route_make(p, RAIL_SECOND, second_inbox_event);
 	return 0;
-
-err:
-	if (p->inbox_map)
-		ops->unmap(p->fabric, p->inbox_map, INBOX_BYTES);
-	ops->lseg.destroy(p->inbox);
-	return ret;
 }
 
 int peer_new(struct sci_ep *ep, struct sci_fabric *fabric,
@@ -130,9 +142,12 @@ int peer_new(struct sci_ep *ep, struct sci_fabric *fabric,
 	p->addr = *addr;
 	p->fabric = fabric;
 	p->stream = fabric->ops->stream;
+	p->line_fabric = fabric;
+	p->line_link = ep->link;
 	p->adapter = p->stream ? 0 : ep->adapter;
 	p->lossy = ep->lossy && !p->stream;
 	p->stale = ep->link->cache && !p->stream;
+	p->by_owner = p->stale;
 	p->careful = ep->lossy || p->stale || p->stream;
 	p->may_read = ep->may_read && !p->stream;
 	ret = hash_add(&ep->by_addr, &p->by_addr, key_of(addr));
@@ -187,7 +202,7 @@ int peer_ask_inbox(struct sci_peer *p)
 /* When each side has imported the other's inbox, let the inboxes share descriptors. */
 static void peer_pair(struct sci_peer *p)
 {
-	if (p->state == PEER_UP && p->imported)
+	if (p->state == PEER_UP && p->imported && !p->ep->rail)
 		sci_pair(p->fabric, p->inbox, p->outbox);
 }
 
@@ -207,6 +222,9 @@ int peer_take_inbox(struct sci_peer *p, struct msg_call *c)
 	c->seg = NULL;
 	c->bell = NULL;
 	p->outbox_map = addr;
+	p->route[RAIL_FIRST].outbox = p->outbox;
+	p->route[RAIL_FIRST].outbox_map = p->outbox_map;
+	p->route[RAIL_FIRST].bell = p->bell;
 	p->status_line = &p->outbox_map->status;
 	tx_init(&p->ctl_tx, p->outbox_map->ctl, CTL_LINES, &p->status->ctl);
 	tx_init(&p->data_tx, p->outbox_map->data, DATA_LINES,
@@ -220,6 +238,8 @@ int peer_take_inbox(struct sci_peer *p, struct msg_call *c)
 	if (!list_empty(&p->sendq) || !list_empty(&p->sending))
 		peer_busy(p);
 	peer_pair(p);
+	if (p->rail_node)
+		route_ask(p, RAIL_SECOND);
 	p->ep->up->came(p);
 	return 0;
 }
@@ -246,7 +266,7 @@ void peer_heat(struct sci_peer *p)
  */
 bool peer_is_gone(const struct sci_peer *p)
 {
-	return atomic_load(&p->fabric->ops->rseg.status(p->outbox)->gone);
+	return atomic_load(&p->line_fabric->ops->rseg.status(p->outbox)->gone);
 }
 
 /* Poll the peer, which will answer on the control ring. */
@@ -323,6 +343,21 @@ void peer_suspect(struct sci_peer *p)
 	peer_attend(p);
 }
 
+/* The loss of one rail is not the end of a peer. Suspect the peer when both are lost. */
+static void peer_check_routes(struct sci_peer *p, unsigned int events)
+{
+	bool lost = routes_lost(p, events);
+
+	if (lost && !p->suspect_ms) {
+		peer_suspect(p);
+		p->suspect_routes = true;
+	} else if (!lost && p->suspect_routes) {
+		p->suspect_routes = false;
+		p->suspect_ms = 0;
+		p->ep->n_suspect--;
+	}
+}
+
 /* Handle the events that the fabric's thread has recorded. */
 void peer_event_check(struct sci_peer *p)
 {
@@ -341,6 +376,10 @@ void peer_event_check(struct sci_peer *p)
 	}
 	if (events & PEER_FREED)
 		imports_drop_gone(p);
+	if (p->rail_node && p->state == PEER_UP && !(events & (PEER_CUT | PEER_LEFT))) {
+		peer_check_routes(p, events);
+		events &= ~(unsigned int)(PEER_LOST | PEER_GONE);
+	}
 	if (events & (PEER_LOST | PEER_LEFT)) {
 		peer_end(p, events & PEER_LOST ? -ECONNRESET : -ENOTCONN);
 	} else if (events & PEER_GONE && !p->imported) {
@@ -351,6 +390,7 @@ void peer_event_check(struct sci_peer *p)
 	if (p->suspect_ms && (p->state == PEER_DOWN ||
 			      msg_now_ms() - p->suspect_ms > SUSPECT_MS)) {
 		p->suspect_ms = 0;
+		p->suspect_routes = false;
 		p->ep->n_suspect--;
 		peer_end(p, -ECONNRESET);
 	}
@@ -377,9 +417,6 @@ void news_collect(struct sci_ep *ep)
 /* Release the fabric's objects of @p, which is DOWN and in no queue. */
 static void peer_leave_fabric(struct sci_peer *p)
 {
-	const struct sci_fabric_ops *ops = p->fabric->ops;
-	struct sci_fabric *f = p->fabric;
-
 	if (!p->inbox)
 		return;
 	/* the caller of peer_down() may have queued lines or sends afterwards */
@@ -388,18 +425,9 @@ static void peer_leave_fabric(struct sci_peer *p)
 		p->ep->n_suspect--;
 	p->suspect_ms = 0;
 	imports_leave(p);
-	if (p->bell)
-		ops->rintr.disconnect(p->bell);
-	/* disconnect from the peer's inbox first: this reports an orderly end to the peer */
-	if (p->outbox) {
-		sci_fault_forget(p->outbox_map, INBOX_BYTES);
-		ops->unmap(f, p->outbox_map, INBOX_BYTES);
-		ops->rseg.disconnect(p->outbox);
-	}
+	routes_leave(p);
 	rings_free(p);
-	ops->unmap(f, p->inbox_map, INBOX_BYTES);
-	ops->lseg.destroy(p->inbox);
-	p->inbox = NULL;
+	routes_end(p);
 }
 
 static void peer_closing_end(struct sci_peer *p)

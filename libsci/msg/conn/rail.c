@@ -6,13 +6,13 @@
  * An endpoint with SCI_RAIL has a second fabric with an adapter of its own: the second rail. Each
  * HELLO names the sender's node there. If both endpoints have a second rail, the receiver of a
  * rendezvous lends two transfer rings, one on each rail, and the sender stores the blocks of a
- * message to both rings in turn. All lines use the first rail, and so do all other messages.
+ * message to both rings in turn. Lines use one of the two rails: reroute.c. All other bytes use the
+ * first rail while it works.
  *
  * A line announces a block only after a check that the block has arrived, so no announced byte is
- * lost with a rail. When the second rail loses packets, its link is down, or its connection to the
- * ring has ended, the sender stores the block again through the first rail. It tries the second
- * rail again after a pause, and imports the ring again if necessary: the ring exists as long as the
- * connection.
+ * lost with a rail. When a rail loses packets, its link is down, or its connection to the ring has
+ * ended, the sender stores the block again through the other rail. It tries the first one again
+ * after a pause, and imports the ring again if necessary: the ring exists as long as the connection.
  */
 
 #include "libsci/msg/conn/conn.h"
@@ -92,61 +92,136 @@ void rail_leave(struct sci_ep *ep)
 	ep->rail_node = 0;
 }
 
-/* ---- the ring on the second rail ---- */
+/* ---- the bell and the port on the second rail ---- */
 
-/* Handle LINE_ATTACHED for RING_RAIL. An error of the peer leaves all blocks on the first rail. */
+static void rail_port_event(void *owner, const struct sci_event *ev)
+{
+	struct sci_ep *ep = owner;
+
+	(void)ev;
+	atomic_store(&ep->attention, 1);
+	wake_self(ep);
+}
+
+static void rail_bell_event(void *owner, const struct sci_event *ev)
+{
+	struct sci_ep *ep = owner;
+
+	atomic_store(&ep->rail_rang, 1);
+	rail_port_event(ep, ev);
+}
+
+/* Create the doorbell and the port on the second rail. A thread of the fabric waits for both. */
+int rail_bell_make(struct sci_ep *ep, uint32_t id)
+{
+	struct sci_lintr_param bell = {
+		.number = MSG_NUMBERS + id, .flags = SCI_INTR_FIXED,
+		.event = rail_bell_event, .owner = ep,
+	};
+	struct sci_lintr_param port = {
+		.number = MSG_NUMBERS + id, .flags = SCI_INTR_FIXED | SCI_INTR_DATA,
+		.event = rail_port_event, .owner = ep,
+	};
+	int ret;
+
+	if (!ep->rail)
+		return 0;
+	ret = ep->rail->ops->lintr.create(ep->rail, &bell, &ep->rail_bell);
+	if (ret)
+		return ret;
+	ret = ep->rail->ops->lintr.create(ep->rail, &port, &ep->rail_port);
+	if (ret)
+		ep->rail->ops->lintr.destroy(ep->rail_bell);
+	return ret;
+}
+
+void rail_bell_end(struct sci_ep *ep)
+{
+	if (!ep->rail)
+		return;
+	ep->rail->ops->lintr.destroy(ep->rail_port);
+	ep->rail->ops->lintr.destroy(ep->rail_bell);
+}
+
+/* ---- the rings on the rails ---- */
+
+/*
+ * Handle LINE_ATTACHED for a transfer ring of a peer with two rails. An error of the peer leaves all
+ * blocks on the other rail.
+ */
 int rail_lent(struct sci_peer *p, const struct line_attached *a)
 {
-	if (!p->rail_node || p->rail_ring.size)
+	struct msg_lent *lent = ring_lent(p, a->ring);
+
+	if (!p->rail_node || lent->ring.size)
 		return -EPROTO;
 	if (a->status)
 		return 0;
 	if (!msg_number_is_valid(a->segment) || !a->size)
 		return -EPROTO;
-	p->rail_ring = *a;
-	p->blocks_tx[RING_RAIL].status = &p->status->rail;
+	lent->ring = *a;
+	p->blocks_tx[a->ring].status = ring_status(p, a->ring);
 	/* begin to import the ring */
-	rail_ready(p);
+	rail_ready(p, a->ring);
 	return 0;
 }
 
-/* Stop using the second rail for a pause, which is longer after each failure. */
-void rail_fail(struct sci_peer *p)
+/* Stop using a rail for blocks for a pause, which is longer after each failure. */
+void rail_fail(struct sci_peer *p, enum msg_ring ring)
 {
-	p->rail_pause = p->rail_pause ? p->rail_pause * 2 : PAUSE_LEAST_MS;
-	if (p->rail_pause > PAUSE_MOST_MS)
-		p->rail_pause = PAUSE_MOST_MS;
-	p->rail_ms = msg_now_ms() + p->rail_pause;
+	struct msg_lent *lent = ring_lent(p, ring);
+
+	lent->pause = lent->pause ? lent->pause * 2 : PAUSE_LEAST_MS;
+	if (lent->pause > PAUSE_MOST_MS)
+		lent->pause = PAUSE_MOST_MS;
+	lent->ms = msg_now_ms() + lent->pause;
 }
 
-/* Return whether blocks can use the second rail now. Import the ring there if necessary. */
-bool rail_ready(struct sci_peer *p)
+static struct msg_call *ring_call(struct sci_peer *p, enum msg_ring ring)
 {
-	struct msg_blocks *b = &p->blocks_tx[RING_RAIL];
+	return call_find(p, ring == RING_RAIL ? CALL_RAIL : CALL_SEGMENT,
+			 ring_lent(p, ring)->ring.segment);
+}
+
+/* Return whether blocks can use the rail of @ring now. Import the ring if necessary. */
+bool rail_ready(struct sci_peer *p, enum msg_ring ring)
+{
+	const struct sci_fabric_ops *ops = ring_fabric(p, ring)->ops;
+	struct msg_blocks *b = &p->blocks_tx[ring];
+	struct msg_lent *lent = ring_lent(p, ring);
+	bool may = !sci_link_down(ring == RING_RAIL ? p->ep->rail_link : p->ep->link) &&
+		   (!lent->ms || msg_now_ms() >= lent->ms);
 	int ret;
 
-	if (!p->rail_ring.size || p->state != PEER_UP)
+	if (!lent->ring.size || p->state != PEER_UP)
 		return false;
-	if (b->size && atomic_load(&p->ep->rail->ops->rseg.status(b->seg)->gone))
-		ring_leave(p, RING_RAIL);
+	if (b->size && atomic_load(&ops->rseg.status(b->seg)->gone))
+		ring_leave(p, ring);
 	/* take the result of an import also while the link is down */
-	if (!b->size && call_find(p, CALL_RAIL, p->rail_ring.segment) == NULL &&
-	    (sci_link_down(p->ep->rail_link) || msg_now_ms() < p->rail_ms))
+	if (!b->size && !may && !ring_call(p, ring))
 		return false;
-	ret = b->size ? 0 : ring_import(p, &p->rail_ring);
+	ret = b->size ? 0 : ring_import(p, &lent->ring);
 	if (ret && ret != -EAGAIN)
-		rail_fail(p);
-	return !ret && !sci_link_down(p->ep->rail_link) &&
-	       (!p->rail_ms || msg_now_ms() >= p->rail_ms);
+		rail_fail(p, ring);
+	return !ret && may;
 }
 
-/* Return whether the ring on the second rail has no block that the peer has not read. */
-bool rail_is_idle(struct sci_peer *p)
+/* Take the result of @c if it is the import of a ring on a rail, which ends the call. */
+void rail_answered(struct sci_peer *p, const struct msg_call *c)
 {
-	const struct msg_blocks *b = &p->blocks_tx[RING_RAIL];
+	enum msg_ring ring = c->kind == CALL_RAIL ? RING_RAIL : RING_XFER;
+	const struct line_attached *a = &ring_lent(p, ring)->ring;
 
-	return sci_load_acquire(b->status) == b->end &&
-	       !call_find(p, CALL_RAIL, p->rail_ring.segment);
+	if (a->size && a->segment == c->id)
+		rail_ready(p, ring);
+}
+
+/* Return whether a ring has no block that the peer has not read. */
+bool rail_is_idle(struct sci_peer *p, enum msg_ring ring)
+{
+	const struct msg_blocks *b = &p->blocks_tx[ring];
+
+	return sci_load_acquire(b->status) == b->end && !ring_call(p, ring);
 }
 
 /* ---- stores ---- */
@@ -157,10 +232,14 @@ static void part_check(struct sci_peer *p, struct rail_part *part, bool block)
 	struct msg_cursor at = part->at;
 
 	part->ret = 0;
-	if (part->errors == sci_link_errors(part->rail.link))
-		return;
-	p->ep->stats.resent_blocks++;
-	part->ret = rail_store(p->ep, &part->rail, part->dst, &at, part->len, block);
+	if (part->errors != sci_link_errors(part->rail.link)) {
+		p->ep->stats.resent_blocks++;
+		part->ret = rail_store(p->ep, &part->rail, part->dst, &at, part->len, block);
+	}
+	if (!part->ret &&
+	    !rail_is_there(p, part->rail.fabric == p->ep->rail ? RAIL_SECOND : RAIL_FIRST,
+			   part->rail.seg))
+		part->ret = -EAGAIN;
 }
 
 /**

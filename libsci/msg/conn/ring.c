@@ -95,7 +95,7 @@ void tx_put_careful(struct sci_peer *p, struct msg_tx *tx, uint32_t slot,
 	line_ops.put(&tx->shadow[slot], head, buf, len, id, last);
 	p->awaited = true;
 	mark_dirty(p);
-	sci_remote_line(&tx->slots[slot], &tx->shadow[slot], p->ep->link);
+	sci_remote_line(&tx->slots[slot], &tx->shadow[slot], p->line_link);
 }
 
 /* ---- the status line ---- */
@@ -120,7 +120,7 @@ void status_store(struct sci_peer *p)
 		p->stream->flush(p->outbox);
 		return;
 	}
-	sci_remote_line(p->status_line, &l, p->ep->link);
+	sci_remote_line(p->status_line, &l, p->line_link);
 }
 
 /* Return whether the next status line has credits that the peer does not have. */
@@ -161,8 +161,8 @@ void status_announce(struct sci_peer *p)
 
 static int bell_ring(struct sci_peer *p)
 {
-	return p->bell ? p->fabric->ops->rintr.trigger(p->bell, NULL, 0) :
-			 p->fabric->ops->ring(p->outbox);
+	return p->bell ? p->line_fabric->ops->rintr.trigger(p->bell, NULL, 0) :
+			 p->line_fabric->ops->ring(p->outbox);
 }
 
 /* Limit for the sleeps that a peer announces during one call of status_write(). */
@@ -299,19 +299,66 @@ int rail_store(struct sci_ep *ep, const struct msg_rail *rail, volatile void *ds
 	return 0;
 }
 
-/* Store @len bytes through the peer's fabric. Arguments and return value: as rail_store() */
-int remote_store(struct sci_peer *p, struct sci_rseg *seg, volatile void *dst,
-		 struct msg_cursor *at, size_t len, bool block)
+/**
+ * rail_is_there() - check that bytes stored so far went to the peer's segment
+ * @seg: the segment on @rail, RAIL_FIRST or RAIL_SECOND
+ *
+ * When the connection on one of two rails ends, its mappings may show other pages before the fabric
+ * reports the end, and stores to these pages count no error. But the link's error count rises first.
+ */
+bool rail_is_there(struct sci_peer *p, unsigned int rail, struct sci_rseg *seg)
+{
+	struct sci_fabric *f = rail == RAIL_SECOND ? p->ep->rail : p->fabric;
+	uint32_t errors = sci_link_errors(rail == RAIL_SECOND ? p->ep->rail_link : p->ep->link);
+	void *addr = NULL;
+
+	if (errors == p->there_errors[rail])
+		return true;
+	/* a packet was lost, maybe of another segment: if this segment has ended, mapping it fails */
+	if (atomic_load(&f->ops->rseg.status(seg)->gone) ||
+	    f->ops->rseg.map(seg, 0, 1, SCI_MAP_READONLY, &addr))
+		return false;
+	f->ops->unmap(f, addr, 1);
+	p->there_errors[rail] = errors;
+	return true;
+}
+
+/* Store as remote_store() does, where stores can be lost. */
+static int lossy_store(struct sci_peer *p, struct sci_rseg *seg, volatile void *dst,
+		       struct msg_cursor *at, size_t len, bool block)
 {
 	struct sci_ep *ep = p->ep;
 	const struct msg_rail rail = {
 		.fabric = ep->fabric, .link = ep->link, .seg = seg, .tries = STORE_TRIES,
 	};
+	struct msg_cursor start = *at;
+	int ret = rail_store(ep, &rail, dst, at, len, block);
+
+	if (!p->rail_node)
+		return ret;
+	if (!ret && rail_is_there(p, RAIL_FIRST, seg)) {
+		/* lines that use this rail arrive, too */
+		if (!p->by_owner)
+			p->stuck_ms = 0;
+		return 0;
+	}
+	/* there may be no line that shows that lines do not arrive either */
+	if (!p->by_owner)
+		lines_stuck(p);
+	*at = start;
+	return -EAGAIN;
+}
+
+/* Store @len bytes through the peer's fabric. Arguments and return value: as rail_store() */
+int remote_store(struct sci_peer *p, struct sci_rseg *seg, volatile void *dst,
+		 struct msg_cursor *at, size_t len, bool block)
+{
+	struct sci_ep *ep = p->ep;
 
 	if (p->stream)
 		return net_store(p, seg, dst, at, len);
 	if (p->lossy)
-		return rail_store(ep, &rail, dst, at, len, block);
+		return lossy_store(p, seg, dst, at, len, block);
 	piece_store(ep->link, dst, at, len);
 	/* flush before the line that announces these bytes */
 	if (p->stale)

@@ -22,7 +22,7 @@
  * position of its end.
  *
  * Between two endpoints that have two rails, the receiver of a rendezvous also lends a ring on
- * the second rail. All lines use the first rail.
+ * the second rail, and each side has a second inbox there. Lines use one rail at a time: reroute.c.
  *
  * The owner of a ring sends LINE_RECALL to recall its memory. A sender whose ring is empty drops
  * its import and answers with LINE_DETACH. After this line, the ring does not exist. A sender that
@@ -94,7 +94,11 @@ struct msg_status {
 
 _Static_assert(sizeof(struct msg_status) == LINE_BYTES, "one line");
 
-enum msg_hello_type { HELLO_CONNECT = 1, HELLO_REFUSE };
+enum msg_hello_type {
+	HELLO_CONNECT = 1,
+	HELLO_REFUSE,
+	HELLO_REROUTE,			/* reroute.c */
+};
 
 enum {
 	HELLO_WAKE_BARRIER = 1 << 0,	/* senders to this endpoint need no fence */
@@ -115,10 +119,15 @@ struct msg_hello {
 	int32_t status;			/* HELLO_REFUSE: -errno */
 	uint32_t yours;			/* the receiver's inbox if it is imported; or 0 */
 	uint32_t rail;			/* the sender's node on its second rail; 0: it has none */
-	uint32_t reserved;
+	uint32_t rail_inbox;		/* segment made for the receiver on that rail; 0: none */
+	/* HELLO_REROUTE */
+	uint32_t turn;			/* number of the reroute; odd: to the second rail */
+	uint32_t data;			/* lines that the sender has taken off its data ring */
+	uint32_t ctl;			/* and off its control ring */
+	uint32_t answer;		/* != 0: the sender needs no answer */
 };
 
-_Static_assert(sizeof(struct msg_hello) == 56, "on the wire");
+_Static_assert(sizeof(struct msg_hello) == 72, "on the wire");
 
 /* Types of lines: below LINE_ATTACHED on the data ring, the other types on the control ring. */
 enum msg_line_type {

@@ -99,7 +99,7 @@ static __always_inline int transfer_move_bytes(struct sci_req *req, bool strided
 	struct msg_import *im;
 	int ret;
 
-	if (p->stale || req->by_owner)
+	if (p->by_owner || req->by_owner)
 		return transfer_by_owner(req);
 	ret = transfer_reach(req, strided ? req->strides.span : req->len, &im);
 	if (import_has_no_room(p, ret)) {

@@ -263,7 +263,7 @@ bool rndv_accept_later(struct sci_peer *p);
 int rndv_push(struct sci_req *req);
 bool rndv_arrive(struct sci_peer *p);
 int rndv_ctl(struct sci_peer *p, const struct msg_typed *line);
-size_t rndv_block_size(const struct sci_req *req, size_t left);
+size_t rndv_block_size(const struct sci_req *req, enum msg_ring ring, size_t left);
 void rndv_blocks_end(struct sci_req *req);
 
 /* rails.c */

@@ -33,7 +33,7 @@ static struct msg_rail rail_of(const struct sci_peer *p, enum msg_ring ring)
 		.fabric = ring_fabric(p, ring),
 		.link = ring == RING_RAIL ? p->ep->rail_link : p->ep->link,
 		.seg = p->blocks_tx[ring].seg,
-		.tries = ring == RING_RAIL ? RAIL_TRIES : STORE_TRIES,
+		.tries = RAIL_TRIES,
 	};
 }
 
@@ -63,14 +63,16 @@ static unsigned int blocks_plan(struct sci_req *req, struct planned *block,
 	struct msg_cursor at = req->at;
 	unsigned int n = 0;
 
-	if (block_plan(p, RING_XFER, &at, rndv_block_size(req, left), &block[n], &part[n])) {
+	if (rail_ready(p, RING_XFER) &&
+	    block_plan(p, RING_XFER, &at, rndv_block_size(req, RING_XFER, left), &block[n],
+		       &part[n])) {
 		left -= part[n].len;
 		msg_skip(&at, part[n].len);
 		n++;
 	}
-	if (rail_ready(p))
-		n += block_plan(p, RING_RAIL, &at, rndv_block_size(req, left), &block[n],
-				&part[n]);
+	if (rail_ready(p, RING_RAIL))
+		n += block_plan(p, RING_RAIL, &at, rndv_block_size(req, RING_RAIL, left),
+				&block[n], &part[n]);
 	return n;
 }
 
@@ -95,24 +97,27 @@ static void block_announce(struct sci_req *req, const struct planned *block,
 	send_ctl(p, &t);
 }
 
-/* Count a block that has arrived, or note that the second rail has failed. */
+/* Count a block that has arrived, or note that its rail has failed. */
 static void rail_count(struct sci_peer *p, enum msg_ring ring, const struct rail_part *part)
 {
 	struct sci_ep_stats *stats = &p->ep->stats;
 
-	if (ring == RING_XFER) {
-		stats->first_rail_bytes += part->len;
-	} else if (part->ret) {
-		rail_fail(p);
-	} else {
-		stats->second_rail_bytes += part->len;
-		p->rail_pause = 0;
+	if (part->ret) {
+		rail_fail(p, ring);
+		return;
 	}
+	ring_lent(p, ring)->pause = 0;
+	if (ring == RING_RAIL) {
+		stats->second_rail_bytes += part->len;
+		return;
+	}
+	stats->first_rail_bytes += part->len;
+	reroute_home(p);
 }
 
 /*
  * Write the next blocks. A block that its rail has lost is stored again, on the rail that the next
- * round chooses. Return -EAGAIN if there is no room, or if the first rail loses all packets.
+ * round chooses. Return -EAGAIN if there is no room, or if no rail works.
  */
 int rails_push(struct sci_req *req)
 {
@@ -126,13 +131,14 @@ int rails_push(struct sci_req *req)
 		if (!tx_room(&p->ctl_tx) || !tx_prepare(p))
 			return -EAGAIN;
 		n = blocks_plan(req, block, part);
-		if (!n)
+		if (!n) {
+			/* no doorbell reports that a link is up */
+			p->ep->retry |= !rail_ready(p, RING_XFER) && !rail_ready(p, RING_RAIL);
 			return -EAGAIN;
+		}
 		rails_store(p, part, n, true);
 		for (unsigned int i = 0; i < n; i++) {
 			rail_count(p, block[i].ring, &part[i]);
-			if (part[i].ret && block[i].ring == RING_XFER)
-				return -EAGAIN;
 			if (part[i].ret)
 				break;
 			block_announce(req, &block[i], &part[i]);

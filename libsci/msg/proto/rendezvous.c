@@ -113,6 +113,14 @@ static void receive_begin(struct sci_req *req, struct sci_peer *p, struct msg_ty
 	receive_done(req, error);
 }
 
+/* Lend a ring on the second rail, if there are two rails. */
+static void rail_lend(struct sci_peer *p)
+{
+	if (p->rail_node && !p->rail_error && !p->blocks_rx[RING_RAIL].size)
+		p->rail_error = ring_attach(p, RING_RAIL,
+					    (uint32_t)p->ep->params[SCI_PARAM_XFER_RING]);
+}
+
 static bool zcopy_offer(struct sci_req *req, struct sci_peer *p, struct msg_typed *cts)
 {
 	struct msg_buf *buf;
@@ -122,11 +130,13 @@ static bool zcopy_offer(struct sci_req *req, struct sci_peer *p, struct msg_type
 	 * a cache line at the buffer's ends may contain other data, which a flush would overwrite;
 	 * on the net, the buffer was no target because blocks have checksums
 	 */
-	if (p->stale || p->stream || req->want < req->ep->params[SCI_PARAM_ZCOPY_MIN])
+	if (p->by_owner || p->stream || req->want < req->ep->params[SCI_PARAM_ZCOPY_MIN])
 		return false;
 	buf = exported_target(req, req->want, &offset);
 	if (!buf)
 		return false;
+	/* the sender needs the ring if the first rail fails before the end of the message */
+	rail_lend(p);
 	req->mode = CTS_ZCOPY;
 	cts->cts.mode = CTS_ZCOPY;
 	cts->cts.segment = req->ep->ops->lseg.id(buf->seg);
@@ -227,14 +237,14 @@ static bool private_read(struct sci_req *req, struct sci_peer *p,
 
 static void blocks_accept(struct sci_req *req, struct sci_peer *p, struct msg_typed *cts)
 {
-	uint32_t size = (uint32_t)(stream_times(p) * req->ep->params[SCI_PARAM_XFER_RING]);
 	int ret = 0;
 
 	/* the line that lends the ring uses the control ring, as the CTS does, and arrives first */
 	if (!p->blocks_rx[RING_XFER].size)
-		ret = ring_attach(p, RING_XFER, size);
-	if (!ret && p->rail_node && !p->rail_error && !p->blocks_rx[RING_RAIL].size)
-		p->rail_error = ring_attach(p, RING_RAIL, size);
+		ret = ring_attach(p, RING_XFER, (uint32_t)
+				(stream_times(p) * req->ep->params[SCI_PARAM_XFER_RING]));
+	if (!ret)
+		rail_lend(p);
 	cts->cts.mode = CTS_BLOCKS;
 	req->mode = CTS_BLOCKS;
 	if (p->state == PEER_DOWN)
@@ -271,7 +281,7 @@ void rndv_accept(struct sci_req *req, struct sci_peer *p,
 		how = FIN_EXPORTED;
 	} else if (req->want) {
 		if (target_offer(req, &cts.cts) || zcopy_offer(req, p, &cts)) {
-			receive_begin(req, p, &cts, 0);
+			receive_begin(req, p, &cts, p->state == PEER_DOWN ? p->error : 0);
 			return;
 		}
 		if (!private_read(req, p, rts)) {
@@ -323,7 +333,8 @@ static int block_handle(struct sci_peer *p, const struct line_block *b)
 	struct sci_req *req = req_by_id(p, b->to, MSG_RECV);
 	const uint8_t *src = blocks_find(p, rail ? RING_RAIL : RING_XFER, b->end, b->len);
 
-	if (!req || !src || req->mode != CTS_BLOCKS || !b->len || (!rail && b->ring != RING_XFER) ||
+	if (!req || !src || (req->mode != CTS_BLOCKS && !p->rail_node) || !b->len ||
+	    (!rail && b->ring != RING_XFER) ||
 	    b->offset != req->moved || b->len > req->want - req->moved)
 		return -EPROTO;
 	msg_scatter(&req->at, src, b->len);
@@ -378,12 +389,13 @@ static int rndv_cleared(struct sci_peer *p, const struct line_cts *cts)
 		return -EPROTO;
 	p->expects--;
 	req->their_id = cts->to;
-	if (cts->mode == CTS_BLOCKS && !p->blocks_tx[RING_XFER].size) {
+	if (cts->mode == CTS_BLOCKS && !p->blocks_tx[RING_XFER].size &&
+	    !p->lent[RAIL_FIRST].ring.size && !p->lent[RAIL_SECOND].ring.size) {
 		transfer_end(req, -ENOMEM,
 			     p->xfer_error ? p->xfer_error : -EPROTO);
 		return 0;
 	}
-	req->mode = cts->mode == CTS_BLOCKS && p->rail_ring.size ? MODE_RAILS : cts->mode;
+	req->mode = cts->mode == CTS_BLOCKS && p->rail_node ? MODE_RAILS : cts->mode;
 	req->want = cts->len;
 	req->segment = cts->segment;
 	req->offset = cts->offset;
@@ -396,16 +408,16 @@ static int rndv_cleared(struct sci_peer *p, const struct line_cts *cts)
 #define BLOCK_SHARE	4u
 
 /*
- * Return the size of the next block, of @left bytes: at most a quarter of the ring, as in
+ * Return the size of the next block in @ring, of @left bytes: at most a quarter of the ring, as in
  * block_limit(). A larger block could wait for room for ever. On a lossy link the sender waits until
  * each block has arrived. Large blocks mean fewer waits, and a small last block leaves the receiver
  * less to copy at the end. So a block is a share of the remaining bytes.
  */
-size_t rndv_block_size(const struct sci_req *req, size_t left)
+size_t rndv_block_size(const struct sci_req *req, enum msg_ring ring, size_t left)
 {
 	size_t share = MSG_PAD(left / BLOCK_SHARE);
 	size_t max = stream_times(req->peer) * req->ep->params[SCI_PARAM_BLOCK];
-	size_t quarter = req->peer->blocks_tx[RING_XFER].size / 4;
+	size_t quarter = req->peer->blocks_tx[ring].size / 4;
 
 	max = max < quarter ? max : quarter;
 	share = share > BLOCK_LEAST ? share : BLOCK_LEAST;
@@ -436,7 +448,7 @@ static int blocks_push(struct sci_req *req)
 	struct msg_typed t = { .type = LINE_BLOCK };
 
 	while (req->moved < req->want) {
-		size_t n = rndv_block_size(req, req->want - req->moved);
+		size_t n = rndv_block_size(req, RING_XFER, req->want - req->moved);
 		int64_t room, end;
 		uint32_t crc;
 
@@ -500,15 +512,32 @@ bool rndv_arrive(struct sci_peer *p)
 	return true;
 }
 
+/* The first rail is lost: send the message from its start in blocks on the other rail. */
+static int zcopy_turn_to_blocks(struct sci_req *req)
+{
+	req->mode = MODE_RAILS;
+	req->moved = 0;
+	req->at = (struct msg_cursor){ .iov = req->iov, .n = req->iovs };
+	msg_skip(&req->at, 0);
+	return rails_push(req);
+}
+
 static int zcopy_push(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
 	struct msg_import *im;
 	int error = -EPROTO;
 
+	if (p->by_owner && p->lent[RAIL_SECOND].ring.size)
+		return zcopy_turn_to_blocks(req);
 	im = peer_import(p, req->segment, &error);
 	if (!im && import_later(p, error))
 		return -EAGAIN;
+	if (!im && p->rail_node && import_is_gone(error)) {
+		/* the first rail may be lost: a reroute or the end of the peer follows */
+		p->ep->retry = true;
+		return -EAGAIN;
+	}
 	if (!im && import_is_gone(error)) {
 		req->state = MSG_HANDSHAKE;
 		peer_suspect(p);

@@ -159,16 +159,17 @@ int ring_attached(struct sci_peer *p, const struct line_attached *a)
 	if (a->ring >= MSG_RINGS || !status_is_valid(a->status) ||
 	    (a->ring == RING_EAGER && !p->waiting_attach))
 		return -EPROTO;
-	if (a->ring == RING_RAIL)
+	if (a->ring == RING_RAIL || (a->ring == RING_XFER && p->rail_node))
 		return rail_lent(p, a);
 	if (!ret)
 		ret = ring_import(p, a);
-	if (!a->status && import_is_gone(ret)) {
+	/* with two rails, do without the ring rather than wait for the first rail */
+	if (!p->rail_node && !a->status && import_is_gone(ret)) {
 		peer_suspect(p);
 		p->ep->retry = true;
 		return -EAGAIN;
 	}
-	if (!a->status && import_later(p, ret))
+	if (!a->status && (p->rail_node ? ret == -EAGAIN : import_later(p, ret)))
 		return -EAGAIN;
 	if (a->ring == RING_XFER) {
 		p->xfer_error = ret;
@@ -181,9 +182,10 @@ int ring_attached(struct sci_peer *p, const struct line_attached *a)
 	return 0;
 }
 
-static bool ring_is_lent(const struct sci_peer *p, enum msg_ring which)
+/* Return whether the peer has lent this ring as a ring of one of two rails: rail.c. */
+static bool ring_is_rail(struct sci_peer *p, enum msg_ring which)
 {
-	return which == RING_RAIL ? p->rail_ring.size : p->blocks_tx[which].size;
+	return p->rail_node && which != RING_EAGER && ring_lent(p, which)->ring.size;
 }
 
 /* Return whether all blocks are read, and none follows before a new RTS or a new message. */
@@ -193,7 +195,7 @@ static bool ring_is_idle(struct sci_peer *p, enum msg_ring which)
 
 	if (which != RING_EAGER && !list_empty(&p->sending))
 		return false;
-	return which == RING_RAIL ? rail_is_idle(p) : blocks_read(p, b) == b->end;
+	return ring_is_rail(p, which) ? rail_is_idle(p, which) : blocks_read(p, b) == b->end;
 }
 
 static void ring_recalled(struct sci_peer *p, enum msg_ring which)
@@ -201,11 +203,12 @@ static void ring_recalled(struct sci_peer *p, enum msg_ring which)
 	const struct msg_typed t = { .ring.ring = (uint8_t)which };
 
 	/* an empty sendq shows that no message is partly sent in blocks */
-	if (!ring_is_lent(p, which) || !peer_may_write_line(p) || !ring_is_idle(p, which))
+	if ((!p->blocks_tx[which].size && !ring_is_rail(p, which)) || !peer_may_write_line(p) ||
+	    !ring_is_idle(p, which))
 		return;
 	ring_leave(p, which);
-	if (which == RING_RAIL)
-		p->rail_ring.size = 0;
+	if (which != RING_EAGER)
+		ring_lent(p, which)->ring.size = 0;
 	p->chained = 0;
 	post_typed(p, &p->data_tx, &t, LINE_DETACH);
 }

@@ -297,7 +297,21 @@ static bool send_wants_ring(const struct sci_req *req)
 	uint64_t after = req->ep->params[SCI_PARAM_ATTACH_AFTER];
 
 	return !p->blocks_tx[RING_EAGER].size && !p->waiting_attach &&
-	       !p->attach_failed && p->chained + req->len > after;
+	       !p->attach_failed && p->chained + req->len > after &&
+	       (!p->rail_node || first_rail_works(p));
+}
+
+/*
+ * Return whether the eager ring can carry the message. It is on the first rail. With two rails an
+ * eager message is one block, so that none is incomplete when the first rail fails.
+ */
+static bool ring_carries(const struct sci_req *req)
+{
+	const struct sci_peer *p = req->peer;
+
+	return p->blocks_tx[RING_EAGER].size &&
+	       (!p->rail_node ||
+		(first_rail_works(p) && req->len <= block_limit(p, req->len)));
 }
 
 static void ring_ask(struct sci_peer *p)
@@ -353,8 +367,7 @@ static int send_try(struct sci_req *req)
 	/* wait for the ring: a chain of this length takes longer than attaching the ring */
 	if (p->waiting_attach && req->len > CHAIN_WORTH)
 		return -EAGAIN;
-	if (p->blocks_tx[RING_EAGER].size &&
-	    req->len > params[SCI_PARAM_LINES_MAX])
+	if (req->len > params[SCI_PARAM_LINES_MAX] && ring_carries(req))
 		return eager_send(req);
 	return chain_send(req);
 }

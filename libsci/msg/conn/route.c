@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * The inboxes of a connection, on one rail or on two. The peer's inbox on the second rail is
+ * imported when the connection is up. An import that has ended is made again when it is needed.
+ */
+
+#include "libsci/msg/conn/conn.h"
+
+#include <errno.h>
+
+#define IMPORT_PAUSE_MS	200u		/* interval of attempts to import an inbox */
+
+/* Make this endpoint's inbox for @p on a rail, and export it. @event: of the inbox */
+int route_make(struct sci_peer *p, unsigned int rail, sci_event_fn event)
+{
+	struct msg_route *r = &p->route[rail];
+	const struct sci_fabric_ops *ops = r->fabric->ops;
+	struct sci_lseg_param param = {
+		/* with two rails the peer imports the inbox again when the rail comes back */
+		.size = INBOX_BYTES, .flags = p->route[RAIL_SECOND].fabric ? 0 : SCI_LSEG_ONCE,
+		.event = event, .owner = p, .bell = rail == RAIL_FIRST ? p->ep->bell : NULL,
+	};
+	void *addr = NULL;
+	int ret;
+
+	ret = segment_create(p->ep, r->fabric, &param, &r->inbox);
+	if (ret)
+		goto err;
+	ret = ops->lseg.map(r->inbox, 0, INBOX_BYTES, 0, &addr);
+	if (ret)
+		goto err_seg;
+	ret = ops->lseg.export(r->inbox, rail == RAIL_FIRST ? p->adapter : 0);
+	if (ret)
+		goto err_map;
+	r->inbox_map = addr;
+	return 0;
+
+err_map:
+	ops->unmap(r->fabric, addr, INBOX_BYTES);
+err_seg:
+	ops->lseg.destroy(r->inbox);
+err:
+	r->inbox = NULL;
+	return ret;
+}
+
+static void outbox_leave(struct msg_route *r)
+{
+	const struct sci_fabric_ops *ops = r->fabric->ops;
+
+	if (r->bell)
+		ops->rintr.disconnect(r->bell);
+	r->bell = NULL;
+	if (!r->outbox)
+		return;
+	sci_fault_forget(r->outbox_map, INBOX_BYTES);
+	ops->unmap(r->fabric, r->outbox_map, INBOX_BYTES);
+	ops->rseg.disconnect(r->outbox);
+	r->outbox = NULL;
+}
+
+/* Leave the peer's inboxes, which reports an orderly end to the peer. */
+void routes_leave(struct sci_peer *p)
+{
+	if (p->rerouting)
+		p->ep->n_suspect--;
+	p->rerouting = false;
+	for (unsigned int i = 0; i < RAILS; i++)
+		if (p->route[i].fabric)
+			outbox_leave(&p->route[i]);
+	p->bell = NULL;
+	p->outbox = NULL;
+}
+
+/* Release this endpoint's inboxes. */
+void routes_end(struct sci_peer *p)
+{
+	for (unsigned int i = 0; i < RAILS; i++) {
+		struct msg_route *r = &p->route[i];
+
+		if (!r->inbox)
+			continue;
+		r->fabric->ops->unmap(r->fabric, r->inbox_map, INBOX_BYTES);
+		r->fabric->ops->lseg.destroy(r->inbox);
+		r->inbox = NULL;
+	}
+	p->inbox = NULL;
+}
+
+static bool outbox_is_gone(const struct msg_route *r)
+{
+	return atomic_load(&r->fabric->ops->rseg.status(r->outbox)->gone);
+}
+
+/* Return whether lines can use a rail, as far as this side knows. */
+bool route_works(const struct msg_route *r)
+{
+	return r->inbox && r->outbox && !r->lost && !sci_link_down(r->link) &&
+	       !outbox_is_gone(r);
+}
+
+/* Start to import the peer's inbox on a rail, again if its import has ended. */
+void route_ask(struct sci_peer *p, unsigned int rail)
+{
+	struct msg_route *r = &p->route[rail];
+	uint32_t id = rail == RAIL_SECOND ? p->rail_inbox : p->their_inbox;
+
+	if (!r->inbox || !msg_number_is_valid(id) || sci_link_down(r->link) ||
+	    (r->outbox && !outbox_is_gone(r)) || call_find(p, CALL_ROUTE, id) ||
+	    msg_now_ms() < p->route_ms)
+		return;
+	p->route_ms = msg_now_ms() + IMPORT_PAUSE_MS;
+	call_route(p, rail, id, r->event);
+}
+
+/* Take the result of route_ask(). An import that is not taken ends with the call. */
+void route_take(struct sci_peer *p, struct msg_call *c)
+{
+	struct msg_route *r = &p->route[c->fabric == p->ep->rail ? RAIL_SECOND : RAIL_FIRST];
+	const struct sci_fabric_ops *ops = r->fabric->ops;
+	void *addr = NULL;
+
+	/* the lines of the current route must not lose their memory */
+	if (c->ret || p->state != PEER_UP ||
+	    (r->outbox && (r->outbox == p->outbox || !outbox_is_gone(r))) ||
+	    ops->rseg.size(c->seg) != INBOX_BYTES ||
+	    ops->rseg.map(c->seg, 0, INBOX_BYTES, 0, &addr))
+		return;
+	outbox_leave(r);
+	r->outbox = c->seg;
+	r->outbox_map = addr;
+	r->bell = c->bell;
+	r->lost = false;
+	c->seg = NULL;
+	c->bell = NULL;
+}
+
+/*
+ * Handle events of a connection with two rails. Return true while the connections on both rails
+ * are lost: then the peer has died, or one of its inboxes can be imported again.
+ */
+bool routes_lost(struct sci_peer *p, unsigned int events)
+{
+	struct msg_route *first = &p->route[RAIL_FIRST], *second = &p->route[RAIL_SECOND];
+
+	first->lost |= !!(events & (PEER_LOST | PEER_GONE));
+	second->lost |= !!(events & PEER_RAIL_LOST);
+	if (events & PEER_CAME)
+		first->lost = false;
+	if (events & PEER_RAIL_CAME)
+		second->lost = false;
+	if (first->lost && (second->lost || !second->outbox)) {
+		route_ask(p, RAIL_SECOND);
+		route_ask(p, RAIL_FIRST);
+		return true;
+	}
+	return false;
+}
