@@ -13,7 +13,7 @@
 #include <sys/file.h>
 #include <termios.h>
 
-#include "libsci/msg/endpoint.h"
+#include "libsci/msg/conn/conn.h"
 #include "selftests/msg/traffic.h"
 
 #define RAIL_STEP	8u
@@ -207,6 +207,9 @@ static bool lines_use(struct side *s, uint64_t rail)
 	       !s->traffic.flow[0].peer->rerouting;
 }
 
+/* Open the endpoint with the second link down: it does not import the peer's inbox there. */
+static bool second_link_is_late;
+
 static void side_play(struct stage *st, bool first)
 {
 	static struct side s;
@@ -217,6 +220,8 @@ static void side_play(struct stage *st, bool first)
 	s = (struct side){ .stage = st, .first = first };
 	s.traffic.ep = test_ep_open(TEST_ID, st->flags);
 	traffic_params(s.traffic.ep, st->ways);
+	if (second_link_is_late)
+		link_set(&s, RAIL_SECOND, false);
 	if (first)
 		peer = test_ep_accept(s.traffic.ep);
 	else
@@ -536,23 +541,69 @@ static void side_dies(struct side *s)
 		       sci_peer_state(s->traffic.flow[0].peer) == -ECONNRESET, NOTICE_MS);
 }
 
-TEST(a_peer_dies_on_the_second_rail)
+/* Run @st on node 4. Node 8, which runs @other, dies. */
+static void stage_run_dying(struct stage *st, void (*other)(struct peer *self, void *arg))
 {
-	struct stage *st = stage_new(side_dies, "loss=0");
 	static struct side s;
 	struct peer *p;
 
-	test_needs_shm();
-	p = peer_spawn(8, other_side, st);
+	p = peer_spawn(8, other, st);
 	rail_name(4);
 	setenv("SCI_FAULT", st->fault, 1);
 	s = (struct side){ .stage = st, .first = true };
 	s.traffic.ep = test_ep_open(TEST_ID, 0);
 	traffic_params(s.traffic.ep, st->ways);
 	flows_add(&s, test_ep_accept(s.traffic.ep));
-	side_dies(&s);
+	st->play(&s);
 	peer_kill(p, SIGKILL);
 	CHECK_EQ(sci_ep_close(s.traffic.ep), 0);
+}
+
+TEST(a_peer_dies_on_the_second_rail)
+{
+	test_needs_shm();
+	stage_run_dying(stage_new(side_dies, "loss=0"), other_side);
+}
+
+/*
+ * Node 8 imports the inbox on the second rail late, and dies. Node 4 sees the events of both only
+ * afterwards, together.
+ */
+static void play_late_death(struct side *s)
+{
+	struct sci_peer *p = s->traffic.flow[0].peer;
+	const unsigned int lost = PEER_LOST | PEER_RAIL_LOST;
+	struct sci_ep *ep = s->traffic.ep;
+
+	if (s->first)
+		PROGRESS_UNTIL(ep, p->route[RAIL_SECOND].outbox, TEST_WAIT_MS);
+	meet(ep, &s->stage->meeting, 2);
+	if (!s->first) {
+		CHECK(!p->route[RAIL_SECOND].outbox);
+		link_set(s, RAIL_SECOND, true);
+		msg_lock(&ep->lock);
+		route_ask(p, RAIL_SECOND);
+		msg_unlock(&ep->lock);
+		PROGRESS_UNTIL(ep, p->route[RAIL_SECOND].outbox, TEST_WAIT_MS);
+		raise(SIGKILL);
+	}
+	WAIT_UNTIL((atomic_load(&p->events) & lost) == lost, TEST_WAIT_MS);
+	CHECK(atomic_load(&p->events) & PEER_RAIL_CAME);
+	PROGRESS_UNTIL(ep, sci_peer_state(p) == -ECONNRESET, NOTICE_MS);
+}
+
+static void late_side(struct peer *self, void *arg)
+{
+	(void)self;
+	rail_name(8);
+	second_link_is_late = true;
+	side_play(arg, false);
+}
+
+TEST(a_peer_dies_after_a_late_import)
+{
+	test_needs_shm();
+	stage_run_dying(stage_new(play_late_death, "loss=0"), late_side);
 }
 
 /* ---- one rail ---- */

@@ -45,11 +45,23 @@ void peer_event_add(struct sci_peer *p, unsigned int event)
 	wake_self(p->ep);
 }
 
+/*
+ * Record that the peer has imported an inbox. With two rails, this import may follow one that has
+ * ended. @lost: the event of that end, which no longer counts. A later one stays.
+ */
+static void peer_event_came(struct sci_peer *p, unsigned int came, unsigned int lost)
+{
+	atomic_fetch_and(&p->events, ~lost);
+	peer_event_add(p, came);
+}
+
 static void inbox_event(void *owner, const struct sci_event *ev)
 {
+	struct sci_peer *p = owner;
+
 	switch (ev->type) {
 	case SCI_EVENT_CONNECT:
-		peer_event_add(owner, PEER_CAME);
+		peer_event_came(p, PEER_CAME, p->ep->rail ? PEER_LOST : 0);
 		break;
 	case SCI_EVENT_DISCONNECT:
 		peer_event_add(owner, PEER_LEFT);
@@ -77,7 +89,7 @@ static void outbox_event(void *owner, const struct sci_event *ev)
 static void second_inbox_event(void *owner, const struct sci_event *ev)
 {
 	if (ev->type == SCI_EVENT_CONNECT)
-		peer_event_add(owner, PEER_RAIL_CAME);
+		peer_event_came(owner, PEER_RAIL_CAME, PEER_RAIL_LOST);
 	else if (ev->type == SCI_EVENT_DISCONNECT)
 		peer_event_add(owner, PEER_LEFT);
 	else if (ev->type == SCI_EVENT_LOST)

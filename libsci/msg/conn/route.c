@@ -144,12 +144,13 @@ bool routes_lost(struct sci_peer *p, unsigned int events)
 {
 	struct msg_route *first = &p->route[RAIL_FIRST], *second = &p->route[RAIL_SECOND];
 
-	first->lost |= !!(events & (PEER_LOST | PEER_GONE));
-	second->lost |= !!(events & PEER_RAIL_LOST);
 	if (events & PEER_CAME)
 		first->lost = false;
 	if (events & PEER_RAIL_CAME)
 		second->lost = false;
+	/* each of these events is later than an import of the same inbox: peer_event_came() */
+	first->lost |= !!(events & (PEER_LOST | PEER_GONE));
+	second->lost |= !!(events & PEER_RAIL_LOST);
 	if (first->lost && (second->lost || !second->outbox)) {
 		route_ask(p, RAIL_SECOND);
 		route_ask(p, RAIL_FIRST);
