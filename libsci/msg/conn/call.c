@@ -8,9 +8,9 @@
  * blocks until a timeout. Progress must never block. So threads make these calls
  * (callers.c) and wake the endpoint after the answer, and progress takes the result.
  *
- * Most calls are made again after a timeout of a second. An inbox can be imported only once: for
- * its owner, an importer that gives up while the answer is on its way has died. So the import of an
- * inbox has a long timeout. If the owner dies, the call ends at once.
+ * Most calls are made again after a timeout of a second. For the owner of an inbox, an importer that
+ * gives up while the answer is on its way has left. So the import of an inbox has a long timeout. If
+ * the owner dies, the call ends at once.
  *
  * A call belongs to a peer, which is not freed before the call has ended. A refusal
  * (a HELLO that rejects a connection) belongs to the endpoint.
@@ -36,7 +36,8 @@ static int call_connect_segment(struct msg_call *c)
 	struct sci_rseg_param param = {
 		.adapter = call_adapter(c), .node = c->to.node, .id = c->id,
 		.port = MSG_NUMBERS + c->to.id,
-		.timeout = c->kind == CALL_INBOX ? INBOX_TIMEOUT_MS : CALL_TIMEOUT_MS,
+		.timeout = c->kind == CALL_INBOX || c->kind == CALL_ROUTE ? INBOX_TIMEOUT_MS :
+									    CALL_TIMEOUT_MS,
 		.event = c->event, .owner = call_owner(c),
 	};
 
