@@ -486,6 +486,54 @@ TEST(links_go_down_amid_messages)
 	stage_run(st);
 }
 
+static struct sci_rseg *outbox_kept;
+
+static void disconnect_later(struct sci_rseg *r)
+{
+	if (r != outbox_kept)
+		sci_shm_fabric.rseg.disconnect(r);
+}
+
+/* The import of the inbox to which lines go has ended. The lines use the next one. */
+static void play_renewed(struct side *s)
+{
+	struct sci_peer *p = s->traffic.flow[0].peer;
+	struct sci_ep *ep = s->traffic.ep;
+	const struct sci_fabric_ops *ops = ep->fabric->ops;
+	struct sci_fabric_ops kept = *ops;
+
+	PROGRESS_UNTIL(ep, p->route[RAIL_SECOND].outbox, TEST_WAIT_MS);
+	meet(ep, &s->stage->meeting, 2);
+	if (s->first) {
+		outbox_kept = p->outbox;
+		kept.rseg.disconnect = disconnect_later;
+		msg_lock(&ep->lock);
+		ep->fabric->ops = &kept;
+		atomic_store(&ops->rseg.status(p->outbox)->gone, 1);
+		p->route_ms = 0;
+		route_ask(p, RAIL_FIRST);
+		msg_unlock(&ep->lock);
+		PROGRESS_UNTIL(ep, list_empty(&p->calls), TEST_WAIT_MS);
+		CHECK(p->outbox != outbox_kept);
+		msg_lock(&ep->lock);
+		ep->fabric->ops = ops;
+		msg_unlock(&ep->lock);
+	}
+	run(s, MESSAGES);
+	CHECK(lines_use(s, RAIL_FIRST));
+	if (s->first)
+		ops->rseg.disconnect(outbox_kept);
+}
+
+TEST(the_inbox_of_the_lines_is_imported_again)
+{
+	struct stage *st = stage_new(play_renewed, "loss=0");
+
+	test_needs_shm();
+	st->ways = WAY_TWO;
+	stage_run(st);
+}
+
 /* One-sided transfers reach memory of the peer by the first rail, or with the help of its owner. */
 static void play_onesided(struct side *s)
 {

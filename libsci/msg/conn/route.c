@@ -114,16 +114,34 @@ void route_ask(struct sci_peer *p, unsigned int rail)
 	call_route(p, rail, id, r->event);
 }
 
-/* Take the result of route_ask(). An import that is not taken ends with the call. */
+/* Use the new import of the inbox to which lines go. Lines that the peer has not read may be lost. */
+static void lines_renew(struct sci_peer *p, const struct msg_route *r)
+{
+	p->outbox = r->outbox;
+	p->outbox_map = r->outbox_map;
+	p->bell = r->bell;
+	p->status_line = &p->outbox_map->status;
+	p->data_tx.slots = p->outbox_map->data;
+	p->ctl_tx.slots = p->outbox_map->ctl;
+	p->data_tx.checked = p->data_tx.read;
+	p->ctl_tx.checked = p->ctl_tx.read;
+	p->status_dirty = true;
+	p->resend = true;
+	mark_dirty(p);
+}
+
+/*
+ * Take the result of route_ask(). An import that is not taken ends with the call, which ends the
+ * connection.
+ */
 void route_take(struct sci_peer *p, struct msg_call *c)
 {
 	struct msg_route *r = &p->route[c->fabric == p->ep->rail ? RAIL_SECOND : RAIL_FIRST];
 	const struct sci_fabric_ops *ops = r->fabric->ops;
+	bool current = r->outbox == p->outbox;
 	void *addr = NULL;
 
-	/* the lines of the current route must not lose their memory */
-	if (c->ret || p->state != PEER_UP ||
-	    (r->outbox && (r->outbox == p->outbox || !outbox_is_gone(r))) ||
+	if (c->ret || p->state != PEER_UP || (r->outbox && !outbox_is_gone(r)) ||
 	    ops->rseg.size(c->seg) != INBOX_BYTES ||
 	    ops->rseg.map(c->seg, 0, INBOX_BYTES, 0, &addr))
 		return;
@@ -134,6 +152,8 @@ void route_take(struct sci_peer *p, struct msg_call *c)
 	r->lost = false;
 	c->seg = NULL;
 	c->bell = NULL;
+	if (current)
+		lines_renew(p, r);
 }
 
 /*
@@ -148,7 +168,7 @@ bool routes_lost(struct sci_peer *p, unsigned int events)
 		first->lost = false;
 	if (events & PEER_RAIL_CAME)
 		second->lost = false;
-	/* each of these events is later than an import of the same inbox: peer_event_came() */
+	/* a loss that is recorded together with an import is later: peer_event_came() */
 	first->lost |= !!(events & (PEER_LOST | PEER_GONE));
 	second->lost |= !!(events & PEER_RAIL_LOST);
 	if (first->lost && (second->lost || !second->outbox)) {
