@@ -486,6 +486,74 @@ TEST(links_go_down_amid_messages)
 	stage_run(st);
 }
 
+/* ---- the two sides disagree ---- */
+
+static void number_send(struct side *s, uint32_t n)
+{
+	CHECK_EQ(sci_send(s->traffic.flow[0].peer, &n, sizeof(n)), 0);
+}
+
+static void number_recv(struct side *s, uint32_t n)
+{
+	uint32_t got = ~n;
+
+	CHECK_EQ(sci_recv(s->traffic.ep, s->traffic.flow[0].peer, &got, sizeof(got), NULL), 0);
+	CHECK_EQ(got, n);
+}
+
+#define AHEAD	30u			/* lines: less than a ring, and enough for a status line */
+
+/* Be two reroutes ahead of node 8, and return credits for lines that it writes before it follows. */
+static void be_ahead(struct side *s)
+{
+	struct sci_peer *p = s->traffic.flow[0].peer;
+	struct sci_ep *ep = s->traffic.ep;
+	uint32_t read = p->data_rx.pos;
+
+	link_set(s, RAIL_FIRST, false);
+	number_send(s, 0);
+	PROGRESS_UNTIL(ep, p->turn == 1, TEST_WAIT_MS);
+	link_set(s, RAIL_FIRST, true);
+	PROGRESS_UNTIL(ep, p->turn == 2, TEST_WAIT_MS);
+	/* no third reroute */
+	link_set(s, RAIL_SECOND, false);
+	atomic_store(&s->stage->wanted, 1);
+	for (uint32_t i = 0; i < AHEAD; i++)
+		number_recv(s, i);
+	PROGRESS_UNTIL(ep, p->status_sent.data - read >= DATA_LINES / 2, TEST_WAIT_MS);
+	atomic_store(&s->stage->wanted, 2);
+	for (uint32_t i = 0; i < AHEAD; i++)
+		number_recv(s, AHEAD + i);
+	CHECK_EQ(p->turn, 2);
+	link_set(s, RAIL_SECOND, true);
+}
+
+static void play_ahead(struct side *s)
+{
+	meet(s->traffic.ep, &s->stage->meeting, 2);
+	if (s->first) {
+		be_ahead(s);
+	} else {
+		/* send without a call that makes progress */
+		WAIT_UNTIL(atomic_load(&s->stage->wanted) == 1, TEST_WAIT_MS);
+		for (uint32_t i = 0; i < AHEAD; i++)
+			number_send(s, i);
+		WAIT_UNTIL(atomic_load(&s->stage->wanted) == 2, TEST_WAIT_MS);
+		for (uint32_t i = 0; i < AHEAD; i++)
+			number_send(s, AHEAD + i);
+		CHECK_EQ(s->traffic.flow[0].peer->turn, 0);
+		number_recv(s, 0);
+		CHECK_EQ(s->traffic.flow[0].peer->turn, 2);
+	}
+	meet(s->traffic.ep, &s->stage->meeting, 2);
+}
+
+TEST(a_peer_is_two_reroutes_ahead)
+{
+	test_needs_shm();
+	stage_run(stage_new(play_ahead, "loss=0"));
+}
+
 static struct sci_rseg *outbox_kept;
 
 static void disconnect_later(struct sci_rseg *r)

@@ -15,6 +15,8 @@
  * peer has read it. So no line is lost, and a line that arrives late in the old inbox has no effect.
  * The HELLO_REROUTE is repeated until the peer's positions have come. If they do not come, and the
  * old rail may work, the next reroute leads back to it. The peer may be any number of reroutes ahead.
+ * Then the side that is behind still writes to an inbox to which the second reroute has led back.
+ * These lines are read, and their credits count.
  *
  * The peer has ended when the connections on both rails have been lost.
  */
@@ -89,14 +91,23 @@ static void reroute_begin(struct sci_peer *p)
 	peer_attend(p);
 }
 
-/* Continue after the line at @read, which the peer has read. */
-static void tx_continue(struct msg_tx *tx, volatile struct msg_line *slots, uint32_t lines,
-			uint32_t read)
+/*
+ * Continue at the position up to which the peer has read. @theirs: as its HELLO_REROUTE says; @known:
+ * as its status said before, which may be later if this side used the new route all the time. Return
+ * false if the position is impossible: only lines after @known have copies.
+ */
+static bool tx_continue(struct msg_tx *tx, volatile struct msg_line *slots, uint32_t lines,
+			uint32_t theirs, uint32_t known)
 {
+	uint32_t read = (int32_t)(theirs - known) > 0 ? theirs : known;
+
+	if ((int32_t)(tx->pos - read) < 0)
+		return false;
 	tx->slots = slots;
 	tx->lines = lines;
 	tx->read = read;
 	tx->checked = read;
+	return true;
 }
 
 /* Use the new route, and send again what the peer has not read. */
@@ -104,12 +115,6 @@ static void reroute_finish(struct sci_peer *p)
 {
 	struct msg_route *r = &p->route[line_rail(p)];
 
-	/* only lines that were written since the last known position have copies */
-	if (p->data_tx.pos - p->their_data > p->data_tx.pos - p->read_data ||
-	    p->ctl_tx.pos - p->their_ctl > p->ctl_tx.pos - p->read_ctl) {
-		peer_down(p, -EPROTO);
-		return;
-	}
 	p->outbox = r->outbox;
 	p->outbox_map = r->outbox_map;
 	p->bell = r->bell;
@@ -117,8 +122,12 @@ static void reroute_finish(struct sci_peer *p)
 	p->line_link = r->link;
 	p->by_owner = line_rail(p) == RAIL_SECOND;
 	p->status_line = &p->outbox_map->status;
-	tx_continue(&p->data_tx, p->outbox_map->data, DATA_LINES, p->their_data);
-	tx_continue(&p->ctl_tx, p->outbox_map->ctl, CTL_LINES, p->their_ctl);
+	if (!tx_continue(&p->data_tx, p->outbox_map->data, DATA_LINES, p->their_data,
+			 p->read_data) ||
+	    !tx_continue(&p->ctl_tx, p->outbox_map->ctl, CTL_LINES, p->their_ctl, p->read_ctl)) {
+		peer_down(p, -EPROTO);
+		return;
+	}
 	p->rerouting = false;
 	p->ep->n_suspect--;
 	p->ep->stats.reroutes++;
