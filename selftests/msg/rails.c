@@ -554,6 +554,39 @@ TEST(a_peer_is_two_reroutes_ahead)
 	stage_run(stage_new(play_ahead, "loss=0"));
 }
 
+/* Node 4 cannot use the rail to which node 8 has moved the lines. The first rail works again. */
+static void play_unusable(struct side *s)
+{
+	struct sci_peer *p = s->traffic.flow[0].peer;
+	struct sci_ep *ep = s->traffic.ep;
+
+	PROGRESS_UNTIL(ep, p->route[RAIL_SECOND].outbox, TEST_WAIT_MS);
+	meet(ep, &s->stage->meeting, 2);
+	p->route[RAIL_SECOND].lost = s->first;
+	meet(ep, &s->stage->meeting, 2);
+	if (!s->first) {
+		link_set(s, RAIL_FIRST, false);
+		number_send(s, 1);
+		PROGRESS_UNTIL(ep, p->turn == 1 && !p->rerouting, TEST_WAIT_MS);
+		link_set(s, RAIL_FIRST, true);
+		number_recv(s, 2);
+	} else {
+		number_recv(s, 1);
+		CHECK(p->turn && p->rerouting);
+		number_send(s, 2);
+		PROGRESS_UNTIL(ep, !p->rerouting, TEST_WAIT_MS);
+	}
+	CHECK(lines_use(s, RAIL_FIRST));
+	p->route[RAIL_SECOND].lost = false;
+	meet(ep, &s->stage->meeting, 2);
+}
+
+TEST(only_one_side_can_use_the_second_rail)
+{
+	test_needs_shm();
+	stage_run(stage_new(play_unusable, "loss=0"));
+}
+
 static struct sci_rseg *outbox_kept;
 
 static void disconnect_later(struct sci_rseg *r)

@@ -13,10 +13,10 @@
  * too, and answers with its own read positions. A side that has the peer's positions sends the
  * lines again that the peer has not read. Their copies exist, since each line is kept until the
  * peer has read it. So no line is lost, and a line that arrives late in the old inbox has no effect.
- * The HELLO_REROUTE is repeated until the peer's positions have come. If they do not come, and the
- * old rail may work, the next reroute leads back to it. The peer may be any number of reroutes ahead.
- * Then the side that is behind still writes to an inbox to which the second reroute has led back.
- * These lines are read, and their credits count.
+ * The HELLO_REROUTE is repeated until the peer's positions have come. If they do not come, or if this
+ * side cannot use the new rail, the next reroute leads back to the old one when it may work. The peer
+ * may be any number of reroutes ahead. Then the side that is behind still writes to an inbox to which
+ * the second reroute has led back. These lines are read, and their credits count.
  *
  * The peer has ended when the connections on both rails have been lost.
  */
@@ -30,7 +30,7 @@
 #define HOME_LEAST_MS	1000u
 #define HOME_MOST_MS	60000u
 #define REPEAT_MS	100u		/* interval of HELLO_REROUTE */
-#define GIVE_UP_MS	300u		/* without an answer for this time, try the other rail */
+#define GIVE_UP_MS	300u		/* after this time, try the other rail */
 #define AHEAD_MAX	65536u		/* reroutes that the peer may be ahead */
 
 static unsigned int line_rail(const struct sci_peer *p)
@@ -169,13 +169,11 @@ static void reroute_advance(struct sci_peer *p)
 		return;
 	}
 	route_ask(p, rail);
-	if (p->rerouted)
-		return;
 	if (now - p->begun_ms > GIVE_UP_MS && route_works(&p->route[1 - rail])) {
 		p->home_pause = p->home_pause < HOME_MOST_MS / 2 ? p->home_pause * 2 : HOME_MOST_MS;
 		reroute_begin(p);
 	}
-	if (now >= p->reroute_ms) {
+	if (!p->rerouted && now >= p->reroute_ms) {
 		p->reroute_ms = now + REPEAT_MS;
 		reroute_send(p, false);
 	}
