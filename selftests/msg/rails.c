@@ -677,6 +677,80 @@ TEST(one_sided_transfers_without_the_first_rail)
 	stage_run(stage_new(play_onesided, "loss=0"));
 }
 
+static _Atomic unsigned int imports_refused;
+
+static int refuse_import(struct sci_fabric *f, const struct sci_rseg_param *p, struct sci_rseg **out)
+{
+	(void)f;
+	(void)p;
+	(void)out;
+	atomic_fetch_add(&imports_refused, 1);
+	return -ENOTCONN;
+}
+
+/*
+ * Write to memory of node 8 without the first rail, while node 8 makes no call for longer than the
+ * time after which memory counts as missing.
+ */
+static void write_alone(struct side *s, const struct sci_key *key)
+{
+	const struct iovec iov = { .iov_base = &s->stage->seed, .iov_len = sizeof(uint64_t) };
+	struct sci_peer *p = s->traffic.flow[0].peer;
+	struct sci_ep *ep = s->traffic.ep;
+	const struct sci_fabric_ops *ops = ep->fabric->ops;
+	struct sci_fabric_ops broken = *ops;
+	uint64_t until = test_now_ms() + 1500;
+	struct sci_req *req = NULL;
+
+	broken.rseg.connect = refuse_import;
+	msg_lock(&ep->lock);
+	ep->fabric->ops = &broken;
+	p->route[RAIL_FIRST].lost = true;
+	msg_unlock(&ep->lock);
+	CHECK_EQ(sci_iwritev(p, key, 0, &iov, 1, &req), 0);
+	PROGRESS_UNTIL(ep, atomic_load(&imports_refused) > 1 && test_now_ms() > until,
+		       TEST_WAIT_MS);
+	atomic_store(&s->stage->wanted, 1);
+	CHECK_EQ(test_wait(req, NULL), 0);
+	CHECK(lines_use(s, RAIL_SECOND));
+	PROGRESS_UNTIL(ep, list_empty(&p->calls), TEST_WAIT_MS);
+	msg_lock(&ep->lock);
+	ep->fabric->ops = ops;
+	p->route[RAIL_FIRST].lost = false;
+	msg_unlock(&ep->lock);
+}
+
+static void play_alone(struct side *s)
+{
+	struct sci_peer *p = s->traffic.flow[0].peer;
+	struct sci_ep *ep = s->traffic.ep;
+	struct sci_key key;
+	uint64_t *mem = NULL;
+
+	PROGRESS_UNTIL(ep, p->route[RAIL_SECOND].outbox, TEST_WAIT_MS);
+	meet(ep, &s->stage->meeting, 2);
+	if (!s->first) {
+		CHECK_EQ(sci_buf_alloc(ep, sizeof(*mem), (void **)&mem), 0);
+		CHECK_EQ(sci_buf_key(ep, mem, sizeof(*mem), &key), 0);
+		CHECK_EQ(sci_send(p, &key, sizeof(key)), 0);
+		WAIT_UNTIL(atomic_load(&s->stage->wanted), TEST_WAIT_MS);
+	} else {
+		CHECK_EQ(sci_recv(ep, p, &key, sizeof(key), NULL), 0);
+		write_alone(s, &key);
+	}
+	meet(ep, &s->stage->meeting, 2);
+	if (!s->first) {
+		CHECK_EQ(*mem, s->stage->seed);
+		CHECK_EQ(sci_buf_free(ep, mem), 0);
+	}
+}
+
+TEST(a_write_waits_for_the_second_rail)
+{
+	test_needs_shm();
+	stage_run(stage_new(play_alone, "loss=0"));
+}
+
 /* ---- the end of a peer ---- */
 
 static void side_dies(struct side *s)

@@ -255,7 +255,8 @@ bool import_later(struct sci_peer *p, int error)
  * @doubt_ms: time limit in ms; 0 or an old limit: set a new limit
  *
  * Either the peer has died: the fabric reports the death soon, and all its requests end. Or the
- * peer is alive and has freed the memory.
+ * peer is alive and has freed the memory. Or the first of two rails is lost, and nothing can be
+ * decided before lines use the second one, which may take as long as the peer makes no call.
  *
  * Return: -EAGAIN while unknown; -ENOENT if the peer is alive.
  */
@@ -263,6 +264,8 @@ int import_missing(struct sci_peer *p, uint64_t *doubt_ms)
 {
 	uint64_t now = msg_now_ms();
 
+	if (p->rail_node && !p->by_owner && (p->rerouting || !first_rail_works(p)))
+		*doubt_ms = 0;
 	if (!*doubt_ms || now >= *doubt_ms + DOUBT_MS)
 		*doubt_ms = now + DOUBT_MS;
 	if (now >= *doubt_ms)
