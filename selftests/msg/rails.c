@@ -677,6 +677,33 @@ TEST(one_sided_transfers_without_the_first_rail)
 	stage_run(stage_new(play_onesided, "loss=0"));
 }
 
+/* ---- the end of a connection ---- */
+
+/* Node 8 disconnects when its last message cannot use the first rail any more. */
+static void play_leave(struct side *s)
+{
+	struct sci_peer *p = s->traffic.flow[0].peer;
+	struct sci_ep *ep = s->traffic.ep;
+
+	PROGRESS_UNTIL(ep, p->route[RAIL_SECOND].outbox, TEST_WAIT_MS);
+	meet(ep, &s->stage->meeting, 2);
+	if (s->first) {
+		number_recv(s, 1);
+		return;
+	}
+	link_set(s, RAIL_FIRST, false);
+	number_send(s, 1);
+	CHECK_EQ(sci_disconnect(p), 0);
+}
+
+TEST(the_last_message_uses_the_second_rail)
+{
+	test_needs_shm();
+	stage_run(stage_new(play_leave, "loss=0"));
+}
+
+/* ---- transfers that wait ---- */
+
 static _Atomic unsigned int imports_refused;
 
 static int refuse_import(struct sci_fabric *f, const struct sci_rseg_param *p, struct sci_rseg **out)

@@ -9,7 +9,7 @@
 static bool peer_is_flushed(const struct sci_peer *p)
 {
 	return p->state == PEER_DOWN ||
-	       (list_empty(&p->dirty) && list_empty(&p->ctlq) && !p->detached);
+	       (list_empty(&p->dirty) && !p->rerouting && list_empty(&p->ctlq) && !p->detached);
 }
 
 static int peer_test_flushed(void *arg)
