@@ -702,6 +702,63 @@ TEST(the_last_message_uses_the_second_rail)
 	stage_run(stage_new(play_leave, "loss=0"));
 }
 
+/*
+ * Node 8 sends its last messages on the first rail and disconnects, and never follows the reroute of
+ * node 4. @turns: reroutes of node 4 before the last message
+ */
+static void last_words(struct side *s, uint32_t turns)
+{
+	struct sci_peer *p = s->traffic.flow[0].peer;
+	_Atomic uint64_t *step = &s->stage->wanted;
+	struct sci_ep *ep = s->traffic.ep;
+
+	PROGRESS_UNTIL(ep, p->route[RAIL_SECOND].outbox, TEST_WAIT_MS);
+	meet(ep, &s->stage->meeting, 2);
+	if (!s->first) {
+		/* no call of this side makes progress */
+		WAIT_UNTIL(atomic_load(step) == 1, TEST_WAIT_MS);
+		number_send(s, 1);
+		atomic_store(step, 2);
+		WAIT_UNTIL(atomic_load(step) == 3, TEST_WAIT_MS);
+		number_send(s, 2);
+		CHECK_EQ(p->turn, 0);
+		CHECK_EQ(sci_disconnect(p), 0);
+		return;
+	}
+	link_set(s, RAIL_FIRST, false);
+	number_send(s, 0);
+	PROGRESS_UNTIL(ep, p->turn == 1, TEST_WAIT_MS);
+	atomic_store(step, 1);
+	PROGRESS_UNTIL(ep, atomic_load(step) == 2, TEST_WAIT_MS);
+	link_set(s, RAIL_FIRST, turns > 1);
+	PROGRESS_UNTIL(ep, p->turn >= turns, TEST_WAIT_MS);
+	atomic_store(step, 3);
+	number_recv(s, 1);
+	number_recv(s, 2);
+}
+
+static void play_last_words(struct side *s)
+{
+	last_words(s, 1);
+}
+
+static void play_last_words_later(struct side *s)
+{
+	last_words(s, 2);
+}
+
+TEST(a_peer_leaves_without_a_reroute)
+{
+	test_needs_shm();
+	stage_run(stage_new(play_last_words, "loss=0"));
+}
+
+TEST(a_peer_leaves_without_two_reroutes)
+{
+	test_needs_shm();
+	stage_run(stage_new(play_last_words_later, "loss=0"));
+}
+
 /* ---- transfers that wait ---- */
 
 static _Atomic unsigned int imports_refused;

@@ -353,6 +353,7 @@ bool routes_lost(struct sci_peer *p, unsigned int events);
 /* reroute.c */
 void reroute_home(struct sci_peer *p);
 void reroute_poll(struct sci_peer *p);
+bool reroute_read_back(struct sci_peer *p);
 void reroute_handle(struct sci_ep *ep, const struct sci_addr *from, const struct msg_hello *h);
 
 /*

@@ -329,11 +329,10 @@ void peer_down(struct sci_peer *p, int error)
 }
 
 /*
- * End a peer that has disconnected or died. First receive its complete messages without a limit for
- * memory, but at most as many lines as the rings contain. A peer that still writes after that has
- * violated the protocol.
+ * Receive the complete messages of a peer that has ended, without a limit for memory, but at most as
+ * many lines as the rings contain. A peer that still writes after that has violated the protocol.
  */
-void peer_end(struct sci_peer *p, int error)
+static void peer_drain(struct sci_peer *p)
 {
 	int left = DATA_LINES + CTL_LINES, n;
 
@@ -342,6 +341,14 @@ void peer_end(struct sci_peer *p, int error)
 		n = p->state == PEER_UP ? p->ep->up->poll(p) : 0;
 		left -= n;
 	} while (n && left > 0);
+}
+
+/* End a peer that has disconnected or died. First receive its complete messages. */
+void peer_end(struct sci_peer *p, int error)
+{
+	peer_drain(p);
+	if (reroute_read_back(p))
+		peer_drain(p);
 	peer_down(p, error);
 }
 
