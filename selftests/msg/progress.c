@@ -469,7 +469,7 @@ static size_t moved(const struct sci_ep_stats *before,
 	return which;
 }
 
-/* Send @len bytes. Return the counter of the sender that has grown. */
+/* Send @len bytes. Return which of the sender's counters of messages has grown. */
 static size_t counted(struct pair *l, uint64_t tag, size_t len)
 {
 	struct work w = { .tagged = tag != 0, .context = CONTEXT, .tag = tag,

@@ -26,8 +26,11 @@
 #define EAGER_LEN	16384u
 #define LONG_LEN	300000u
 
-/* Bytes that the server keeps for a client which it has not disconnected. */
-#define KEPT_BYTES	1024u
+/*
+ * Bytes that the server keeps for a client which it has not disconnected: the connection's structure,
+ * a fourth of which is for a second rail.
+ */
+#define KEPT_BYTES	1536u
 /* Bytes that an allocator keeps for itself. */
 #define SLACK_BYTES	65536u
 

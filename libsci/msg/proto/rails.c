@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * The blocks of a rendezvous between two endpoints that have two rails: conn/rail.c. Two blocks at
- * a time, one for each rail, as long as both rings have room and the second rail is usable.
+ * The blocks of a rendezvous between two endpoints that have two rails: conn/rail.c. The sender
+ * writes two blocks at a time, one to each rail, as long as both rings have room and the second
+ * rail is usable.
  */
 
 #include "libsci/msg/conn/blocks.h"
