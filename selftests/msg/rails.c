@@ -645,6 +645,33 @@ TEST(the_inbox_of_the_lines_is_imported_again)
 	stage_run(st);
 }
 
+static bool has_eager_ring(struct side *s, uint64_t arg)
+{
+	const struct msg_blocks *b = &s->traffic.flow[0].peer->blocks_tx[RING_EAGER];
+
+	(void)arg;
+	return b->size && !atomic_load(&s->traffic.ep->ops->rseg.status(b->seg)->gone);
+}
+
+/* The import of the eager ring ends. The sender gets another ring. */
+static void play_eager_ring(struct side *s)
+{
+	const struct msg_blocks *b = &s->traffic.flow[0].peer->blocks_tx[RING_EAGER];
+
+	run_until(s, has_eager_ring, 0);
+	atomic_store(&s->traffic.ep->ops->rseg.status(b->seg)->gone, 1);
+	run_until(s, has_eager_ring, 0);
+	run(s, MESSAGES);
+}
+
+TEST(an_eager_ring_whose_import_has_ended_is_replaced)
+{
+	struct stage *st = stage_new(play_eager_ring, "loss=0");
+
+	st->ways = 1u << WAY_EAGER;
+	stage_run(st);
+}
+
 /* One-sided transfers reach memory of the peer by the first rail, or with the help of its owner. */
 static void play_onesided(struct side *s)
 {

@@ -312,11 +312,13 @@ bool rail_is_there(struct sci_peer *p, unsigned int rail, struct sci_rseg *seg)
 	uint32_t errors = sci_link_errors(rail == RAIL_SECOND ? p->ep->rail_link : p->ep->link);
 	void *addr = NULL;
 
+	/* another segment may have been checked since this one has ended */
+	if (atomic_load(&f->ops->rseg.status(seg)->gone))
+		return false;
 	if (errors == p->there_errors[rail])
 		return true;
 	/* a packet was lost, maybe of another segment: if this segment has ended, mapping it fails */
-	if (atomic_load(&f->ops->rseg.status(seg)->gone) ||
-	    f->ops->rseg.map(seg, 0, 1, SCI_MAP_READONLY, &addr))
+	if (f->ops->rseg.map(seg, 0, 1, SCI_MAP_READONLY, &addr))
 		return false;
 	f->ops->unmap(f, addr, 1);
 	p->there_errors[rail] = errors;

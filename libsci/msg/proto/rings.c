@@ -198,19 +198,40 @@ static bool ring_is_idle(struct sci_peer *p, enum msg_ring which)
 	return ring_is_rail(p, which) ? rail_is_idle(p, which) : blocks_read(p, b) == b->end;
 }
 
-static void ring_recalled(struct sci_peer *p, enum msg_ring which)
+/* Drop the import of a ring, and return the ring to its owner. */
+static void ring_detach(struct sci_peer *p, enum msg_ring which)
 {
 	const struct msg_typed t = { .ring.ring = (uint8_t)which };
 
-	/* an empty sendq shows that no message is partly sent in blocks */
-	if ((!p->blocks_tx[which].size && !ring_is_rail(p, which)) || !peer_may_write_line(p) ||
-	    !ring_is_idle(p, which))
-		return;
 	ring_leave(p, which);
 	if (which != RING_EAGER)
 		ring_lent(p, which)->ring.size = 0;
 	p->chained = 0;
 	post_typed(p, &p->data_tx, &t, LINE_DETACH);
+}
+
+/*
+ * Return whether the import of the peer's eager ring has ended, as the first of two rails was lost.
+ * Then detach the ring as soon as it is empty, to ask for another one.
+ */
+bool ring_has_ended(struct sci_peer *p)
+{
+	const struct msg_blocks *b = &p->blocks_tx[RING_EAGER];
+
+	if (!atomic_load(&p->fabric->ops->rseg.status(b->seg)->gone))
+		return false;
+	if (tx_room(&p->data_tx) && tx_prepare(p) && ring_is_idle(p, RING_EAGER))
+		ring_detach(p, RING_EAGER);
+	return true;
+}
+
+static void ring_recalled(struct sci_peer *p, enum msg_ring which)
+{
+	/* an empty sendq shows that no message is partly sent in blocks */
+	if ((!p->blocks_tx[which].size && !ring_is_rail(p, which)) || !peer_may_write_line(p) ||
+	    !ring_is_idle(p, which))
+		return;
+	ring_detach(p, which);
 }
 
 /* Handle a line of the type LINE_ATTACH, LINE_RECALL or LINE_DETACH. */

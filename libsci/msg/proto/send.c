@@ -307,11 +307,11 @@ static bool send_wants_ring(const struct sci_req *req)
  */
 static bool ring_carries(const struct sci_req *req)
 {
-	const struct sci_peer *p = req->peer;
+	struct sci_peer *p = req->peer;
 
 	return p->blocks_tx[RING_EAGER].size &&
-	       (!p->rail_node ||
-		(first_rail_works(p) && req->len <= block_limit(p, req->len)));
+	       (!p->rail_node || (first_rail_works(p) && !ring_has_ended(p) &&
+				  req->len <= block_limit(p, req->len)));
 }
 
 static void ring_ask(struct sci_peer *p)
