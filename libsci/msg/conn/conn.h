@@ -348,12 +348,20 @@ void routes_leave(struct sci_peer *p);
 void routes_end(struct sci_peer *p);
 void route_ask(struct sci_peer *p, unsigned int rail);
 void route_take(struct sci_peer *p, struct msg_call *c);
+bool route_is_unheard(const struct sci_peer *p);
+bool route_read_back(struct sci_peer *p);
 bool routes_lost(struct sci_peer *p, unsigned int events);
 
 /* reroute.c */
+
+/* Return the rail of the lines. */
+static inline unsigned int line_rail(const struct sci_peer *p)
+{
+	return p->turn % RAILS;
+}
+
 void reroute_home(struct sci_peer *p);
 void reroute_poll(struct sci_peer *p);
-bool reroute_read_back(struct sci_peer *p);
 void reroute_handle(struct sci_ep *ep, const struct sci_addr *from, const struct msg_hello *h);
 
 /*

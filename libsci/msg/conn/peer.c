@@ -347,7 +347,7 @@ static void peer_drain(struct sci_peer *p)
 void peer_end(struct sci_peer *p, int error)
 {
 	peer_drain(p);
-	if (reroute_read_back(p))
+	if (route_read_back(p))
 		peer_drain(p);
 	peer_down(p, error);
 }

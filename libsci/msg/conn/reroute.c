@@ -33,11 +33,6 @@
 #define GIVE_UP_MS	300u		/* after this time, try the other rail */
 #define AHEAD_MAX	65536u		/* reroutes that the peer may be ahead */
 
-static unsigned int line_rail(const struct sci_peer *p)
-{
-	return p->turn % RAILS;
-}
-
 static void ring_prepare(struct msg_line *slots, const struct msg_rx *rx)
 {
 	for (uint32_t i = 0; i < rx->lines; i++) {
@@ -59,31 +54,6 @@ static void tx_stop(struct msg_tx *tx, const volatile uint32_t *status, uint32_t
 	tx->lines = 0;
 }
 
-/*
- * Return whether no line has arrived since the current reroute began. Then reads of either inbox may
- * continue at the current position: one was prepared for that, the other one has the next lines of a
- * peer that has not begun.
- */
-static bool reroute_is_unheard(const struct sci_peer *p)
-{
-	return p->rerouting && p->data_rx.pos == p->my_data && p->ctl_rx.pos == p->my_ctl;
-}
-
-/*
- * Read from the other inbox again if the peer may have ended without the current reroute. Return
- * whether to do so.
- */
-bool reroute_read_back(struct sci_peer *p)
-{
-	const struct msg_route *r = &p->route[1 - line_rail(p)];
-
-	if (!reroute_is_unheard(p))
-		return false;
-	p->data_rx.slots = r->inbox_map->data;
-	p->ctl_rx.slots = r->inbox_map->ctl;
-	return true;
-}
-
 /* Read from the inbox of the next route, and write no lines. */
 static void reroute_begin(struct sci_peer *p)
 {
@@ -95,7 +65,7 @@ static void reroute_begin(struct sci_peer *p)
 	p->turn++;
 	r = &p->route[line_rail(p)];
 	r->inbox_map->status = old->status;
-	if (!reroute_is_unheard(p)) {
+	if (!route_is_unheard(p)) {
 		ring_prepare(r->inbox_map->data, &p->data_rx);
 		ring_prepare(r->inbox_map->ctl, &p->ctl_rx);
 	}

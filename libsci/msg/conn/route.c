@@ -178,3 +178,28 @@ bool routes_lost(struct sci_peer *p, unsigned int events)
 	}
 	return false;
 }
+
+/*
+ * Return whether no line has arrived since the current reroute began. Then reads of either inbox may
+ * continue at the current position: one was prepared for that, the other one has the next lines of a
+ * peer that has not begun.
+ */
+bool route_is_unheard(const struct sci_peer *p)
+{
+	return p->rerouting && p->data_rx.pos == p->my_data && p->ctl_rx.pos == p->my_ctl;
+}
+
+/*
+ * Read from the other inbox again if the peer may have ended without the current reroute. Return
+ * whether to do so.
+ */
+bool route_read_back(struct sci_peer *p)
+{
+	const struct msg_route *r = &p->route[1 - line_rail(p)];
+
+	if (!route_is_unheard(p))
+		return false;
+	p->data_rx.slots = r->inbox_map->data;
+	p->ctl_rx.slots = r->inbox_map->ctl;
+	return true;
+}
