@@ -34,7 +34,6 @@
  */
 #include <assert.h>
 #include <errno.h>
-#include <stdatomic.h>
 
 #include "libsci/madeleine/rail.h"
 
@@ -86,7 +85,6 @@ struct gateway {
 	pthread_t thread;
 	struct sci_req *stop_req;
 	struct event stop, credit;
-	_Atomic unsigned int sending;	/* blocks in requests of this rail's endpoint */
 	struct block *receive[RECEIVES];	/* a ring of posted receives */
 	unsigned int oldest;
 	struct flow *flows[FLOWS];	/* ways of this rail's blocks and credits, by hash */
@@ -281,7 +279,7 @@ static void block_forward(struct rail *r, struct block *b)
 	}
 	b->flow = f;
 	b->event.kind = EVENT_SENT;
-	atomic_fetch_add(&f->after->gateway->sending, 1);
+	atomic_fetch_add(&f->after->sending, 1);
 	ret = sci_itsend(f->after->peer[f->to],
 			 f->is_last ? rail_context(tag_channel(tag)) : CONTEXT_FORWARD, tag,
 			 b->buf, b->status.len, &req);
@@ -294,7 +292,7 @@ static void block_sent(struct block *b, const struct sci_status *st)
 	struct flow *f = b->flow;
 
 	gateway_check(st->error, "cannot forward to", f->to);
-	atomic_fetch_sub(&f->after->gateway->sending, 1);
+	atomic_fetch_sub(&f->after->sending, 1);
 	if (f->is_last && ++f->sent == WAY_CREDIT) {
 		f->sent = 0;
 		credit_send(f->before, f->from, f->is_first, f->tag);
@@ -481,7 +479,7 @@ static void *gateway_run(void *arg)
 	while (gateway_step(r, -1) >= 0)
 		;
 	/* a block must stay until the next hop has it, and it may be memory of another endpoint */
-	while (atomic_load(&r->gateway->sending))
+	while (atomic_load(&r->sending))
 		gateway_step(r, -1);
 	return NULL;
 }

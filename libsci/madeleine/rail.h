@@ -22,6 +22,8 @@
 #ifndef LIBSCI_MADELEINE_RAIL_H
 #define LIBSCI_MADELEINE_RAIL_H
 
+#include <stdatomic.h>
+
 #include "libsci/madeleine/internal.h"
 
 #define WAY_WINDOW	8u
@@ -43,6 +45,7 @@ struct rail {
 	struct sci_peer **peer;		/* by rank; NULL: not connected */
 	bool forwards;
 	struct gateway *gateway;
+	_Atomic unsigned int sending;	/* blocks of gateways that @ep is sending */
 };
 
 struct rails {
