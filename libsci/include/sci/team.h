@@ -430,6 +430,7 @@ enum sci_signal {
  * @signal: the word: 8 bytes, aligned, symmetric
  *
  * The word changes atomically. A process that sees its new value also sees the bytes of the put.
+ * The _nbi call does not wait: the caller must not touch @src until sci_team_quiet().
  * Return: as for sci_team_put().
  */
 int sci_team_put_signal(struct sci_team *team, void *dst, const void *src, size_t len,

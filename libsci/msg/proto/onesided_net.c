@@ -31,7 +31,7 @@ static size_t piece_next(const struct sci_req *req, size_t at, struct iovec *loc
 /* ---- writes ---- */
 
 /*
- * Send the bytes of a write, which were lent with @error. Return -EAGAIN until the peer confirms
+ * Send the bytes of a write. @error: of the last piece_lend(). Return -EAGAIN until the peer confirms
  * that all bytes have arrived.
  */
 static int net_confirm(struct sci_req *req, struct msg_import *im, int error)
