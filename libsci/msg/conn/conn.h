@@ -217,6 +217,9 @@ struct rail_part {
 	volatile uint8_t *dst;
 	struct msg_cursor at;		/* start of the part in the message */
 	size_t len;
+	/* members that rails_store() sets */
+	struct msg_cursor next;		/* the bytes that are not stored yet */
+	size_t left;
 	uint32_t errors;		/* of the link, before the stores */
 	int ret;			/* 0: the part has arrived; -EAGAIN: the rail loses packets */
 };

@@ -242,6 +242,16 @@ static void part_check(struct sci_peer *p, struct rail_part *part, bool block)
 		part->ret = -EAGAIN;
 }
 
+/* Store at most @turn bytes of a part. Return whether more are left. */
+static bool part_turn(struct rail_part *part, size_t turn, bool block)
+{
+	size_t len = part->left < turn ? part->left : turn;
+
+	rail_write(part->rail.link, part->dst + (part->len - part->left), &part->next, len, block);
+	part->left -= len;
+	return part->left;
+}
+
 /**
  * rails_store() - store one or two parts of a message, each through its own rail
  * @block: as in rail_write()
@@ -250,17 +260,18 @@ static void part_check(struct sci_peer *p, struct rail_part *part, bool block)
  */
 void rails_store(struct sci_peer *p, struct rail_part part[2], unsigned int n, bool block)
 {
-	struct msg_cursor at[2] = { part[0].at, part[n - 1].at };
-	size_t turn = p->lossy ? TURN : SIZE_MAX, left[2] = { part[0].len, part[n - 1].len };
+	size_t turn = p->lossy ? TURN : SIZE_MAX;
+	bool more = true;
 
-	for (unsigned int i = 0; i < n; i++)
+	for (unsigned int i = 0; i < n; i++) {
 		part[i].errors = sci_link_errors(part[i].rail.link);
-	for (unsigned int i = 0; left[0] || left[n - 1]; i = (i + 1) % n) {
-		size_t len = left[i] < turn ? left[i] : turn;
-
-		rail_write(part[i].rail.link, part[i].dst + (part[i].len - left[i]), &at[i], len,
-			   block);
-		left[i] -= len;
+		part[i].next = part[i].at;
+		part[i].left = part[i].len;
+	}
+	while (more) {
+		more = false;
+		for (unsigned int i = 0; i < n; i++)
+			more |= part_turn(&part[i], turn, block);
 	}
 	for (unsigned int i = 0; i < n; i++)
 		sci_remote_barrier(part[i].rail.fabric, part[i].rail.seg);
