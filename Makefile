@@ -232,7 +232,7 @@ vm-soak: $(O)/.setup-vm-debug all	## Check: a million calls, a thousand kills, i
 
 cluster: $(O)/.setup-cluster all	## See it run: NODES (3) VMs with adapters, and a shell on each
 	@scripts/cluster shell $(or $(NODES),3) --build $(O) --flavour $(FLAVOUR) \
-		$(if $(filter ivshmem%,$(ADAPTER)),--$(ADAPTER))
+		$(if $(filter ivshmem% dax,$(ADAPTER)),--$(ADAPTER))
 
 # Two nodes run all cases; three nodes run only the list that needs them.
 cluster-check: $(O)/.setup-cluster all examples ofi mpi-tests	## Check: tests of clusters of VMs, with faults
@@ -517,7 +517,7 @@ help:					## Build: this list
 	@echo '  KDIR=DIR        kernel to build modules for (the running one)'
 	@echo '  FLAVOUR=NAME    kernel of make vm, make cluster: stock, debug, kcsan'
 	@echo '  ADAPTER=NAME    of make cluster: pci, ivshmem (memory that the VMs share),'
-	@echo '                  ivshmem-doorbell (with interrupts)'
+	@echo '                  ivshmem-doorbell (with interrupts), dax (an NVDIMM that they share)'
 	@echo '  SETUP=no        do not install missing packages'
 	@echo '  CC CROSS_COMPILE CPPFLAGS CFLAGS LDFLAGS    as usual'
 	@echo '  DESTDIR PREFIX LIBDIR INCLUDEDIR BINDIR MANDIR  for install'

@@ -39,7 +39,7 @@ MODULE_PARM_DESC(nodes, "nodes that this machine is in each of its pools (1 to 1
 
 /* ---- memory ---- */
 
-static int memory_map(struct pool_memory *m, phys_addr_t start, u64 bytes)
+int pool_memory_map(struct pool_memory *m, phys_addr_t start, u64 bytes)
 {
 	void *virt;
 
@@ -59,12 +59,12 @@ static int memory_map(struct pool_memory *m, phys_addr_t start, u64 bytes)
 	return 0;
 }
 
-static void memory_unmap(struct pool_memory *m)
+void pool_memory_unmap(struct pool_memory *m)
 {
 	memunmap_pages(&m->map);
 }
 
-static void memory_stop(struct pool_memory *m)
+void pool_memory_stop(struct pool_memory *m)
 {
 	unsigned int i;
 
@@ -75,9 +75,9 @@ static void memory_stop(struct pool_memory *m)
 	}
 }
 
-/* Start the nodes of a memory. Only the first node has the doorbell: the other nodes poll. */
-static int memory_start(struct pool_memory *m, struct device *parent,
-			void __iomem *doorbells, u32 doorbell)
+/* Only the first node has the doorbell: the other nodes poll. */
+int pool_memory_start(struct pool_memory *m, struct device *parent,
+		      void __iomem *doorbells, u32 doorbell)
 {
 	struct pool_node *n;
 	unsigned int i;
@@ -86,7 +86,7 @@ static int memory_start(struct pool_memory *m, struct device *parent,
 		n = pool_node_create(m, parent, node ? node + i * POOL_NODE_STEP : 0,
 				     doorbells, i ? 0 : doorbell);
 		if (IS_ERR(n)) {
-			memory_stop(m);
+			pool_memory_stop(m);
 			return PTR_ERR(n);
 		}
 		WRITE_ONCE(m->nodes[i], n);
@@ -166,14 +166,14 @@ static int ivshmem_start(struct pci_dev *pdev, struct pool_ivshmem *s)
 {
 	int ret;
 
-	ret = memory_map(&s->memory, pci_resource_start(pdev, IVSHMEM_BAR_MEMORY),
+	ret = pool_memory_map(&s->memory, pci_resource_start(pdev, IVSHMEM_BAR_MEMORY),
 			 pci_resource_len(pdev, IVSHMEM_BAR_MEMORY));
 	if (ret)
 		return ret;
 	ret = ivshmem_doorbell_init(pdev, s);
 	if (ret)
 		goto err_memory;
-	ret = memory_start(&s->memory, &pdev->dev, s->registers, ivshmem_number(s));
+	ret = pool_memory_start(&s->memory, &pdev->dev, s->registers, ivshmem_number(s));
 	if (ret)
 		goto err_doorbell;
 	return 0;
@@ -181,7 +181,7 @@ static int ivshmem_start(struct pci_dev *pdev, struct pool_ivshmem *s)
 err_doorbell:
 	ivshmem_doorbell_fini(pdev, s);
 err_memory:
-	memory_unmap(&s->memory);
+	pool_memory_unmap(&s->memory);
 	return ret;
 }
 
@@ -222,9 +222,9 @@ static void ivshmem_remove(struct pci_dev *pdev)
 
 	if (s->registers)
 		disable_irq(pci_irq_vector(pdev, 0));
-	memory_stop(&s->memory);
+	pool_memory_stop(&s->memory);
 	ivshmem_doorbell_fini(pdev, s);
-	memory_unmap(&s->memory);
+	pool_memory_unmap(&s->memory);
 	pci_release_region(pdev, IVSHMEM_BAR_MEMORY);
 	pci_disable_device(pdev);
 }
@@ -250,8 +250,8 @@ static void phys_stop(void)
 {
 	if (!phys)
 		return;
-	memory_stop(&phys_memory);
-	memory_unmap(&phys_memory);
+	pool_memory_stop(&phys_memory);
+	pool_memory_unmap(&phys_memory);
 }
 
 static int __init phys_start(void)
@@ -260,12 +260,12 @@ static int __init phys_start(void)
 
 	if (!phys)
 		return 0;
-	ret = memory_map(&phys_memory, phys, size);
+	ret = pool_memory_map(&phys_memory, phys, size);
 	if (ret)
 		return ret;
-	ret = memory_start(&phys_memory, NULL, NULL, 0);
+	ret = pool_memory_start(&phys_memory, NULL, NULL, 0);
 	if (ret)
-		memory_unmap(&phys_memory);
+		pool_memory_unmap(&phys_memory);
 	return ret;
 }
 
@@ -299,12 +299,22 @@ static int __init sci_pool_init(void)
 		return ret;
 	ret = pci_register_driver(&ivshmem_driver);
 	if (ret)
-		phys_stop();
+		goto err_phys;
+	ret = pool_nvdimm_init();
+	if (ret)
+		goto err_pci;
+	return 0;
+
+err_pci:
+	pci_unregister_driver(&ivshmem_driver);
+err_phys:
+	phys_stop();
 	return ret;
 }
 
 static void __exit sci_pool_exit(void)
 {
+	pool_nvdimm_exit();
 	pci_unregister_driver(&ivshmem_driver);
 	phys_stop();
 }

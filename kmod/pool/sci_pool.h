@@ -5,6 +5,7 @@
  *
  *  main.c	the memory: the BAR of an ivshmem device, or a range of physical memory;
  *		the module
+ *  nvdimm.c	the memory: a namespace of an NVDIMM or of persistent CXL memory
  *  node.c	a node of the pool: join, expulsion, leave, control packets
  *  ops.c	the operations of an adapter
  *
@@ -90,6 +91,36 @@ struct pool_node {
 	bool stopping;
 	bool waiting;
 };
+
+/* ---- main.c ---- */
+
+/* Map the pages of a memory, whose size is a multiple of 2 MiB. */
+int pool_memory_map(struct pool_memory *m, phys_addr_t start, u64 bytes);
+void pool_memory_unmap(struct pool_memory *m);
+
+/*
+ * Start the nodes of a memory. @doorbells, @doorbell: see struct pool_node. Return: 0; -ENODATA: the
+ * memory is no pool.
+ */
+int pool_memory_start(struct pool_memory *m, struct device *parent,
+		      void __iomem *doorbells, u32 doorbell);
+void pool_memory_stop(struct pool_memory *m);
+
+/* ---- nvdimm.c ---- */
+
+#if IS_ENABLED(CONFIG_LIBNVDIMM)
+int pool_nvdimm_init(void);
+void pool_nvdimm_exit(void);
+#else
+static inline int pool_nvdimm_init(void)
+{
+	return 0;
+}
+
+static inline void pool_nvdimm_exit(void)
+{
+}
+#endif
 
 /* ---- node.c ---- */
 

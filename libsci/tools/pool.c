@@ -21,6 +21,7 @@
 #define PROBE_SIZE	(1u << 20)	/* bytes to read for a check whether a file is in use */
 #define SIZE_MIN	(64u << 10)
 
+/* Return the bytes of a device DAX. */
 static uint64_t device_size(dev_t dev)
 {
 	char path[64];
@@ -37,6 +38,13 @@ static uint64_t device_size(dev_t dev)
 	return size;
 }
 
+static uint64_t block_device_size(int fd)
+{
+	off_t end = lseek(fd, 0, SEEK_END);
+
+	return end > 0 ? (uint64_t)end : 0;
+}
+
 /* Get the size of a pool. @create: bytes of a new file; 0: the file must exist. */
 static int pool_file_size(struct pool_file *f, uint64_t create)
 {
@@ -45,7 +53,12 @@ static int pool_file_size(struct pool_file *f, uint64_t create)
 
 	if (fstat(f->fd, &st))
 		return tool_error("cannot examine %s: %s", f->path, strerror(errno));
-	f->size = S_ISCHR(st.st_mode) ? device_size(st.st_rdev) : (uint64_t)st.st_size;
+	if (S_ISCHR(st.st_mode))
+		f->size = device_size(st.st_rdev);
+	else if (S_ISBLK(st.st_mode))
+		f->size = block_device_size(f->fd);
+	else
+		f->size = (uint64_t)st.st_size;
 	if (S_ISREG(st.st_mode) && !f->size && create) {
 		/* reserve the memory now: later, a lack of memory would raise SIGBUS */
 		err = posix_fallocate(f->fd, 0, (off_t)create);

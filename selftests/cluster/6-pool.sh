@@ -7,6 +7,24 @@ needs_pool() { [[ $kind == ivshmem ]] || skip "without adapters"; }
 # NODE: it has another adapter, while programs still hold the removed one open
 joined_again() { on "$1" 'dmesg | grep -q "has been expelled" && ls /dev/sci[0-9]*' && ! left "$1"; }
 
+# Root moves the namespace to nd_pmem, the driver of a block device, and back.
+case_pool_namespace_of_an_nvdimm() {
+	needs_pool || return
+	[[ $dax ]] || skip "without an NVDIMM" || return
+	local drivers=/sys/bus/nd/drivers
+	on 8 "echo namespace0.0 >$drivers/sci_pool/unbind && [ ! -e /dev/sci0 ]" || return
+	within 20 left 8 || return
+	on 8 'for m in nd_btt nd_pmem; do insmod "$(find / -xdev -name "$m.ko")" || exit; done'
+	on 8 "[ -e $drivers/nd_pmem/namespace0.0 ] ||
+		echo namespace0.0 >$drivers/nd_pmem/bind" || return
+	on 8 "$build/sci pool show /dev/pmem0" | tee "$tmp/case/show" || return
+	grep -q '^8 .*left' "$tmp/case/show" || return
+	on 8 "! $build/sci pool format /dev/pmem0" || return
+	on 8 "echo namespace0.0 >$drivers/nd_pmem/unbind && rmmod nd_pmem nd_btt &&
+		echo namespace0.0 >$drivers/sci_pool/bind && chmod 666 /dev/sci0" || return
+	within 30 link_up 8
+}
+
 # NODE: prints how often its adapter was interrupted
 doorbell_count() { on "$1" 'awk "/sci_pool/ { n += \$2 } END { print n + 0 }" /proc/interrupts'; }
 
