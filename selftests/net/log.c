@@ -39,7 +39,7 @@ static void lend(struct model *m)
 	if (!net_log_may_lend(&m->log))
 		return;
 	memcpy(m->lent[owner] + at, m->stream + at, len);
-	net_log_lend(&m->log, &m->lent[owner], m->lent[owner] + at, len);
+	CHECK_EQ(net_log_lend(&m->log, &m->lent[owner], m->lent[owner] + at, len), 0);
 	m->lent_to[owner] = m->log.written;
 }
 
@@ -127,7 +127,7 @@ TEST(bytes_in_the_ring_and_lent_bytes)
 	CHECK(net_log_acked(&m.log, STREAM));
 	CHECK(net_log_may_lend(&m.log));
 	/* copies of loans that are not acknowledged are freed */
-	net_log_lend(&m.log, &m, m.stream, 10000);
+	CHECK_EQ(net_log_lend(&m.log, &m, m.stream, 10000), 0);
 	CHECK_EQ(net_log_take_back(&m.log, &m), 0);
 	net_log_free(&m.log);
 	for (unsigned int i = 0; i < OWNERS; i++)
@@ -143,9 +143,24 @@ TEST(too_many_loans)
 	unsigned int n = 0;
 
 	for (; net_log_may_lend(&log); n++)
-		net_log_lend(&log, &log, &byte, 1);
+		CHECK_EQ(net_log_lend(&log, &log, &byte, 1), 0);
 	CHECK_EQ(n, NET_EXTENTS);
 	CHECK(net_log_acked(&log, 1));
 	CHECK(net_log_may_lend(&log));
+	net_log_free(&log);
+}
+
+/* A link that lends nothing needs no memory for extents. */
+TEST(extents_are_allocated_by_the_first_loan)
+{
+	struct net_log log = { 0 };
+	static const char byte;
+
+	CHECK_EQ(net_log_add(&log, &byte, 1), 0);
+	CHECK(net_log_may_lend(&log));
+	CHECK(net_log_acked(&log, 1));
+	CHECK(!log.extents);
+	CHECK_EQ(net_log_lend(&log, &log, &byte, 1), 0);
+	CHECK(log.extents);
 	net_log_free(&log);
 }

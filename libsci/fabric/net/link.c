@@ -342,7 +342,8 @@ int net_link_lend(struct net_link *l, struct net_frame *f, const void *data, con
 	int ret = link_send_head(l, f);
 
 	if (!ret)
-		net_log_lend(&l->log, owner, data, f->len);
+		ret = net_log_lend(&l->log, owner, data, f->len);
+	l->failed |= ret != 0;
 	return ret;
 }
 

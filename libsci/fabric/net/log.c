@@ -138,15 +138,23 @@ bool net_log_may_lend(const struct net_log *log)
 	return log->extents_end - log->extents_first < NET_EXTENTS;
 }
 
-/* Append bytes of @owner, which stay at @data. Context: net_log_may_lend() is true. */
-void net_log_lend(struct net_log *log, const void *owner, const void *data, size_t len)
+/*
+ * Append bytes of @owner, which stay at @data. Return 0 or -ENOMEM. Context: net_log_may_lend() is
+ * true.
+ */
+int net_log_lend(struct net_log *log, const void *owner, const void *data, size_t len)
 {
+	if (!log->extents)
+		log->extents = malloc(NET_EXTENTS * sizeof(*log->extents));
+	if (!log->extents)
+		return -ENOMEM;
 	*log_extent(log, log->extents_end++) = (struct net_extent){
 		.at = log->written, .lent_before = log->lent, .data = data, .len = len,
 		.owner = owner,
 	};
 	log->written += len;
 	log->lent += len;
+	return 0;
 }
 
 /* Copy the bytes that @owner has lent. After -ENOMEM nobody may read the log. */
@@ -217,6 +225,7 @@ void net_log_free(struct net_log *log)
 {
 	while (log->extents_first != log->extents_end)
 		log_drop_first(log);
+	free(log->extents);
 	free(log->buf);
 	*log = (struct net_log){ 0 };
 }

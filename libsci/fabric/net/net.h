@@ -214,7 +214,7 @@ struct net_log {
 	uint64_t lent;			/* number of all lent bytes before position @written */
 	uint32_t extents_first;		/* numbers of extents, mod 2^32 */
 	uint32_t extents_end;
-	struct net_extent extents[NET_EXTENTS];
+	struct net_extent *extents;	/* NET_EXTENTS; NULL: no byte was lent yet */
 };
 
 /* Fabrics that carry pipes: that of the endpoint, and those of a gateway. */
@@ -557,7 +557,7 @@ int net_log_add(struct net_log *log, const void *data, size_t len);
 void net_log_change(struct net_log *log, uint64_t at, const void *data, size_t len);
 bool net_log_acked(struct net_log *log, uint64_t position);
 bool net_log_may_lend(const struct net_log *log);
-void net_log_lend(struct net_log *log, const void *owner, const void *data, size_t len);
+int net_log_lend(struct net_log *log, const void *owner, const void *data, size_t len);
 int net_log_take_back(struct net_log *log, const void *owner);
 size_t net_log_unsent(struct net_log *log, struct iovec iov[NET_PIECES]);
 void net_log_free(struct net_log *log);
