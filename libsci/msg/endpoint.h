@@ -136,20 +136,50 @@ enum {
 	PEER_RAIL_CAME	= 1 << 9,	/* the peer has imported its inbox on the second rail */
 };
 
-/* The inboxes of a connection on one rail: conn/reroute.c. */
+/* The inboxes of a connection on one rail: conn/route.c. */
 struct msg_route {
-	struct sci_fabric *fabric;	/* NULL: there is no such rail */
 	struct sci_link_status *link;
-	struct sci_lseg *inbox;
+	struct sci_lseg *inbox;		/* NULL: there is none */
 	struct msg_inbox *inbox_map;
-	sci_event_fn event;		/* of @outbox */
 	struct sci_rseg *outbox;	/* the peer's inbox; NULL: not imported */
 	struct msg_inbox *outbox_map;
-	struct sci_rintr *bell;
-	bool lost;			/* the fabric has reported the end of a connection */
+	struct sci_rintr *bell;		/* the peer's doorbell; NULL on shared memory and the net */
 };
 
 enum { RAIL_FIRST, RAIL_SECOND, RAILS };
+
+/* A transfer ring that the peer has lent, on one of two rails. */
+struct msg_lent {
+	struct line_attached ring;	/* size 0: none */
+	uint64_t ms;			/* do not use it before this time, in ms */
+	uint32_t pause;			/* the last pause after a failure, in ms */
+};
+
+/* A connection of an endpoint that has two rails: conn/rail.c, conn/reroute.c. */
+struct msg_rails {
+	struct msg_route second;
+	sci_event_fn event[RAILS];	/* of the peer's inboxes that route_ask() imports */
+	uint32_t inbox;			/* id of the peer's inbox on the second rail */
+	int error;			/* why this endpoint has lent no ring there */
+	struct msg_blocks blocks_tx;	/* RING_RAIL */
+	struct msg_blocks_rx blocks_rx;
+	struct msg_lent lent[RAILS];
+	uint32_t there_errors[RAILS];	/* of the links, see rail_is_there() */
+
+	bool lost[RAILS];		/* the fabric has reported the end of a connection */
+	bool suspect;			/* the reason of peer->suspect_ms: the loss of both rails */
+	bool rerouted;			/* the peer's positions are known: */
+	uint32_t their_data, their_ctl;
+	uint32_t my_data, my_ctl;	/* this side's, at the last reroute */
+	uint32_t read_data, read_ctl;	/* the peer's last known ones before the reroute */
+	uint32_t turn;			/* number of reroutes; odd: lines use the second rail */
+	uint32_t home_pause;		/* time before lines return to the first rail, in ms */
+	uint64_t begun_ms;		/* start of the current reroute, in ms */
+	uint64_t rerouted_ms;		/* time of the last reroute, in ms */
+	uint64_t reroute_ms;		/* time of the next HELLO_REROUTE, in ms */
+	uint64_t route_ms;		/* do not import an inbox before this time, in ms */
+	uint64_t stuck_ms;		/* since when lines do not arrive, in ms; 0: they arrive */
+};
 
 struct sci_peer {
 	struct list link;		/* ep->peers, ->down, ->ended, ->former */
@@ -192,6 +222,8 @@ struct sci_peer {
 	bool awaited;			/* the peer may wait for an unconfirmed line or credit */
 	bool resend;			/* a store to the peer was lost: repeat all */
 	bool draining;			/* closing soon: no limit for unexpected messages */
+	bool rerouting;			/* no line may be written: conn/reroute.c */
+	bool has_imm;			/* the message that is being received has an immediate */
 	uint32_t bell_rung;		/* the last sleep for which this endpoint rang */
 	uint32_t expects;		/* answers that may arrive on ctl_rx */
 	uint32_t idle;			/* polls without a new line */
@@ -199,10 +231,10 @@ struct sci_peer {
 	size_t wanted;			/* receives and probes that name this peer */
 	struct list calls;		/* struct msg_call */
 	int hello_ret;			/* result of the last HELLO */
+	int no_room;			/* 0, or the error of an import that found no room */
 	uint64_t hello_ms;		/* duration of the last HELLO, in ms */
 	uint64_t import_ms;		/* no import before this time, in ms */
 	uint64_t no_room_ms;		/* until this time, imports fail with @no_room */
-	int no_room;			/* 0, or the error of an import that found no room */
 	/* time at which sci_peer_map() gives up missing memory, in ms */
 	uint64_t map_doubt_ms;
 	unsigned int dialers;		/* references by struct msg_dial */
@@ -218,73 +250,40 @@ struct sci_peer {
 
 	/* sending */
 	struct msg_tx data_tx, ctl_tx;
-	struct msg_blocks blocks_tx[MSG_RINGS];
+	struct msg_blocks blocks_tx[RING_RAIL];	/* see blocks_tx() */
 	int xfer_error;			/* why the peer has lent no transfer ring */
-	struct msg_status *status;	/* credits from the peer: line 0 of @inbox_map */
+	uint32_t last_block_pos;	/* data_rx.pos at the last message in blocks */
+	struct msg_status *status;	/* credits from the peer: line 0 of the inbox */
 	struct list sendq;
 	struct list ctlq;		/* struct msg_ctl that wait for room */
 	struct list sending;		/* sends after their RTS, and one-sided transfers */
 	uint64_t chained;		/* bytes sent as chains */
-	uint32_t last_block_pos;	/* data_rx.pos at the last message in blocks */
 
 	/* receiving */
 	struct msg_rx data_rx, ctl_rx;
 	struct msg_status status_sent;	/* the last status that the peer got */
 	struct msg_status status_next;	/* the current status, for the next line 0 */
 	volatile struct msg_line *status_line;	/* line 0 of the peer's inbox */
-	struct msg_blocks_rx blocks_rx[MSG_RINGS];
-	bool has_imm;			/* the message that is being received has an immediate */
-	uint64_t imm;
+	struct msg_blocks_rx blocks_rx[RING_RAIL];	/* see blocks_rx() */
+	uint64_t imm;			/* of the message that is being received: @has_imm */
 	int chain_error;
-	struct list receiving;		/* receives that sent a CTS or import a buffer */
 	unsigned int importing;		/* number of receives that import a buffer */
+	struct list receiving;		/* receives that sent a CTS or import a buffer */
 	struct list matched;		/* struct sci_msg that the program has taken */
 	struct sci_req *chain_req;	/* receive for an incomplete message */
 	struct sci_msg *chain_msg;	/* or an incomplete unexpected message */
 	size_t chain_left;		/* missing bytes of the incomplete message */
 
-	/* objects of the peer's fabric, which is ep->fabric or ep->net; see also @route */
+	/* objects of the peer's fabric, which is ep->fabric or ep->net */
 	struct sci_fabric *fabric;
-	uint32_t adapter;		/* adapter number of @fabric */
 	const struct sci_stream_ops *stream;	/* NULL: imports are memory */
-	struct sci_lseg *inbox;
-	struct msg_inbox *inbox_map;
-	struct sci_rseg *outbox;
-	struct msg_inbox *outbox_map;
-	struct sci_rintr *bell;		/* the peer's doorbell; NULL on shared memory and the net */
+	uint32_t adapter;		/* adapter number of @fabric */
+	uint32_t rail_node;		/* the peer's node on the second rail; 0: there is none */
+	struct msg_route first;		/* on the first rail */
+	struct msg_route *line;		/* the rail on which lines leave: @first or rails->second */
+	struct msg_rails *rails;	/* NULL: this endpoint has no second rail */
 	struct list imports;
 	struct list maps;		/* ended imports with pointers of the program */
-
-	/* the two rails: conn/rail.c */
-	uint32_t rail_node;		/* the peer's node on the second; 0: there is no second */
-	int rail_error;			/* why this endpoint has lent no ring there */
-	struct msg_lent {
-		struct line_attached ring;	/* the ring that the peer has lent; size 0: none */
-		uint64_t ms;		/* do not use it before this time, in ms */
-		uint32_t pause;		/* the last pause after a failure, in ms */
-	} lent[RAILS];
-
-	uint32_t there_errors[RAILS];	/* of the links, see rail_is_there() */
-
-	/* the rail of the lines: conn/reroute.c. @inbox to @bell are those of the current route */
-	struct msg_route route[RAILS];
-	struct sci_fabric *line_fabric;
-	struct sci_link_status *line_link;
-	uint32_t my_inbox;		/* id of this endpoint's inbox on the first rail */
-	uint32_t rail_inbox;		/* id of the peer's inbox on the second */
-	uint32_t turn;			/* number of reroutes; odd: lines use the second rail */
-	bool rerouting;			/* no line may be written */
-	bool rerouted;			/* the peer's positions are known: */
-	uint32_t their_data, their_ctl;
-	uint32_t my_data, my_ctl;	/* this side's, at the last reroute */
-	uint32_t read_data, read_ctl;	/* the peer's last known ones before the reroute */
-	uint32_t home_pause;		/* time before lines return to the first rail, in ms */
-	uint64_t begun_ms;		/* start of the current reroute, in ms */
-	uint64_t rerouted_ms;		/* time of the last reroute, in ms */
-	uint64_t reroute_ms;		/* time of the next HELLO_REROUTE, in ms */
-	uint64_t route_ms;		/* do not import an inbox before this time, in ms */
-	bool suspect_routes;		/* the reason of @suspect_ms: the loss of both rails */
-	uint64_t stuck_ms;		/* since when lines do not arrive, in ms; 0: they arrive */
 };
 
 /* ---- endpoints ---- */

@@ -262,7 +262,7 @@ static inline void read_all_of(struct attacker *a)
 	struct msg_status s = { .data = a->in.pos, .ctl = a->in_ctl.pos };
 	struct msg_line l;
 
-	memcpy(&l, &s, sizeof(l));
+	memcpy(&l, &s, sizeof(s));
 	store_line(&a->outbox_map->status, &l);
 }
 

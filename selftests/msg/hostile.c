@@ -204,12 +204,13 @@ static void odd_status(struct attacker *a)
 	struct msg_status s;
 	struct msg_line l;
 
-	random_bytes(&s, sizeof(s), a->state);
+	random_bytes(&l, sizeof(l), a->state);
+	memcpy(&s, &l, sizeof(s));
 	s.data = (uint32_t)odd_number(a->state);
 	s.ctl = (uint32_t)odd_number(a->state);
 	s.eager = (uint32_t)odd_number(a->state);
 	s.xfer = (uint32_t)odd_number(a->state);
-	memcpy(&l, &s, sizeof(l));
+	memcpy(&l, &s, sizeof(s));
 	store_line(&a->outbox_map->status, &l);
 }
 

@@ -662,7 +662,7 @@ TEST(a_peer_that_writes_without_end)
 
 	if (!CAN_FAIL_MALLOC)
 		SKIP("the sanitizers have a malloc() of their own");
-	own_ring = (struct far_ring){ from->inbox_map->data, DATA_LINES, 0 };
+	own_ring = (struct far_ring){ from->first.inbox_map->data, DATA_LINES, 0 };
 	write_one();
 	on_keep = write_one;
 	stage_set(lie, 1);

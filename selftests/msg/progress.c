@@ -681,7 +681,7 @@ static void inboxes_protect(struct sci_ep *ep, const struct sci_peer *but, int p
 		struct sci_peer *p = container_of(pos, struct sci_peer, link);
 
 		if (p != but && list_empty(&p->hot))
-			CHECK_EQ(mprotect(p->inbox_map, INBOX_BYTES, prot), 0);
+			CHECK_EQ(mprotect(p->first.inbox_map, INBOX_BYTES, prot), 0);
 	}
 }
 

@@ -203,7 +203,7 @@ static void run_until_second(struct side *s, uint64_t before)
 
 static bool lines_use(struct side *s, uint64_t rail)
 {
-	return s->traffic.flow[0].peer->turn % RAILS == rail &&
+	return s->traffic.flow[0].peer->rails->turn % RAILS == rail &&
 	       !s->traffic.flow[0].peer->rerouting;
 }
 
@@ -362,7 +362,7 @@ static void play_lost(struct side *s)
 
 	for (unsigned int i = 0; i < 4; i++) {
 		run_until_second(s, second_bytes(s));
-		seg = p->blocks_tx[RING_RAIL].seg;
+		seg = p->rails->blocks_tx.seg;
 		atomic_store(&s->traffic.ep->rail->ops->rseg.status(seg)->gone, 1);
 		meet(s->traffic.ep, &s->stage->meeting, 2);
 	}
@@ -524,9 +524,9 @@ static void be_ahead(struct side *s)
 
 	link_set(s, RAIL_FIRST, false);
 	number_send(s, 0);
-	PROGRESS_UNTIL(ep, p->turn == 1, TEST_WAIT_MS);
+	PROGRESS_UNTIL(ep, p->rails->turn == 1, TEST_WAIT_MS);
 	link_set(s, RAIL_FIRST, true);
-	PROGRESS_UNTIL(ep, p->turn == 2, TEST_WAIT_MS);
+	PROGRESS_UNTIL(ep, p->rails->turn == 2, TEST_WAIT_MS);
 	/* no third reroute */
 	link_set(s, RAIL_SECOND, false);
 	atomic_store(&s->stage->wanted, 1);
@@ -536,7 +536,7 @@ static void be_ahead(struct side *s)
 	atomic_store(&s->stage->wanted, 2);
 	for (uint32_t i = 0; i < AHEAD; i++)
 		number_recv(s, AHEAD + i);
-	CHECK_EQ(p->turn, 2);
+	CHECK_EQ(p->rails->turn, 2);
 	link_set(s, RAIL_SECOND, true);
 }
 
@@ -552,9 +552,9 @@ static void play_ahead(struct side *s)
 		WAIT_UNTIL(atomic_load(&s->stage->wanted) == 2, TEST_WAIT_MS);
 		for (uint32_t i = 0; i < AHEAD; i++)
 			number_send(s, AHEAD + i);
-		CHECK_EQ(s->traffic.flow[0].peer->turn, 0);
+		CHECK_EQ(s->traffic.flow[0].peer->rails->turn, 0);
 		number_recv(s, 0);
-		CHECK_EQ(s->traffic.flow[0].peer->turn, 2);
+		CHECK_EQ(s->traffic.flow[0].peer->rails->turn, 2);
 	}
 	meet(s->traffic.ep, &s->stage->meeting, 2);
 }
@@ -571,9 +571,9 @@ static void play_unusable(struct side *s)
 	struct sci_peer *p = s->traffic.flow[0].peer;
 	struct sci_ep *ep = s->traffic.ep;
 
-	PROGRESS_UNTIL(ep, p->route[RAIL_SECOND].outbox, TEST_WAIT_MS);
+	PROGRESS_UNTIL(ep, p->rails->second.outbox, TEST_WAIT_MS);
 	meet(ep, &s->stage->meeting, 2);
-	p->route[RAIL_SECOND].lost = s->first;
+	p->rails->lost[RAIL_SECOND] = s->first;
 	meet(ep, &s->stage->meeting, 2);
 	if (!s->first) {
 		link_set(s, RAIL_FIRST, false);
@@ -583,12 +583,12 @@ static void play_unusable(struct side *s)
 		number_recv(s, 2);
 	} else {
 		number_recv(s, 1);
-		CHECK(p->turn);
+		CHECK(p->rails->turn);
 		number_send(s, 2);
 		PROGRESS_UNTIL(ep, !p->rerouting, TEST_WAIT_MS);
 	}
 	CHECK(lines_use(s, RAIL_FIRST));
-	p->route[RAIL_SECOND].lost = false;
+	p->rails->lost[RAIL_SECOND] = false;
 	meet(ep, &s->stage->meeting, 2);
 }
 
@@ -614,18 +614,18 @@ static void play_renewed(struct side *s)
 	const struct sci_fabric_ops *ops = ep->fabric->ops;
 	struct sci_fabric_ops kept = *ops;
 
-	PROGRESS_UNTIL(ep, p->route[RAIL_SECOND].outbox, TEST_WAIT_MS);
+	PROGRESS_UNTIL(ep, p->rails->second.outbox, TEST_WAIT_MS);
 	meet(ep, &s->stage->meeting, 2);
 	if (s->first) {
-		outbox_kept = p->outbox;
+		outbox_kept = p->first.outbox;
 		kept.rseg.disconnect = disconnect_later;
 		msg_lock(&ep->lock);
 		ep->fabric->ops = &kept;
-		atomic_store(&ops->rseg.status(p->outbox)->gone, 1);
-		p->route_ms = 0;
+		atomic_store(&ops->rseg.status(p->first.outbox)->gone, 1);
+		p->rails->route_ms = 0;
 		route_ask(p, RAIL_FIRST);
 		msg_unlock(&ep->lock);
-		PROGRESS_UNTIL(ep, p->outbox != outbox_kept, TEST_WAIT_MS);
+		PROGRESS_UNTIL(ep, p->first.outbox != outbox_kept, TEST_WAIT_MS);
 		msg_lock(&ep->lock);
 		ep->fabric->ops = ops;
 		msg_unlock(&ep->lock);
@@ -722,7 +722,7 @@ static void play_leave(struct side *s)
 	struct sci_peer *p = s->traffic.flow[0].peer;
 	struct sci_ep *ep = s->traffic.ep;
 
-	PROGRESS_UNTIL(ep, p->route[RAIL_SECOND].outbox, TEST_WAIT_MS);
+	PROGRESS_UNTIL(ep, p->rails->second.outbox, TEST_WAIT_MS);
 	meet(ep, &s->stage->meeting, 2);
 	if (s->first) {
 		number_recv(s, 1);
@@ -749,7 +749,7 @@ static void last_words(struct side *s, uint32_t turns)
 	_Atomic uint64_t *step = &s->stage->wanted;
 	struct sci_ep *ep = s->traffic.ep;
 
-	PROGRESS_UNTIL(ep, p->route[RAIL_SECOND].outbox, TEST_WAIT_MS);
+	PROGRESS_UNTIL(ep, p->rails->second.outbox, TEST_WAIT_MS);
 	meet_quiet(s, !s->first);
 	if (!s->first) {
 		WAIT_UNTIL(atomic_load(step) == 1, TEST_WAIT_MS);
@@ -757,17 +757,17 @@ static void last_words(struct side *s, uint32_t turns)
 		atomic_store(step, 2);
 		WAIT_UNTIL(atomic_load(step) == 3, TEST_WAIT_MS);
 		number_send(s, 2);
-		CHECK_EQ(p->turn, 0);
+		CHECK_EQ(p->rails->turn, 0);
 		CHECK_EQ(sci_disconnect(p), 0);
 		return;
 	}
 	link_set(s, RAIL_FIRST, false);
 	number_send(s, 0);
-	PROGRESS_UNTIL(ep, p->turn == 1, TEST_WAIT_MS);
+	PROGRESS_UNTIL(ep, p->rails->turn == 1, TEST_WAIT_MS);
 	atomic_store(step, 1);
 	PROGRESS_UNTIL(ep, atomic_load(step) == 2, TEST_WAIT_MS);
 	link_set(s, RAIL_FIRST, turns > 1);
-	PROGRESS_UNTIL(ep, p->turn >= turns, TEST_WAIT_MS);
+	PROGRESS_UNTIL(ep, p->rails->turn >= turns, TEST_WAIT_MS);
 	atomic_store(step, 3);
 	number_recv(s, 1);
 	number_recv(s, 2);
@@ -834,7 +834,7 @@ static void write_alone(struct side *s, const struct sci_key *key)
 	broken.rseg.connect = refuse_import;
 	msg_lock(&ep->lock);
 	ep->fabric->ops = &broken;
-	p->route[RAIL_FIRST].lost = true;
+	p->rails->lost[RAIL_FIRST] = true;
 	msg_unlock(&ep->lock);
 	CHECK_EQ(sci_iwritev(p, key, 0, &iov, 1, &req), 0);
 	PROGRESS_UNTIL(ep, atomic_load(&imports_refused) > 1 && test_now_ms() > until,
@@ -845,7 +845,7 @@ static void write_alone(struct side *s, const struct sci_key *key)
 	PROGRESS_UNTIL(ep, calls_are_done(p), TEST_WAIT_MS);
 	msg_lock(&ep->lock);
 	ep->fabric->ops = ops;
-	p->route[RAIL_FIRST].lost = false;
+	p->rails->lost[RAIL_FIRST] = false;
 	msg_unlock(&ep->lock);
 }
 
@@ -856,7 +856,7 @@ static void play_alone(struct side *s)
 	struct sci_key key;
 	uint64_t *mem = NULL;
 
-	PROGRESS_UNTIL(ep, p->route[RAIL_SECOND].outbox, TEST_WAIT_MS);
+	PROGRESS_UNTIL(ep, p->rails->second.outbox, TEST_WAIT_MS);
 	meet(ep, &s->stage->meeting, 2);
 	if (!s->first) {
 		CHECK_EQ(sci_buf_alloc(ep, sizeof(*mem), (void **)&mem), 0);
@@ -928,15 +928,15 @@ static void play_late_death(struct side *s)
 	struct sci_ep *ep = s->traffic.ep;
 
 	if (s->first)
-		PROGRESS_UNTIL(ep, p->route[RAIL_SECOND].outbox, TEST_WAIT_MS);
+		PROGRESS_UNTIL(ep, p->rails->second.outbox, TEST_WAIT_MS);
 	meet_quiet(s, s->first);
 	if (!s->first) {
-		CHECK(!p->route[RAIL_SECOND].outbox);
+		CHECK(!p->rails->second.outbox);
 		link_set(s, RAIL_SECOND, true);
 		msg_lock(&ep->lock);
 		route_ask(p, RAIL_SECOND);
 		msg_unlock(&ep->lock);
-		PROGRESS_UNTIL(ep, p->route[RAIL_SECOND].outbox, TEST_WAIT_MS);
+		PROGRESS_UNTIL(ep, p->rails->second.outbox, TEST_WAIT_MS);
 		raise(SIGKILL);
 	}
 	WAIT_UNTIL((atomic_load(&p->events) & lost) == lost, TEST_WAIT_MS);

@@ -10,7 +10,7 @@
  * An endpoint with many peers begins a block at the start of an empty ring. All of this ring
  * is free then, not only its end.
  */
-#include "libsci/msg/endpoint.h"
+#include "libsci/msg/conn/conn.h"
 #include "selftests/msg/traffic.h"
 
 #define CLIENTS		20u
@@ -88,11 +88,11 @@ static unsigned int rings_gone(struct sci_ep *ep)
 	struct list *pos, *n;
 
 	list_for_each_safe(pos, n, &ep->peers) {
-		const struct sci_peer *p = container_of(pos, struct sci_peer, link);
+		struct sci_peer *p = container_of(pos, struct sci_peer, link);
 		bool *ring = had[p->addr.id - 1];
 
-		for (unsigned int i = 0; i < MSG_RINGS; i++) {
-			bool has = p->blocks_rx[i].size;
+		for (unsigned int i = 0; i < peer_rings(p); i++) {
+			bool has = blocks_rx(p, i)->size;
 
 			gone += ring[i] && !has;
 			ring[i] = has;

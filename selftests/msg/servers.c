@@ -28,9 +28,9 @@
 
 /*
  * Bytes that the server keeps for a client which it has not disconnected: the connection's structure,
- * a fourth of which is for a second rail.
+ * and what the allocator adds.
  */
-#define KEPT_BYTES	1536u
+#define KEPT_BYTES	1056u
 /* Bytes that an allocator keeps for itself. */
 #define SLACK_BYTES	65536u
 

@@ -221,11 +221,11 @@ TEST(a_short_write_finds_room_beside_a_long_message)
 	/* a peer that is stopped acknowledges nothing; there is no target 0 */
 	peer_stop(p);
 	do {
-		ret = l.to->stream->fill(l.to->outbox, 0, 0, out, PIECE * 4, out);
+		ret = l.to->stream->fill(l.to->first.outbox, 0, 0, out, PIECE * 4, out);
 	} while (!ret);
 	CHECK_EQ(ret, -EAGAIN);
 	for (int i = 0; i < 8; i++)
-		CHECK_EQ(l.to->stream->fill(l.to->outbox, 0, 0, out, PIECE, out), 0);
+		CHECK_EQ(l.to->stream->fill(l.to->first.outbox, 0, 0, out, PIECE, out), 0);
 	l.to->stream->take_back(l.to->fabric, out);
 	free(out);
 	peer_continue(p);

@@ -351,7 +351,7 @@ static void writer(struct peer *proc, void *arg)
 	l = pair_open(proc, 4, 0);
 	memset(out, 0xee, ROOM);
 	while (!sci_recv(l.ep, l.to, &h, sizeof(h), NULL) && h.len) {
-		CHECK_EQ(l.to->stream->fill(l.to->outbox, h.id, h.off, out, h.len, out), 0);
+		CHECK_EQ(l.to->stream->fill(l.to->first.outbox, h.id, h.off, out, h.len, out), 0);
 		l.to->stream->take_back(l.to->fabric, out);
 		/* the answer arrives after the bytes, if the link still works */
 		sci_send(l.to, &h, 1);
@@ -393,7 +393,7 @@ TEST(writes_to_targets)
 	struct sci_stream_target t = { .addr = mem + ROOM, .len = ROOM };
 
 	memset(mem, 0xaa, 3 * ROOM);
-	CHECK_EQ(l.to->stream->target(l.to->outbox, &t), 0);
+	CHECK_EQ(l.to->stream->target(l.to->first.outbox, &t), 0);
 	/* no target */
 	CHECK_EQ(let_write(&l, t.id + 1, 0, ROOM), 0);
 	CHECK_EQ(let_write(&l, t.id - 1, 0, 1), 0);
@@ -425,7 +425,7 @@ static void check_refused(uint64_t off, uint32_t len)
 	struct sci_stream_target t = { .addr = mem + ROOM, .len = ROOM };
 
 	memset(mem, 0xaa, 3 * ROOM);
-	CHECK_EQ(l.to->stream->target(l.to->outbox, &t), 0);
+	CHECK_EQ(l.to->stream->target(l.to->first.outbox, &t), 0);
 	CHECK_EQ(let_write(&l, t.id, off, len), -ECONNRESET);
 	check_range(mem, 0, 3 * ROOM, 0xaa);
 	/* the target has ended with the link */
@@ -459,7 +459,7 @@ static void other_writer(struct peer *proc, void *arg)
 	memset(out, 0xee, ROOM);
 	CHECK_EQ(sci_recv(l.ep, l.to, &id, sizeof(id), NULL), 0);
 	for (uint32_t i = 0; i < 8; i++) {
-		CHECK_EQ(l.to->stream->fill(l.to->outbox, id - 4 + i, 0, out, ROOM, out), 0);
+		CHECK_EQ(l.to->stream->fill(l.to->first.outbox, id - 4 + i, 0, out, ROOM, out), 0);
 		l.to->stream->take_back(l.to->fabric, out);
 	}
 	pair_close(&l);
@@ -477,7 +477,7 @@ TEST(writes_to_the_target_of_another_peer)
 	memset(mem, 0xaa, ROOM);
 	/* node 8 has connected, too, when it answers; there is no target 0 */
 	CHECK_EQ(let_write(&l, 0, 0, 1), 0);
-	CHECK_EQ(l.to->stream->target(l.to->outbox, &t), 0);
+	CHECK_EQ(l.to->stream->target(l.to->first.outbox, &t), 0);
 	CHECK_EQ(sci_send(far.to, &t.id, sizeof(t.id)), 0);
 	pair_meet(&far);
 	check_range(mem, 0, ROOM, 0xaa);

@@ -432,7 +432,7 @@ int sci_peer_read_private(struct sci_peer *peer, void *dst, uint64_t addr, size_
 		return -ENOTCONN;
 	if (peer->state == PEER_UP)
 		ret = peer->stream ? -EOPNOTSUPP :
-		      sci_peer_read(peer->fabric, peer->outbox, dst, addr, len);
+		      sci_peer_read(peer->fabric, peer->first.outbox, dst, addr, len);
 	else
 		ret = peer->state == PEER_DOWN ? peer_error(peer) : -EAGAIN;
 	msg_unlock(&peer->ep->lock);

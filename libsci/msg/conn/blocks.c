@@ -28,7 +28,7 @@ int ring_make(struct sci_peer *p, enum msg_ring which, uint32_t size)
 {
 	struct sci_fabric *f = ring_fabric(p, which);
 	const struct sci_fabric_ops *ops = f->ops;
-	struct msg_blocks_rx *b = &p->blocks_rx[which];
+	struct msg_blocks_rx *b = blocks_rx(p, which);
 	struct sci_lseg_param param = {
 		/* the importer connects again if a rail fails and comes back */
 		.size = size, .flags = p->ep->rail ? 0 : SCI_LSEG_ONCE,
@@ -70,7 +70,7 @@ static bool ring_good_size(uint32_t size)
 int ring_import(struct sci_peer *p, const struct line_attached *a)
 {
 	const struct sci_fabric_ops *ops = ring_fabric(p, a->ring)->ops;
-	struct msg_blocks *b = &p->blocks_tx[a->ring];
+	struct msg_blocks *b = blocks_tx(p, a->ring);
 	void *addr = NULL;
 	int ret;
 
@@ -95,7 +95,7 @@ int ring_import(struct sci_peer *p, const struct line_attached *a)
 void ring_free(struct sci_peer *p, enum msg_ring which)
 {
 	struct sci_fabric *f = ring_fabric(p, which);
-	struct msg_blocks_rx *b = &p->blocks_rx[which];
+	struct msg_blocks_rx *b = blocks_rx(p, which);
 
 	if (!b->size)
 		return;
@@ -110,7 +110,7 @@ void ring_free(struct sci_peer *p, enum msg_ring which)
 void ring_leave(struct sci_peer *p, enum msg_ring which)
 {
 	struct sci_fabric *f = ring_fabric(p, which);
-	struct msg_blocks *b = &p->blocks_tx[which];
+	struct msg_blocks *b = blocks_tx(p, which);
 
 	if (!b->size)
 		return;
@@ -122,7 +122,7 @@ void ring_leave(struct sci_peer *p, enum msg_ring which)
 
 void rings_free(struct sci_peer *p)
 {
-	for (unsigned int i = 0; i < MSG_RINGS; i++) {
+	for (unsigned int i = 0; i < peer_rings(p); i++) {
 		ring_leave(p, i);
 		ring_free(p, i);
 	}

@@ -120,10 +120,10 @@ static inline size_t block_limit(const struct sci_peer *p, size_t len)
 }
 
 /* Return the block of @len bytes that ends at @end, or NULL if it is not in the ring. */
-static inline const uint8_t *blocks_find(const struct sci_peer *p, enum msg_ring ring,
+static inline const uint8_t *blocks_find(struct sci_peer *p, enum msg_ring ring,
 					 uint32_t end, uint32_t len)
 {
-	const struct msg_blocks_rx *b = &p->blocks_rx[ring];
+	const struct msg_blocks_rx *b = blocks_rx(p, ring);
 	uint32_t offset;
 
 	/* a length within the ring stays within it when MSG_PAD() rounds it up */

@@ -41,7 +41,7 @@ static bool lines_arrived(struct sci_peer *p, uint32_t *errors)
 {
 	uint32_t now;
 
-	sci_remote_barrier(p->line_fabric, p->outbox);
+	sci_remote_barrier(line_fabric(p), p->line->outbox);
 	now = ep_errors(p->ep);
 	if (now == *errors)
 		return true;
@@ -61,7 +61,7 @@ static bool lines_resend(struct sci_peer *p, struct msg_tx *tx,
 		if (tries++ == STORE_TRIES)
 			return false;
 		sci_remote_line(&tx->slots[slot], &tx->shadow[slot],
-				p->line_link);
+				p->line->link);
 		p->ep->stats.resent_lines++;
 		if (lines_arrived(p, errors)) {
 			tx->checked++;
@@ -115,11 +115,11 @@ static bool peer_check_writes(struct sci_peer *p, bool lost, uint32_t *errors)
 	return true;
 }
 
-/* Note that stores to @p do not arrive, so that progress calls reroute_poll(). */
+/* Note that stores to @p, which has two rails, do not arrive, so that progress calls reroute_poll(). */
 void lines_stuck(struct sci_peer *p)
 {
-	if (!p->stuck_ms)
-		p->stuck_ms = msg_now_ms();
+	if (!p->rails->stuck_ms)
+		p->rails->stuck_ms = msg_now_ms();
 	peer_attend(p);
 	atomic_store(&p->ep->attention, 1);
 }
@@ -154,7 +154,7 @@ bool check_writes(struct sci_ep *ep)
 		if (p->rerouting)
 			continue;
 		if (peer_check_writes(p, lost, &errors)) {
-			p->stuck_ms = 0;
+			lines_arrive(p);
 			continue;
 		}
 		mark_dirty(p);
@@ -191,7 +191,7 @@ void watch_writes(struct sci_ep *ep)
 		if (!lines_are_confirmed(p))
 			continue;
 		p->awaited = false;
-		p->stuck_ms = 0;
+		lines_arrive(p);
 		list_del(&p->dirty);
 	}
 	if (check)

@@ -163,7 +163,7 @@ void tx_put_careful(struct sci_peer *p, struct msg_tx *tx, uint32_t slot,
 void tx_drop(struct sci_peer *p);
 void status_write(struct sci_peer *p);
 void status_announce(struct sci_peer *p);
-bool status_due(const struct sci_peer *p);
+bool status_due(struct sci_peer *p);
 uint32_t blocks_crc(struct msg_cursor at, size_t len);
 int remote_store(struct sci_peer *p, struct sci_rseg *seg, volatile void *dst,
 		 struct msg_cursor *at, size_t len, bool block);
@@ -192,10 +192,50 @@ static inline const volatile uint32_t *ring_status(const struct sci_peer *p, enu
 	       which == RING_XFER ? &p->status->xfer : &p->status->rail;
 }
 
+/* Return the sending end of a ring of blocks. RING_RAIL exists only with p->rails. */
+static inline struct msg_blocks *blocks_tx(struct sci_peer *p, enum msg_ring which)
+{
+	return which == RING_RAIL ? &p->rails->blocks_tx : &p->blocks_tx[which];
+}
+
+/* Return the receiving end of a ring of blocks. RING_RAIL exists only with p->rails. */
+static inline struct msg_blocks_rx *blocks_rx(struct sci_peer *p, enum msg_ring which)
+{
+	return which == RING_RAIL ? &p->rails->blocks_rx : &p->blocks_rx[which];
+}
+
+/* Return the number of rings of blocks that @p may have in each direction. */
+static inline unsigned int peer_rings(const struct sci_peer *p)
+{
+	return p->rails ? MSG_RINGS : RING_RAIL;
+}
+
+/* Return the number of rails that @p may have. */
+static inline unsigned int peer_rails(const struct sci_peer *p)
+{
+	return p->rails ? RAILS : RAIL_SECOND;
+}
+
+static inline struct msg_route *route_of(struct sci_peer *p, unsigned int rail)
+{
+	return rail == RAIL_SECOND ? &p->rails->second : &p->first;
+}
+
+static inline struct sci_fabric *rail_fabric(const struct sci_peer *p, unsigned int rail)
+{
+	return rail == RAIL_SECOND ? p->ep->rail : p->fabric;
+}
+
 /* Return the fabric of a ring between this endpoint and @p. */
 static inline struct sci_fabric *ring_fabric(const struct sci_peer *p, enum msg_ring which)
 {
-	return which == RING_RAIL ? p->ep->rail : p->fabric;
+	return rail_fabric(p, which == RING_RAIL ? RAIL_SECOND : RAIL_FIRST);
+}
+
+/* Return the fabric on which lines leave. */
+static inline struct sci_fabric *line_fabric(const struct sci_peer *p)
+{
+	return rail_fabric(p, p->line == &p->first ? RAIL_FIRST : RAIL_SECOND);
 }
 
 /* rail.c */
@@ -245,13 +285,21 @@ void rail_fail(struct sci_peer *p, enum msg_ring ring);
 
 static inline struct msg_lent *ring_lent(struct sci_peer *p, enum msg_ring ring)
 {
-	return &p->lent[ring == RING_RAIL ? RAIL_SECOND : RAIL_FIRST];
+	return &p->rails->lent[ring == RING_RAIL ? RAIL_SECOND : RAIL_FIRST];
 }
 void rails_store(struct sci_peer *p, struct rail_part part[2], unsigned int n, bool block);
 
 /* check.c */
 void mark_dirty(struct sci_peer *p);
 void lines_stuck(struct sci_peer *p);
+
+/* Note that stores to @p arrive. */
+static inline void lines_arrive(struct sci_peer *p)
+{
+	if (p->rails)
+		p->rails->stuck_ms = 0;
+}
+
 bool check_writes(struct sci_ep *ep);
 void watch_writes(struct sci_ep *ep);
 
@@ -302,6 +350,12 @@ static inline void msg_skip(struct msg_cursor *at, size_t len)
 /* attend.c */
 int peers_attend(struct sci_ep *ep);
 
+/* Return the id of this endpoint's inbox for @p, which is not DOWN, on the first rail. */
+static inline uint32_t inbox_id(const struct sci_peer *p)
+{
+	return p->fabric->ops->lseg.id(p->first.inbox);
+}
+
 /* peer.c */
 int peer_new(struct sci_ep *ep, struct sci_fabric *fabric,
 	     const struct sci_addr *addr, struct sci_peer **out);
@@ -346,7 +400,7 @@ int calls_check(struct sci_peer *p);
 
 /* route.c */
 int route_make(struct sci_peer *p, unsigned int rail, sci_event_fn event);
-bool route_works(const struct msg_route *r);
+bool route_works(struct sci_peer *p, unsigned int rail);
 void routes_leave(struct sci_peer *p);
 void routes_end(struct sci_peer *p);
 void route_ask(struct sci_peer *p, unsigned int rail);
@@ -357,10 +411,10 @@ bool routes_lost(struct sci_peer *p, unsigned int events);
 
 /* reroute.c */
 
-/* Return the rail of the lines. */
+/* Return the rail of the lines of a peer with two rails. */
 static inline unsigned int line_rail(const struct sci_peer *p)
 {
-	return p->turn % RAILS;
+	return p->rails->turn % RAILS;
 }
 
 void reroute_home(struct sci_peer *p);
@@ -373,7 +427,7 @@ void reroute_handle(struct sci_ep *ep, const struct sci_addr *from, const struct
  */
 static inline bool first_rail_works(const struct sci_peer *p)
 {
-	return !p->by_owner && !p->route[RAIL_FIRST].lost && !sci_link_down(p->ep->link);
+	return !p->by_owner && !p->rails->lost[RAIL_FIRST] && !sci_link_down(p->ep->link);
 }
 
 /* Return the number of packets that the endpoint's adapters have lost. */
@@ -505,7 +559,7 @@ static inline void bell_ring_sleeper(struct sci_peer *p)
 
 	if (p->fence) {
 		if (p->stream) {
-			p->stream->flush(p->outbox);
+			p->stream->flush(p->line->outbox);
 			return;
 		}
 		sci_full_barrier();
@@ -557,10 +611,10 @@ static inline bool lines_due(const struct sci_peer *p)
 	return p->status_next.data - p->status_sent.data >= DATA_LINES / (p->lossy ? 2 : 4);
 }
 
-static inline bool ring_due(const struct sci_peer *p, enum msg_ring which,
+static inline bool ring_due(struct sci_peer *p, enum msg_ring which,
 			    uint32_t read)
 {
-	uint32_t size = p->blocks_rx[which].size;
+	uint32_t size = blocks_rx(p, which)->size;
 
 	return size && read >= size / (p->lossy ? 4 : 8);
 }

@@ -44,9 +44,9 @@ int hello_send(struct sci_peer *p)
 
 	if (call_find(p, CALL_HELLO, 0))
 		return 0;
-	hello.inbox = p->my_inbox;
-	if (p->route[RAIL_SECOND].inbox)
-		hello.rail_inbox = p->ep->rail->ops->lseg.id(p->route[RAIL_SECOND].inbox);
+	hello.inbox = inbox_id(p);
+	if (p->rails && p->rails->second.inbox)
+		hello.rail_inbox = p->ep->rail->ops->lseg.id(p->rails->second.inbox);
 	hello.to = p->state == PEER_UP ? p->nonce : 0;
 	hello.yours = p->state == PEER_UP ? p->their_inbox : 0;
 	return call_hello(p->ep, p->fabric, p, &p->addr, &hello);
@@ -72,8 +72,10 @@ static void peer_store_hello(struct sci_peer *p, const struct msg_hello *h)
 	p->their_inbox = h->inbox;
 	p->sums = h->flags & HELLO_CRC;
 	p->takes_events = h->flags & HELLO_WRITE_EVENTS;
-	p->rail_node = p->ep->rail && !p->stream ? h->rail : 0;
-	p->rail_inbox = p->rail_node ? h->rail_inbox : 0;
+	if (p->rails) {
+		p->rail_node = h->rail;
+		p->rails->inbox = h->rail ? h->rail_inbox : 0;
+	}
 	p->fence = p->stream || !(p->ep->wake_barrier && h->flags & HELLO_WAKE_BARRIER);
 }
 
@@ -172,7 +174,7 @@ static void accept_hello(struct sci_ep *ep, struct sci_fabric *fabric,
 		return;
 	/* this HELLO answers a connection that has ended */
 	if (h->yours && (!p || p->state == PEER_DOWN ||
-			 h->yours != p->my_inbox))
+			 h->yours != inbox_id(p)))
 		return;
 	if (p && p->state == PEER_UP && p->nonce == h->nonce &&
 	    p->their_inbox == h->inbox) {
@@ -217,7 +219,7 @@ static void peer_refused(struct sci_ep *ep, const struct sci_addr *from,
 	struct sci_peer *p = peer_find(ep, from);
 
 	if (p && p->state == PEER_CONNECTING && h->to == ep->nonce &&
-	    h->inbox == p->my_inbox)
+	    h->inbox == inbox_id(p))
 		peer_down(p, h->status < 0 ? -ECONNREFUSED : -EPROTO);
 }
 

@@ -121,31 +121,55 @@ struct sci_peer *peer_find(struct sci_ep *ep, const struct sci_addr *addr)
 
 static int inbox_make(struct sci_peer *p)
 {
-	struct msg_route *r = &p->route[RAIL_FIRST], *second = &p->route[RAIL_SECOND];
-	int ret;
+	int ret = route_make(p, RAIL_FIRST, inbox_event);
 
-	*r = (struct msg_route){ .fabric = p->fabric, .link = p->line_link, .event = outbox_event };
-	if (p->ep->rail && !p->stream)
-		*second = (struct msg_route){
-			.fabric = p->ep->rail, .link = p->ep->rail_link,
-			.event = second_outbox_event,
-		};
-	ret = route_make(p, RAIL_FIRST, inbox_event);
-	if (ret)
-		return ret;
-	p->inbox = r->inbox;
-	p->inbox_map = r->inbox_map;
-	p->my_inbox = p->fabric->ops->lseg.id(p->inbox);
 	/* without an inbox on the second rail, lines can only use the first rail */
-	if (second->fabric)
+	if (!ret && p->rails)
 		route_make(p, RAIL_SECOND, second_inbox_event);
-	return 0;
+	return ret;
+}
+
+static struct sci_peer *peer_alloc(bool rails)
+{
+	struct sci_peer *p = calloc(1, sizeof(*p));
+
+	if (!p || !rails)
+		return p;
+	p->rails = calloc(1, sizeof(*p->rails));
+	if (p->rails)
+		return p;
+	free(p);
+	return NULL;
+}
+
+static void peer_dealloc(struct sci_peer *p)
+{
+	free(p->rails);
+	free(p);
+}
+
+/* Return the memory of a connection without rings of blocks, in bytes. */
+static size_t peer_bytes(const struct sci_peer *p)
+{
+	size_t bytes = sizeof(*p) + INBOX_BYTES;
+
+	if (p->rails)
+		bytes += sizeof(*p->rails) + (p->rails->second.inbox ? INBOX_BYTES : 0);
+	return bytes;
+}
+
+static void rails_init(struct sci_peer *p)
+{
+	p->rails->second.link = p->ep->rail_link;
+	p->rails->event[RAIL_FIRST] = outbox_event;
+	p->rails->event[RAIL_SECOND] = second_outbox_event;
 }
 
 int peer_new(struct sci_ep *ep, struct sci_fabric *fabric,
 	     const struct sci_addr *addr, struct sci_peer **out)
 {
-	struct sci_peer *p = calloc(1, sizeof(*p));
+	struct sci_peer *p = peer_alloc(ep->rail && !fabric->ops->stream);
+	struct msg_inbox *inbox;
 	int ret;
 
 	if (!p)
@@ -154,8 +178,10 @@ int peer_new(struct sci_ep *ep, struct sci_fabric *fabric,
 	p->addr = *addr;
 	p->fabric = fabric;
 	p->stream = fabric->ops->stream;
-	p->line_fabric = fabric;
-	p->line_link = ep->link;
+	p->line = &p->first;
+	p->first.link = ep->link;
+	if (p->rails)
+		rails_init(p);
 	p->adapter = p->stream ? 0 : ep->adapter;
 	p->lossy = ep->lossy && !p->stream;
 	p->stale = ep->link->cache && !p->stream;
@@ -185,9 +211,10 @@ int peer_new(struct sci_ep *ep, struct sci_fabric *fabric,
 	list_init(&p->imports);
 	list_init(&p->maps);
 	list_init(&p->calls);
-	p->status = (struct msg_status *)&p->inbox_map->status;
-	rx_init(&p->ctl_rx, p->inbox_map->ctl, CTL_LINES);
-	rx_init(&p->data_rx, p->inbox_map->data, DATA_LINES);
+	inbox = p->first.inbox_map;
+	p->status = (struct msg_status *)&inbox->status;
+	rx_init(&p->ctl_rx, inbox->ctl, CTL_LINES);
+	rx_init(&p->data_rx, inbox->data, DATA_LINES);
 	list_add_tail(&p->link, &ep->peers);
 	*out = p;
 	return 0;
@@ -197,7 +224,7 @@ err_created:
 err_hash:
 	hash_del(&ep->by_addr, &p->by_addr);
 err:
-	free(p);
+	peer_dealloc(p);
 	return ret;
 }
 
@@ -215,12 +242,13 @@ int peer_ask_inbox(struct sci_peer *p)
 static void peer_pair(struct sci_peer *p)
 {
 	if (p->state == PEER_UP && p->imported && !p->ep->rail)
-		sci_pair(p->fabric, p->inbox, p->outbox);
+		sci_pair(p->fabric, p->first.inbox, p->first.outbox);
 }
 
 int peer_take_inbox(struct sci_peer *p, struct msg_call *c)
 {
 	const struct sci_fabric_ops *ops = p->fabric->ops;
+	struct msg_route *r = &p->first;
 	void *addr = NULL;
 	int ret;
 
@@ -229,23 +257,19 @@ int peer_take_inbox(struct sci_peer *p, struct msg_call *c)
 	ret = ops->rseg.map(c->seg, 0, INBOX_BYTES, 0, &addr);
 	if (ret)
 		return ret;
-	p->outbox = c->seg;
-	p->bell = c->bell;
+	r->outbox = c->seg;
+	r->bell = c->bell;
 	c->seg = NULL;
 	c->bell = NULL;
-	p->outbox_map = addr;
-	p->route[RAIL_FIRST].outbox = p->outbox;
-	p->route[RAIL_FIRST].outbox_map = p->outbox_map;
-	p->route[RAIL_FIRST].bell = p->bell;
-	p->status_line = &p->outbox_map->status;
-	tx_init(&p->ctl_tx, p->outbox_map->ctl, CTL_LINES, &p->status->ctl);
-	tx_init(&p->data_tx, p->outbox_map->data, DATA_LINES,
-		&p->status->data);
+	r->outbox_map = addr;
+	p->status_line = &r->outbox_map->status;
+	tx_init(&p->ctl_tx, r->outbox_map->ctl, CTL_LINES, &p->status->ctl);
+	tx_init(&p->data_tx, r->outbox_map->data, DATA_LINES, &p->status->data);
 	if (p->stale)
 		p->ctl_tx.stale = p->data_tx.stale = p->ep->link;
 	p->state = PEER_UP;
 	p->ep->stats.peers++;
-	p->ep->stats.peer_bytes += sizeof(*p) + INBOX_BYTES;
+	p->ep->stats.peer_bytes += peer_bytes(p);
 	peer_heat(p);
 	if (!list_empty(&p->sendq) || !list_empty(&p->sending))
 		peer_busy(p);
@@ -278,7 +302,7 @@ void peer_heat(struct sci_peer *p)
  */
 bool peer_is_gone(const struct sci_peer *p)
 {
-	return atomic_load(&p->line_fabric->ops->rseg.status(p->outbox)->gone);
+	return atomic_load(&line_fabric(p)->ops->rseg.status(p->line->outbox)->gone);
 }
 
 /* Poll the peer, which will answer on the control ring. */
@@ -312,10 +336,9 @@ void peer_down(struct sci_peer *p, int error)
 		return;
 	if (p->state == PEER_UP) {
 		p->ep->stats.peers--;
-		p->ep->stats.peer_bytes -= sizeof(*p) + INBOX_BYTES +
-					   p->blocks_rx[RING_EAGER].size +
-					   p->blocks_rx[RING_XFER].size +
-					   p->blocks_rx[RING_RAIL].size;
+		p->ep->stats.peer_bytes -= peer_bytes(p);
+		for (unsigned int i = 0; i < peer_rings(p); i++)
+			p->ep->stats.peer_bytes -= blocks_rx(p, i)->size;
 	}
 	p->state = PEER_DOWN;
 	p->error = error_for_request(error);
@@ -369,9 +392,9 @@ static void peer_check_routes(struct sci_peer *p, unsigned int events)
 
 	if (lost && !p->suspect_ms) {
 		peer_suspect(p);
-		p->suspect_routes = true;
-	} else if (!lost && p->suspect_routes) {
-		p->suspect_routes = false;
+		p->rails->suspect = true;
+	} else if (!lost && p->rails->suspect) {
+		p->rails->suspect = false;
 		p->suspect_ms = 0;
 		p->ep->n_suspect--;
 	}
@@ -409,7 +432,8 @@ void peer_event_check(struct sci_peer *p)
 	if (p->suspect_ms && (p->state == PEER_DOWN ||
 			      msg_now_ms() - p->suspect_ms > SUSPECT_MS)) {
 		p->suspect_ms = 0;
-		p->suspect_routes = false;
+		if (p->rails)
+			p->rails->suspect = false;
 		p->ep->n_suspect--;
 		peer_end(p, -ECONNRESET);
 	}
@@ -436,7 +460,7 @@ void news_collect(struct sci_ep *ep)
 /* Release the fabric's objects of @p, which is DOWN and in no queue. */
 static void peer_leave_fabric(struct sci_peer *p)
 {
-	if (!p->inbox)
+	if (!p->first.inbox)
 		return;
 	/* the caller of peer_down() may have queued lines or sends afterwards */
 	peer_drop_queues(p);
@@ -481,7 +505,7 @@ void peer_free(struct sci_peer *p)
 	/* now no object of the fabric has an event for @p any more */
 	if (atomic_load(&p->events) & PEER_LISTED)
 		news_collect(p->ep);
-	free(p);
+	peer_dealloc(p);
 }
 
 /*
@@ -512,7 +536,7 @@ void peers_release(struct sci_ep *ep)
 /* Free @p, or let peers_release() free it: @p is DOWN, and the program has no pointer to @p. */
 void peer_forget(struct sci_peer *p)
 {
-	if (!p->inbox) {
+	if (!p->first.inbox) {
 		peer_free(p);
 		return;
 	}

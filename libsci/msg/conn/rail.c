@@ -151,16 +151,19 @@ void rail_bell_end(struct sci_ep *ep)
  */
 int rail_lent(struct sci_peer *p, const struct line_attached *a)
 {
-	struct msg_lent *lent = ring_lent(p, a->ring);
+	struct msg_lent *lent;
 
-	if (!p->rail_node || lent->ring.size)
+	if (!p->rail_node)
+		return -EPROTO;
+	lent = ring_lent(p, a->ring);
+	if (lent->ring.size)
 		return -EPROTO;
 	if (a->status)
 		return 0;
 	if (!msg_number_is_valid(a->segment) || !a->size)
 		return -EPROTO;
 	lent->ring = *a;
-	p->blocks_tx[a->ring].status = ring_status(p, a->ring);
+	blocks_tx(p, a->ring)->status = ring_status(p, a->ring);
 	/* begin to import the ring */
 	rail_ready(p, a->ring);
 	return 0;
@@ -187,7 +190,7 @@ static struct msg_call *ring_call(struct sci_peer *p, enum msg_ring ring)
 bool rail_ready(struct sci_peer *p, enum msg_ring ring)
 {
 	const struct sci_fabric_ops *ops = ring_fabric(p, ring)->ops;
-	struct msg_blocks *b = &p->blocks_tx[ring];
+	struct msg_blocks *b = blocks_tx(p, ring);
 	struct msg_lent *lent = ring_lent(p, ring);
 	bool may = !sci_link_down(ring == RING_RAIL ? p->ep->rail_link : p->ep->link) &&
 		   (!lent->ms || msg_now_ms() >= lent->ms);
@@ -210,16 +213,16 @@ bool rail_ready(struct sci_peer *p, enum msg_ring ring)
 void rail_answered(struct sci_peer *p, const struct msg_call *c)
 {
 	enum msg_ring ring = c->kind == CALL_RAIL ? RING_RAIL : RING_XFER;
-	const struct line_attached *a = &ring_lent(p, ring)->ring;
+	const struct line_attached *a = p->rails ? &ring_lent(p, ring)->ring : NULL;
 
-	if (a->size && a->segment == c->id)
+	if (a && a->size && a->segment == c->id)
 		rail_ready(p, ring);
 }
 
 /* Return whether a ring has no block that the peer has not read. */
 bool rail_is_idle(struct sci_peer *p, enum msg_ring ring)
 {
-	const struct msg_blocks *b = &p->blocks_tx[ring];
+	const struct msg_blocks *b = blocks_tx(p, ring);
 
 	return sci_load_acquire(b->status) == b->end && !ring_call(p, ring);
 }

@@ -57,34 +57,34 @@ static void tx_stop(struct msg_tx *tx, const volatile uint32_t *status, uint32_t
 /* Read from the inbox of the next route, and write no lines. */
 static void reroute_begin(struct sci_peer *p)
 {
-	struct msg_inbox *old = p->inbox_map;
-	struct msg_route *r;
+	struct msg_rails *rails = p->rails;
+	struct msg_status *status;
+	struct msg_inbox *inbox;
 
 	/* no store of the old route may arrive after the stores of the new one */
-	sci_remote_barrier(p->line_fabric, p->outbox);
-	p->turn++;
-	r = &p->route[line_rail(p)];
-	r->inbox_map->status = old->status;
+	sci_remote_barrier(line_fabric(p), p->line->outbox);
+	rails->turn++;
+	inbox = route_of(p, line_rail(p))->inbox_map;
+	status = (struct msg_status *)&inbox->status;
+	*status = *p->status;
 	if (!route_is_unheard(p)) {
-		ring_prepare(r->inbox_map->data, &p->data_rx);
-		ring_prepare(r->inbox_map->ctl, &p->ctl_rx);
+		ring_prepare(inbox->data, &p->data_rx);
+		ring_prepare(inbox->ctl, &p->ctl_rx);
 	}
-	p->my_data = p->data_rx.pos;
-	p->my_ctl = p->ctl_rx.pos;
-	p->inbox = r->inbox;
-	p->inbox_map = r->inbox_map;
-	p->status = (struct msg_status *)&p->inbox_map->status;
-	p->data_rx.slots = p->inbox_map->data;
-	p->ctl_rx.slots = p->inbox_map->ctl;
+	rails->my_data = p->data_rx.pos;
+	rails->my_ctl = p->ctl_rx.pos;
+	p->status = status;
+	p->data_rx.slots = inbox->data;
+	p->ctl_rx.slots = inbox->ctl;
 	for (unsigned int i = 0; i < MSG_RINGS; i++)
-		p->blocks_tx[i].status = ring_status(p, i);
-	tx_stop(&p->data_tx, &p->status->data, &p->read_data);
-	tx_stop(&p->ctl_tx, &p->status->ctl, &p->read_ctl);
+		blocks_tx(p, i)->status = ring_status(p, i);
+	tx_stop(&p->data_tx, &p->status->data, &rails->read_data);
+	tx_stop(&p->ctl_tx, &p->status->ctl, &rails->read_ctl);
 	p->ep->n_suspect += !p->rerouting;
 	p->rerouting = true;
-	p->rerouted = false;
-	p->begun_ms = msg_now_ms();
-	p->reroute_ms = 0;
+	rails->rerouted = false;
+	rails->begun_ms = msg_now_ms();
+	rails->reroute_ms = 0;
 	peer_attend(p);
 }
 
@@ -110,29 +110,27 @@ static bool tx_continue(struct msg_tx *tx, volatile struct msg_line *slots, uint
 /* Use the new route, and send again what the peer has not read. */
 static void reroute_finish(struct sci_peer *p)
 {
-	struct msg_route *r = &p->route[line_rail(p)];
+	struct msg_rails *rails = p->rails;
+	struct msg_inbox *to;
 
-	p->outbox = r->outbox;
-	p->outbox_map = r->outbox_map;
-	p->bell = r->bell;
-	p->line_fabric = r->fabric;
-	p->line_link = r->link;
+	p->line = route_of(p, line_rail(p));
 	p->by_owner = line_rail(p) == RAIL_SECOND;
-	p->status_line = &p->outbox_map->status;
-	if (!tx_continue(&p->data_tx, p->outbox_map->data, DATA_LINES, p->their_data,
-			 p->read_data) ||
-	    !tx_continue(&p->ctl_tx, p->outbox_map->ctl, CTL_LINES, p->their_ctl, p->read_ctl)) {
+	to = p->line->outbox_map;
+	p->status_line = &to->status;
+	if (!tx_continue(&p->data_tx, to->data, DATA_LINES, rails->their_data,
+			 rails->read_data) ||
+	    !tx_continue(&p->ctl_tx, to->ctl, CTL_LINES, rails->their_ctl, rails->read_ctl)) {
 		peer_down(p, -EPROTO);
 		return;
 	}
 	p->rerouting = false;
 	p->ep->n_suspect--;
 	p->ep->stats.reroutes++;
-	p->rerouted_ms = msg_now_ms();
+	rails->rerouted_ms = msg_now_ms();
 	/* the first rail works in both directions */
 	if (line_rail(p) == RAIL_FIRST)
-		p->home_pause = 0;
-	p->stuck_ms = 0;
+		rails->home_pause = 0;
+	rails->stuck_ms = 0;
 	p->announced = false;
 	p->status_dirty = true;
 	p->resend = true;
@@ -143,35 +141,38 @@ static void reroute_finish(struct sci_peer *p)
 
 static void reroute_send(struct sci_peer *p, bool answer)
 {
+	const struct msg_rails *rails = p->rails;
 	struct msg_hello h;
 
-	if (call_find(p, CALL_REROUTE, p->turn))
+	if (call_find(p, CALL_REROUTE, rails->turn))
 		return;
 	h = hello_make(p->ep, HELLO_REROUTE);
 	h.to = p->nonce;
-	h.turn = p->turn;
-	h.data = p->my_data;
-	h.ctl = p->my_ctl;
+	h.turn = rails->turn;
+	h.data = rails->my_data;
+	h.ctl = rails->my_ctl;
 	h.answer = answer;
 	call_reroute(p, line_rail(p), &h);
 }
 
 static void reroute_advance(struct sci_peer *p)
 {
+	struct msg_rails *rails = p->rails;
 	unsigned int rail = line_rail(p);
 	uint64_t now = msg_now_ms();
 
-	if (p->rerouted && route_works(&p->route[rail])) {
+	if (rails->rerouted && route_works(p, rail)) {
 		reroute_finish(p);
 		return;
 	}
 	route_ask(p, rail);
-	if (now - p->begun_ms > GIVE_UP_MS && route_works(&p->route[1 - rail])) {
-		p->home_pause = p->home_pause < HOME_MOST_MS / 2 ? p->home_pause * 2 : HOME_MOST_MS;
+	if (now - rails->begun_ms > GIVE_UP_MS && route_works(p, 1 - rail)) {
+		rails->home_pause = rails->home_pause < HOME_MOST_MS / 2 ? rails->home_pause * 2 :
+									  HOME_MOST_MS;
 		reroute_begin(p);
 	}
-	if (!p->rerouted && now >= p->reroute_ms) {
-		p->reroute_ms = now + REPEAT_MS;
+	if (!rails->rerouted && now >= rails->reroute_ms) {
+		rails->reroute_ms = now + REPEAT_MS;
 		reroute_send(p, false);
 	}
 }
@@ -179,9 +180,9 @@ static void reroute_advance(struct sci_peer *p)
 /* Begin a reroute if the other rail works. Otherwise import the peer's inbox there, for later. */
 static void reroute_try(struct sci_peer *p)
 {
-	unsigned int rail = (p->turn + 1) % RAILS;
+	unsigned int rail = (p->rails->turn + 1) % RAILS;
 
-	if (!route_works(&p->route[rail])) {
+	if (!route_works(p, rail)) {
 		route_ask(p, rail);
 		return;
 	}
@@ -195,20 +196,24 @@ static void reroute_try(struct sci_peer *p)
  */
 void reroute_home(struct sci_peer *p)
 {
+	struct msg_rails *rails = p->rails;
+
 	if (line_rail(p) == RAIL_FIRST)
 		return;
-	if (p->home_pause < HOME_LEAST_MS)
-		p->home_pause = HOME_LEAST_MS;
-	if (!p->rerouting && msg_now_ms() - p->rerouted_ms > p->home_pause)
+	if (rails->home_pause < HOME_LEAST_MS)
+		rails->home_pause = HOME_LEAST_MS;
+	if (!p->rerouting && msg_now_ms() - rails->rerouted_ms > rails->home_pause)
 		reroute_try(p);
 }
 
 /* Return whether lines to @p do not arrive on the current rail. */
 static bool lines_are_stuck(const struct sci_peer *p)
 {
-	return p->route[line_rail(p)].lost ||
-	       (p->stuck_ms && (sci_link_down(p->line_link) ||
-				msg_now_ms() - p->stuck_ms > STUCK_MS));
+	const struct msg_rails *rails = p->rails;
+
+	return rails->lost[line_rail(p)] ||
+	       (rails->stuck_ms && (sci_link_down(p->line->link) ||
+				    msg_now_ms() - rails->stuck_ms > STUCK_MS));
 }
 
 /* Advance a reroute, or begin one if the current rail does not work. */
@@ -226,24 +231,26 @@ void reroute_poll(struct sci_peer *p)
 void reroute_handle(struct sci_ep *ep, const struct sci_addr *from, const struct msg_hello *h)
 {
 	struct sci_peer *p = peer_find(ep, from);
+	struct msg_rails *rails;
 	uint32_t ahead;
 
 	if (!p || p->state != PEER_UP || !p->rail_node || h->nonce != p->nonce ||
-	    !p->route[RAIL_SECOND].inbox)
+	    !p->rails->second.inbox)
 		return;
-	ahead = h->turn - p->turn;
+	rails = p->rails;
+	ahead = h->turn - rails->turn;
 	if (ahead > AHEAD_MAX)
 		return;
 	if (ahead) {
-		p->turn = h->turn - 1;
+		rails->turn = h->turn - 1;
 		reroute_begin(p);
 	}
 	if (!h->answer)
 		reroute_send(p, true);
 	if (p->rerouting) {
-		p->their_data = h->data;
-		p->their_ctl = h->ctl;
-		p->rerouted = true;
+		rails->their_data = h->data;
+		rails->their_ctl = h->ctl;
+		rails->rerouted = true;
 		reroute_advance(p);
 	}
 }

@@ -84,7 +84,7 @@ void tx_put_careful(struct sci_peer *p, struct msg_tx *tx, uint32_t slot,
 
 	if (p->stream) {
 		line_ops.put(&line, head, buf, len, id, last);
-		p->stream->put(p->outbox, &tx->slots[slot], &line, sizeof(line));
+		p->stream->put(p->line->outbox, &tx->slots[slot], &line, sizeof(line));
 		return;
 	}
 	if (!p->lossy) {
@@ -95,12 +95,12 @@ void tx_put_careful(struct sci_peer *p, struct msg_tx *tx, uint32_t slot,
 	line_ops.put(&tx->shadow[slot], head, buf, len, id, last);
 	p->awaited = true;
 	mark_dirty(p);
-	sci_remote_line(&tx->slots[slot], &tx->shadow[slot], p->line_link);
+	sci_remote_line(&tx->slots[slot], &tx->shadow[slot], p->line->link);
 }
 
 /* ---- the status line ---- */
 
-__hot bool status_due(const struct sci_peer *p)
+__hot bool status_due(struct sci_peer *p)
 {
 	return lines_due(p) ||
 	       p->status_next.ctl - p->status_sent.ctl >= CTL_LINES / 3 ||
@@ -110,17 +110,17 @@ __hot bool status_due(const struct sci_peer *p)
 
 void status_store(struct sci_peer *p)
 {
-	struct msg_line l;
+	struct msg_line l = { 0 };
 
-	memcpy(&l, &p->status_next, sizeof(l));
+	memcpy(&l, &p->status_next, sizeof(p->status_next));
 	/* all reads of the ring come before the store that returns its space */
 	sci_release_barrier();
 	if (p->stream) {
-		p->stream->put(p->outbox, p->status_line, &l, sizeof(l));
-		p->stream->flush(p->outbox);
+		p->stream->put(p->line->outbox, p->status_line, &l, sizeof(l));
+		p->stream->flush(p->line->outbox);
 		return;
 	}
-	sci_remote_line(p->status_line, &l, p->line_link);
+	sci_remote_line(p->status_line, &l, p->line->link);
 }
 
 /* Return whether the next status line has credits that the peer does not have. */
@@ -161,8 +161,10 @@ void status_announce(struct sci_peer *p)
 
 static int bell_ring(struct sci_peer *p)
 {
-	return p->bell ? p->line_fabric->ops->rintr.trigger(p->bell, NULL, 0) :
-			 p->line_fabric->ops->ring(p->outbox);
+	const struct sci_fabric_ops *ops = line_fabric(p)->ops;
+
+	return p->line->bell ? ops->rintr.trigger(p->line->bell, NULL, 0) :
+			       ops->ring(p->line->outbox);
 }
 
 /* Limit for the sleeps that a peer announces during one call of status_write(). */
@@ -308,20 +310,20 @@ int rail_store(struct sci_ep *ep, const struct msg_rail *rail, volatile void *ds
  */
 bool rail_is_there(struct sci_peer *p, unsigned int rail, struct sci_rseg *seg)
 {
-	struct sci_fabric *f = rail == RAIL_SECOND ? p->ep->rail : p->fabric;
+	struct sci_fabric *f = rail_fabric(p, rail);
 	uint32_t errors = sci_link_errors(rail == RAIL_SECOND ? p->ep->rail_link : p->ep->link);
 	void *addr = NULL;
 
 	/* another segment may have been checked since this one has ended */
 	if (atomic_load(&f->ops->rseg.status(seg)->gone))
 		return false;
-	if (errors == p->there_errors[rail])
+	if (errors == p->rails->there_errors[rail])
 		return true;
 	/* a packet was lost, maybe of another segment: if this segment has ended, mapping it fails */
 	if (f->ops->rseg.map(seg, 0, 1, SCI_MAP_READONLY, &addr))
 		return false;
 	f->ops->unmap(f, addr, 1);
-	p->there_errors[rail] = errors;
+	p->rails->there_errors[rail] = errors;
 	return true;
 }
 
@@ -341,7 +343,7 @@ static int lossy_store(struct sci_peer *p, struct sci_rseg *seg, volatile void *
 	if (!ret && rail_is_there(p, RAIL_FIRST, seg)) {
 		/* lines that use this rail arrive, too */
 		if (!p->by_owner)
-			p->stuck_ms = 0;
+			lines_arrive(p);
 		return 0;
 	}
 	/* there may be no line that shows that lines do not arrive either */

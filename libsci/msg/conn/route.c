@@ -14,17 +14,18 @@
 /* Make this endpoint's inbox for @p on a rail, and export it. @event: of the inbox */
 int route_make(struct sci_peer *p, unsigned int rail, sci_event_fn event)
 {
-	struct msg_route *r = &p->route[rail];
-	const struct sci_fabric_ops *ops = r->fabric->ops;
+	struct msg_route *r = route_of(p, rail);
+	struct sci_fabric *f = rail_fabric(p, rail);
+	const struct sci_fabric_ops *ops = f->ops;
 	struct sci_lseg_param param = {
 		/* with two rails the peer imports the inbox again when the rail comes back */
-		.size = INBOX_BYTES, .flags = p->route[RAIL_SECOND].fabric ? 0 : SCI_LSEG_ONCE,
+		.size = INBOX_BYTES, .flags = p->rails ? 0 : SCI_LSEG_ONCE,
 		.event = event, .owner = p, .bell = rail == RAIL_FIRST ? p->ep->bell : NULL,
 	};
 	void *addr = NULL;
 	int ret;
 
-	ret = segment_create(p->ep, r->fabric, &param, &r->inbox);
+	ret = segment_create(p->ep, f, &param, &r->inbox);
 	if (ret)
 		goto err;
 	ret = ops->lseg.map(r->inbox, 0, INBOX_BYTES, 0, &addr);
@@ -37,7 +38,7 @@ int route_make(struct sci_peer *p, unsigned int rail, sci_event_fn event)
 	return 0;
 
 err_map:
-	ops->unmap(r->fabric, addr, INBOX_BYTES);
+	ops->unmap(f, addr, INBOX_BYTES);
 err_seg:
 	ops->lseg.destroy(r->inbox);
 err:
@@ -45,9 +46,11 @@ err:
 	return ret;
 }
 
-static void outbox_leave(struct msg_route *r)
+static void outbox_leave(struct sci_peer *p, unsigned int rail)
 {
-	const struct sci_fabric_ops *ops = r->fabric->ops;
+	struct sci_fabric *f = rail_fabric(p, rail);
+	const struct sci_fabric_ops *ops = f->ops;
+	struct msg_route *r = route_of(p, rail);
 
 	if (r->bell)
 		ops->rintr.disconnect(r->bell);
@@ -55,7 +58,7 @@ static void outbox_leave(struct msg_route *r)
 	if (!r->outbox)
 		return;
 	sci_fault_forget(r->outbox_map, INBOX_BYTES);
-	ops->unmap(r->fabric, r->outbox_map, INBOX_BYTES);
+	ops->unmap(f, r->outbox_map, INBOX_BYTES);
 	ops->rseg.disconnect(r->outbox);
 	r->outbox = NULL;
 }
@@ -66,63 +69,65 @@ void routes_leave(struct sci_peer *p)
 	if (p->rerouting)
 		p->ep->n_suspect--;
 	p->rerouting = false;
-	for (unsigned int i = 0; i < RAILS; i++)
-		if (p->route[i].fabric)
-			outbox_leave(&p->route[i]);
-	p->bell = NULL;
-	p->outbox = NULL;
+	for (unsigned int i = 0; i < peer_rails(p); i++)
+		outbox_leave(p, i);
 }
 
 /* Release this endpoint's inboxes. */
 void routes_end(struct sci_peer *p)
 {
-	for (unsigned int i = 0; i < RAILS; i++) {
-		struct msg_route *r = &p->route[i];
+	for (unsigned int i = 0; i < peer_rails(p); i++) {
+		struct msg_route *r = route_of(p, i);
+		struct sci_fabric *f = rail_fabric(p, i);
 
 		if (!r->inbox)
 			continue;
-		r->fabric->ops->unmap(r->fabric, r->inbox_map, INBOX_BYTES);
-		r->fabric->ops->lseg.destroy(r->inbox);
+		f->ops->unmap(f, r->inbox_map, INBOX_BYTES);
+		f->ops->lseg.destroy(r->inbox);
 		r->inbox = NULL;
 	}
-	p->inbox = NULL;
 }
 
-static bool outbox_is_gone(const struct msg_route *r)
+/* Return whether the peer's inbox on a rail is not imported, or the import has ended. */
+static bool outbox_is_gone(struct sci_peer *p, unsigned int rail)
 {
-	return atomic_load(&r->fabric->ops->rseg.status(r->outbox)->gone);
+	const struct msg_route *r = route_of(p, rail);
+
+	return !r->outbox ||
+	       atomic_load(&rail_fabric(p, rail)->ops->rseg.status(r->outbox)->gone);
 }
 
 /* Return whether lines can use a rail, as far as this side knows. */
-bool route_works(const struct msg_route *r)
+bool route_works(struct sci_peer *p, unsigned int rail)
 {
-	return r->inbox && r->outbox && !r->lost && !sci_link_down(r->link) &&
-	       !outbox_is_gone(r);
+	const struct msg_route *r = route_of(p, rail);
+
+	return r->inbox && !p->rails->lost[rail] && !sci_link_down(r->link) &&
+	       !outbox_is_gone(p, rail);
 }
 
 /* Start to import the peer's inbox on a rail, again if its import has ended. */
 void route_ask(struct sci_peer *p, unsigned int rail)
 {
-	struct msg_route *r = &p->route[rail];
-	uint32_t id = rail == RAIL_SECOND ? p->rail_inbox : p->their_inbox;
+	const struct msg_route *r = route_of(p, rail);
+	uint32_t id = rail == RAIL_SECOND ? p->rails->inbox : p->their_inbox;
 
 	if (!r->inbox || !msg_number_is_valid(id) || sci_link_down(r->link) ||
-	    (r->outbox && !outbox_is_gone(r)) || call_find(p, CALL_ROUTE, id) ||
-	    msg_now_ms() < p->route_ms)
+	    !outbox_is_gone(p, rail) || call_find(p, CALL_ROUTE, id) ||
+	    msg_now_ms() < p->rails->route_ms)
 		return;
-	p->route_ms = msg_now_ms() + IMPORT_PAUSE_MS;
-	call_route(p, rail, id, r->event);
+	p->rails->route_ms = msg_now_ms() + IMPORT_PAUSE_MS;
+	call_route(p, rail, id, p->rails->event[rail]);
 }
 
 /* Use the new import of the inbox to which lines go. Lines that the peer has not read may be lost. */
-static void lines_renew(struct sci_peer *p, const struct msg_route *r)
+static void lines_renew(struct sci_peer *p)
 {
-	p->outbox = r->outbox;
-	p->outbox_map = r->outbox_map;
-	p->bell = r->bell;
-	p->status_line = &p->outbox_map->status;
-	p->data_tx.slots = p->outbox_map->data;
-	p->ctl_tx.slots = p->outbox_map->ctl;
+	struct msg_inbox *to = p->line->outbox_map;
+
+	p->status_line = &to->status;
+	p->data_tx.slots = to->data;
+	p->ctl_tx.slots = to->ctl;
 	p->data_tx.checked = p->data_tx.read;
 	p->ctl_tx.checked = p->ctl_tx.read;
 	p->status_dirty = true;
@@ -136,24 +141,24 @@ static void lines_renew(struct sci_peer *p, const struct msg_route *r)
  */
 void route_take(struct sci_peer *p, struct msg_call *c)
 {
-	struct msg_route *r = &p->route[c->fabric == p->ep->rail ? RAIL_SECOND : RAIL_FIRST];
-	const struct sci_fabric_ops *ops = r->fabric->ops;
-	bool current = r->outbox == p->outbox;
+	unsigned int rail = c->fabric == p->ep->rail ? RAIL_SECOND : RAIL_FIRST;
+	const struct sci_fabric_ops *ops = c->fabric->ops;
+	struct msg_route *r = route_of(p, rail);
 	void *addr = NULL;
 
-	if (c->ret || p->state != PEER_UP || (r->outbox && !outbox_is_gone(r)) ||
+	if (c->ret || p->state != PEER_UP || !outbox_is_gone(p, rail) ||
 	    ops->rseg.size(c->seg) != INBOX_BYTES ||
 	    ops->rseg.map(c->seg, 0, INBOX_BYTES, 0, &addr))
 		return;
-	outbox_leave(r);
+	outbox_leave(p, rail);
 	r->outbox = c->seg;
 	r->outbox_map = addr;
 	r->bell = c->bell;
-	r->lost = false;
+	p->rails->lost[rail] = false;
 	c->seg = NULL;
 	c->bell = NULL;
-	if (current)
-		lines_renew(p, r);
+	if (r == p->line)
+		lines_renew(p);
 }
 
 /*
@@ -162,16 +167,16 @@ void route_take(struct sci_peer *p, struct msg_call *c)
  */
 bool routes_lost(struct sci_peer *p, unsigned int events)
 {
-	struct msg_route *first = &p->route[RAIL_FIRST], *second = &p->route[RAIL_SECOND];
+	bool *lost = p->rails->lost;
 
 	if (events & PEER_CAME)
-		first->lost = false;
+		lost[RAIL_FIRST] = false;
 	if (events & PEER_RAIL_CAME)
-		second->lost = false;
+		lost[RAIL_SECOND] = false;
 	/* a loss that is recorded together with an import is later: peer_event_came() */
-	first->lost |= !!(events & (PEER_LOST | PEER_GONE));
-	second->lost |= !!(events & PEER_RAIL_LOST);
-	if (first->lost && (second->lost || !second->outbox)) {
+	lost[RAIL_FIRST] |= !!(events & (PEER_LOST | PEER_GONE));
+	lost[RAIL_SECOND] |= !!(events & PEER_RAIL_LOST);
+	if (lost[RAIL_FIRST] && (lost[RAIL_SECOND] || !p->rails->second.outbox)) {
 		route_ask(p, RAIL_SECOND);
 		route_ask(p, RAIL_FIRST);
 		return true;
@@ -186,7 +191,8 @@ bool routes_lost(struct sci_peer *p, unsigned int events)
  */
 bool route_is_unheard(const struct sci_peer *p)
 {
-	return p->rerouting && p->data_rx.pos == p->my_data && p->ctl_rx.pos == p->my_ctl;
+	return p->rerouting && p->data_rx.pos == p->rails->my_data &&
+	       p->ctl_rx.pos == p->rails->my_ctl;
 }
 
 /*
@@ -195,10 +201,11 @@ bool route_is_unheard(const struct sci_peer *p)
  */
 bool route_read_back(struct sci_peer *p)
 {
-	const struct msg_route *r = &p->route[1 - line_rail(p)];
+	const struct msg_route *r;
 
 	if (!route_is_unheard(p))
 		return false;
+	r = route_of(p, 1 - line_rail(p));
 	p->data_rx.slots = r->inbox_map->data;
 	p->ctl_rx.slots = r->inbox_map->ctl;
 	return true;

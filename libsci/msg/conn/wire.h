@@ -89,10 +89,10 @@ struct msg_status {
 	uint32_t sleeps;		/* announced sleeps: one ring of the bell for each */
 	uint32_t rung;			/* the receiver's last sleep that the sender rang for */
 	uint32_t rail;			/* bytes taken off the ring of the second rail */
-	uint32_t reserved[9];
+	uint32_t reserved;		/* 0, as the rest of the line */
 };
 
-_Static_assert(sizeof(struct msg_status) == LINE_BYTES, "one line");
+_Static_assert(sizeof(struct msg_status) == LINE_BYTES / 2, "fits a line");
 
 enum msg_hello_type {
 	HELLO_CONNECT = 1,

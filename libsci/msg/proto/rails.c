@@ -28,12 +28,12 @@ void rail_taken(struct sci_peer *p, uint32_t end)
 
 /* ---- the sender ---- */
 
-static struct msg_rail rail_of(const struct sci_peer *p, enum msg_ring ring)
+static struct msg_rail rail_of(struct sci_peer *p, enum msg_ring ring)
 {
 	return (struct msg_rail){
 		.fabric = ring_fabric(p, ring),
 		.link = ring == RING_RAIL ? p->ep->rail_link : p->ep->link,
-		.seg = p->blocks_tx[ring].seg,
+		.seg = blocks_tx(p, ring)->seg,
 		.tries = RAIL_TRIES,
 	};
 }
@@ -42,7 +42,7 @@ static struct msg_rail rail_of(const struct sci_peer *p, enum msg_ring ring)
 static bool block_plan(struct sci_peer *p, enum msg_ring ring, const struct msg_cursor *at,
 		       size_t len, struct planned *block, struct rail_part *part)
 {
-	struct msg_blocks *b = &p->blocks_tx[ring];
+	struct msg_blocks *b = blocks_tx(p, ring);
 	int64_t start = len ? blocks_room(p, b, at, len) : -1;
 
 	if (start < 0)
@@ -92,7 +92,7 @@ static void block_announce(struct sci_req *req, const struct planned *block,
 		},
 	};
 
-	p->blocks_tx[block->ring].end = end;
+	blocks_tx(p, block->ring)->end = end;
 	msg_skip(&req->at, part->len);
 	req->moved += part->len;
 	send_ctl(p, &t);

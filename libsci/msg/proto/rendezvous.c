@@ -116,9 +116,11 @@ static void receive_begin(struct sci_req *req, struct sci_peer *p, struct msg_ty
 /* Lend a ring on the second rail, if there are two rails. */
 static void rail_lend(struct sci_peer *p)
 {
-	if (p->rail_node && !p->rail_error && !p->blocks_rx[RING_RAIL].size)
-		p->rail_error = ring_attach(p, RING_RAIL,
-					    (uint32_t)p->ep->params[SCI_PARAM_XFER_RING]);
+	struct msg_rails *rails = p->rails;
+
+	if (p->rail_node && !rails->error && !rails->blocks_rx.size)
+		rails->error = ring_attach(p, RING_RAIL,
+					   (uint32_t)p->ep->params[SCI_PARAM_XFER_RING]);
 }
 
 static bool zcopy_offer(struct sci_req *req, struct sci_peer *p, struct msg_typed *cts)
@@ -205,7 +207,7 @@ static int private_read_pieces(struct sci_req *req, struct sci_peer *p,
 		int ret;
 
 		n = n < left ? n : left;
-		ret = sci_peer_read(p->fabric, p->outbox, dst, addr, n);
+		ret = sci_peer_read(p->fabric, p->first.outbox, dst, addr, n);
 		if (ret)
 			return ret;
 		msg_skip(&req->at, n);
@@ -329,7 +331,7 @@ bool rndv_accept_later(struct sci_peer *p)
 /* Copy a block out of the transfer ring into the buffer of its receive. */
 static int block_handle(struct sci_peer *p, const struct line_block *b)
 {
-	bool rail = b->ring == RING_RAIL;
+	bool rail = b->ring == RING_RAIL && p->rails;
 	struct sci_req *req = req_by_id(p, b->to, MSG_RECV);
 	const uint8_t *src = blocks_find(p, rail ? RING_RAIL : RING_XFER, b->end, b->len);
 
@@ -380,6 +382,13 @@ static void transfer_end(struct sci_req *req, int status, int error)
 		transfer_done(req, error);
 }
 
+/* Return whether the peer has lent a ring on one of two rails. */
+static bool rails_are_lent(struct sci_peer *p)
+{
+	return p->rail_node && (ring_lent(p, RING_XFER)->ring.size ||
+				ring_lent(p, RING_RAIL)->ring.size);
+}
+
 static int rndv_cleared(struct sci_peer *p, const struct line_cts *cts)
 {
 	struct sci_req *req = req_by_id(p, cts->id, MSG_SEND);
@@ -389,8 +398,7 @@ static int rndv_cleared(struct sci_peer *p, const struct line_cts *cts)
 		return -EPROTO;
 	p->expects--;
 	req->their_id = cts->to;
-	if (cts->mode == CTS_BLOCKS && !p->blocks_tx[RING_XFER].size &&
-	    !p->lent[RAIL_FIRST].ring.size && !p->lent[RAIL_SECOND].ring.size) {
+	if (cts->mode == CTS_BLOCKS && !p->blocks_tx[RING_XFER].size && !rails_are_lent(p)) {
 		transfer_end(req, -ENOMEM,
 			     p->xfer_error ? p->xfer_error : -EPROTO);
 		return 0;
@@ -417,7 +425,7 @@ size_t rndv_block_size(const struct sci_req *req, enum msg_ring ring, size_t lef
 {
 	size_t share = MSG_PAD(left / BLOCK_SHARE);
 	size_t max = stream_times(req->peer) * req->ep->params[SCI_PARAM_BLOCK];
-	size_t quarter = req->peer->blocks_tx[ring].size / 4;
+	size_t quarter = blocks_tx(req->peer, ring)->size / 4;
 
 	max = max < quarter ? max : quarter;
 	share = share > BLOCK_LEAST ? share : BLOCK_LEAST;
@@ -528,7 +536,7 @@ static int zcopy_push(struct sci_req *req)
 	struct msg_import *im;
 	int error = -EPROTO;
 
-	if (p->by_owner && p->lent[RAIL_SECOND].ring.size)
+	if (p->by_owner && p->rail_node && ring_lent(p, RING_RAIL)->ring.size)
 		return zcopy_turn_to_blocks(req);
 	im = peer_import(p, req->segment, &error);
 	if (!im && import_later(p, error))

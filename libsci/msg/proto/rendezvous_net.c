@@ -39,7 +39,7 @@ bool target_offer(struct sci_req *req, struct line_cts *cts)
 		return false;
 	t->addr = (uint8_t *)addr;
 	t->len = req->want;
-	if (p->stream->target(p->outbox, t)) {
+	if (p->stream->target(p->first.outbox, t)) {
 		free(t);
 		return false;
 	}
@@ -61,7 +61,7 @@ void target_end(struct sci_req *req)
 int target_fill(struct sci_req *req)
 {
 	const struct sci_stream_ops *stream = req->peer->stream;
-	struct sci_rseg *to = req->peer->outbox;
+	struct sci_rseg *to = req->peer->first.outbox;
 	int ret = 0;
 
 	req->lent = true;
@@ -87,7 +87,7 @@ int target_fill(struct sci_req *req)
 /* Return 0 if all bytes have arrived: the loan has ended. Otherwise return -EAGAIN or -ENOTCONN. */
 int target_arrived(struct sci_req *req)
 {
-	int ret = req->peer->stream->arrived(req->peer->outbox, req->addr);
+	int ret = req->peer->stream->arrived(req->peer->first.outbox, req->addr);
 
 	if (!ret)
 		req->lent = false;

@@ -55,8 +55,8 @@ static void rings_recall(struct sci_ep *ep, uint64_t want)
 	list_for_each_safe(pos, n, &ep->peers) {
 		struct sci_peer *p = container_of(pos, struct sci_peer, link);
 
-		for (unsigned int i = 0; i < MSG_RINGS && found < want; i++) {
-			struct msg_blocks_rx *b = &p->blocks_rx[i];
+		for (unsigned int i = 0; i < peer_rings(p) && found < want; i++) {
+			struct msg_blocks_rx *b = blocks_rx(p, i);
 			uint32_t read = *ring_read(p, i);
 			bool used = b->looked != read;
 
@@ -111,7 +111,7 @@ int ring_attach(struct sci_peer *p, enum msg_ring which, uint32_t want)
 		ret = ring_make(p, which, size /= 2);
 	t.attached.status = ret;
 	if (!ret) {
-		t.attached.segment = p->fabric->ops->lseg.id(p->blocks_rx[which].seg);
+		t.attached.segment = p->fabric->ops->lseg.id(blocks_rx(p, which)->seg);
 		t.attached.size = size;
 	}
 	send_ctl(p, &t);
@@ -138,7 +138,7 @@ static int ring_asked(struct sci_peer *p, const struct line_attach *want)
 
 static int ring_detached(struct sci_peer *p, enum msg_ring which)
 {
-	if (!p->blocks_rx[which].size)
+	if (!blocks_rx(p, which)->size)
 		return -EPROTO;
 	ring_free(p, which);
 	if (which == RING_EAGER)
@@ -156,7 +156,7 @@ int ring_attached(struct sci_peer *p, const struct line_attached *a)
 {
 	int ret = a->status;
 
-	if (a->ring >= MSG_RINGS || !status_is_valid(a->status) ||
+	if (a->ring >= peer_rings(p) || !status_is_valid(a->status) ||
 	    (a->ring == RING_EAGER && !p->waiting_attach))
 		return -EPROTO;
 	if (a->ring == RING_RAIL || (a->ring == RING_XFER && p->rail_node))
@@ -191,7 +191,7 @@ static bool ring_is_rail(struct sci_peer *p, enum msg_ring which)
 /* Return whether all blocks are read, and none follows before a new RTS or a new message. */
 static bool ring_is_idle(struct sci_peer *p, enum msg_ring which)
 {
-	const struct msg_blocks *b = &p->blocks_tx[which];
+	const struct msg_blocks *b = blocks_tx(p, which);
 
 	if (which != RING_EAGER && !list_empty(&p->sending))
 		return false;
@@ -204,7 +204,7 @@ static void ring_detach(struct sci_peer *p, enum msg_ring which)
 	const struct msg_typed t = { .ring.ring = (uint8_t)which };
 
 	ring_leave(p, which);
-	if (which != RING_EAGER)
+	if (p->rails && which != RING_EAGER)
 		ring_lent(p, which)->ring.size = 0;
 	p->chained = 0;
 	post_typed(p, &p->data_tx, &t, LINE_DETACH);
@@ -228,7 +228,7 @@ bool ring_has_ended(struct sci_peer *p)
 static void ring_recalled(struct sci_peer *p, enum msg_ring which)
 {
 	/* an empty sendq shows that no message is partly sent in blocks */
-	if ((!p->blocks_tx[which].size && !ring_is_rail(p, which)) || !peer_may_write_line(p) ||
+	if ((!blocks_tx(p, which)->size && !ring_is_rail(p, which)) || !peer_may_write_line(p) ||
 	    !ring_is_idle(p, which))
 		return;
 	ring_detach(p, which);
@@ -239,7 +239,7 @@ int rings_line(struct sci_peer *p, const struct msg_typed *t)
 {
 	if (t->type == LINE_ATTACH)
 		return ring_asked(p, &t->attach);
-	if (t->ring.ring >= MSG_RINGS)
+	if (t->ring.ring >= peer_rings(p))
 		return -EPROTO;
 	if (t->type == LINE_DETACH)
 		return ring_detached(p, t->ring.ring);
