@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <termios.h>
 
 #include "libsci/msg/conn/conn.h"
@@ -1040,4 +1041,52 @@ TEST(attributes_name_the_second_rail)
 	CHECK_EQ(sci_ep_open_attr(&ep, &attr), 0);
 	CHECK(!ep->rail);
 	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+/* ---- wrong values ---- */
+
+/* Check that an open fails, and that its message begins with @text. */
+static void open_fails(const struct sci_ep_attr *attr, const char *text)
+{
+	int keep = dup(STDERR_FILENO), fd = memfd_create("stderr", MFD_CLOEXEC);
+	struct sci_ep *ep = NULL;
+	char said[512] = "";
+
+	CHECK(keep >= 0 && fd >= 0);
+	CHECK(dup2(fd, STDERR_FILENO) >= 0);
+	CHECK_EQ(sci_ep_open_attr(&ep, attr), -EINVAL);
+	CHECK(dup2(keep, STDERR_FILENO) >= 0);
+	CHECK(pread(fd, said, sizeof(said) - 1, 0) >= 0);
+	close(keep);
+	close(fd);
+	if (strncmp(said, text, strlen(text)))
+		FAIL("\"%s\" does not begin with \"%s\"", said, text);
+}
+
+TEST(a_message_names_the_wrong_variable)
+{
+	const struct sci_ep_attr attr = { .size = sizeof(attr) };
+
+	setenv("SCI_RAIL", "nothing", 1);
+	open_fails(&attr, "libsci: SCI_RAIL=nothing: want auto, dev,");
+	setenv("SCI_RAIL", "shm:a/b", 1);
+	open_fails(&attr, "libsci: SCI_RAIL=shm:a/b: want shm:CLUSTER,");
+	setenv("SCI_RAIL", getenv("SCI_FABRIC"), 1);
+	open_fails(&attr, "libsci: SCI_RAIL=");
+	setenv("SCI_RAIL_NODE", "5", 1);
+	open_fails(&attr, "libsci: SCI_RAIL_NODE=5: want a node id, a multiple of 4");
+	setenv("SCI_RAIL_NODE", "x", 1);
+	open_fails(&attr, "libsci: SCI_RAIL_NODE=x: want a node id, a multiple of 4");
+}
+
+TEST(a_message_names_the_wrong_attribute)
+{
+	struct sci_ep_attr attr = { .size = sizeof(attr), .rail = "nothing" };
+
+	open_fails(&attr, "libsci: rail=nothing: want auto, dev,");
+	attr.rail = test_on_shm() ? "shm" : "dev";
+	attr.rail_node = 5;
+	open_fails(&attr, "libsci: rail_node=5: want a node id, a multiple of 4");
+	attr = (struct sci_ep_attr){ .size = sizeof(attr), .fabric = "nothing" };
+	open_fails(&attr, "libsci: fabric=nothing: want auto, dev,");
 }

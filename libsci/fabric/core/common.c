@@ -16,36 +16,42 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-static const char want_node[] = "want a node id, a multiple of 4 from 4 to 65532";
+const char sci_want_node[] = "want a node id, a multiple of 4 from 4 to 65532";
 
-static int node_parse(const struct sci_fabric_place *at, unsigned int *node)
+const char *sci_place_spec_from(const struct sci_fabric_place *at)
 {
-	char text[16];
+	if (!at->spec)
+		return "SCI_FABRIC";
+	return at->spec_from ? at->spec_from : "fabric";
+}
 
-	*node = at->node;
-	if (!(at->node % SCI_NODE_STEP) && at->node <= SCI_NODE_MAX)
-		return 0;
-	snprintf(text, sizeof(text), "%u", at->node);
-	return sci_env_bad("node", text, want_node);
+const char *sci_place_node_from(const struct sci_fabric_place *at)
+{
+	if (!at->node)
+		return "SCI_NODE";
+	return at->node_from ? at->node_from : "node";
 }
 
 int sci_place_node(const struct sci_fabric_place *at, unsigned int *node)
 {
-	int ret;
+	const char *from = sci_place_node_from(at);
+	char text[16];
+	int ret = 0;
 
 	if (at->node)
-		return node_parse(at, node);
-	ret = sci_env_number("SCI_NODE", node, 10, SCI_NODE_STEP, SCI_NODE_MAX,
-			     want_node);
-	if (ret || !(*node % SCI_NODE_STEP))
+		*node = at->node;
+	else
+		ret = sci_env_number(from, node, 10, SCI_NODE_STEP, SCI_NODE_MAX, sci_want_node);
+	if (ret || (!(*node % SCI_NODE_STEP) && *node <= SCI_NODE_MAX))
 		return ret;
-	return sci_env_bad("SCI_NODE", getenv("SCI_NODE"), want_node);
+	snprintf(text, sizeof(text), "%u", *node);
+	return sci_env_bad(from, text, sci_want_node);
 }
 
 int sci_place_bad(const struct sci_fabric_place *at, const char *want)
 {
-	return at->spec ? sci_env_bad("fabric", at->spec, want) :
-			  sci_env_bad("SCI_FABRIC", getenv("SCI_FABRIC"), want);
+	return sci_env_bad(sci_place_spec_from(at), at->spec ? at->spec : getenv("SCI_FABRIC"),
+			   want);
 }
 
 int sci_env_mode(unsigned int *mode)

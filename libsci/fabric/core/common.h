@@ -15,7 +15,14 @@ struct sci_fabric_place;
  */
 int sci_place_node(const struct sci_fabric_place *at, unsigned int *node);
 
+/* Return the variable or attribute that has the fabric, or the node, of @at: for messages. */
+const char *sci_place_spec_from(const struct sci_fabric_place *at);
+const char *sci_place_node_from(const struct sci_fabric_place *at);
+
+/* Print that the fabric of @at is wrong, and what it should be. Return: -EINVAL. */
 int sci_place_bad(const struct sci_fabric_place *at, const char *want);
+
+extern const char sci_want_node[];	/* what a variable with a node should be */
 
 /*
  * Set *@mode to the mode of SCI_MODE. If SCI_MODE is not set, *@mode does not change. Return: 0;

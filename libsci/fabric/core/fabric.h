@@ -571,11 +571,15 @@ struct sci_stream_ops {
  * @spec: a value of SCI_FABRIC; NULL: the value in the environment
  * @node: node ID; 0: the value of SCI_NODE in the environment
  * @peers: a value of SCI_NET_PEERS; NULL: the value in the environment
+ * @spec_from: variable or attribute that has @spec, for messages; NULL: "fabric"
+ * @node_from: variable or attribute that has @node, for messages; NULL: "node"
  */
 struct sci_fabric_place {
 	const char *spec;
 	unsigned int node;
 	const char *peers;
+	const char *spec_from;
+	const char *node_from;
 };
 
 /**

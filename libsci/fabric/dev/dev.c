@@ -153,18 +153,20 @@ struct dev_adapter *dev_adapter(struct dev *dev, unsigned int number)
 
 struct search {
 	struct dev *dev;
-	unsigned int node;		/* SCI_NODE, or 0 */
-	bool listed;			/* SCI_FABRIC lists the devices */
+	const struct sci_fabric_place *at;
+	unsigned int node;		/* of @at, or 0 */
+	bool listed;			/* @at lists the devices */
 	struct dev_adapter loop;	/* the first loop device, or fd -1 */
 	int err;			/* error of the first unusable adapter */
 	char path[64];			/* path of that adapter */
 };
 
-static int adapter_adopt(struct dev *dev, const struct dev_adapter *a)
+static int adapter_adopt(struct search *s, const struct dev_adapter *a)
 {
+	struct dev *dev = s->dev;
+
 	if (dev->n_adapters == SCI_ADAPTER_MAX)
-		return sci_env_bad("SCI_FABRIC", getenv("SCI_FABRIC"),
-				   "want at most 16 adapters");
+		return sci_place_bad(s->at, "want at most 16 adapters");
 	dev->adapters[dev->n_adapters++] = *a;
 	return 0;
 }
@@ -190,14 +192,14 @@ static int adapter_consider(struct search *s, const char *path)
 	}
 	if (s->node) {
 		if (a.node == s->node) {
-			ret = adapter_adopt(s->dev, &a);
+			ret = adapter_adopt(s, &a);
 			return ret ? ret : 1;
 		}
 	} else if (s->listed || strcmp(a.type, "loop")) {
 		if (!s->listed && s->dev->n_adapters == SCI_ADAPTER_MAX)
 			ret = 1;
 		else
-			ret = adapter_adopt(s->dev, &a);
+			ret = adapter_adopt(s, &a);
 		if (!ret)
 			return 0;
 	} else if (s->loop.fd < 0) {
@@ -282,23 +284,26 @@ static bool dev_present(void)
 /* Print why there is no adapter, and what the user can do. */
 static void search_print_error(const struct search *s)
 {
+	const char *from = sci_place_spec_from(s->at);
+
 	if (s->err)
-		fprintf(stderr, "libsci: cannot open %s: %s%s\n", s->path,
+		fprintf(stderr, "libsci: cannot open %s: %s: %s or set %s=shm\n", s->path,
 			s->err == -ENODEV ? "no SCI adapter" :
 					    strerror(-s->err),
-			s->err == -EACCES ? ": add this user to the group sci, or set SCI_FABRIC=shm" :
-			": set SCI_FABRIC=dev:DEVICE to one of " FOLDER "/sci*, or SCI_FABRIC=shm");
+			s->err == -EACCES ? "add this user to the group sci," :
+					    "name one of " FOLDER "/sci*,", from);
 	else if (s->node && (s->listed || dev_present()))
-		fprintf(stderr, "libsci: node %u: no adapter is this node: see /sys/class/sci/sci*/node_id, or unset SCI_NODE\n",
-			s->node);
+		fprintf(stderr, "libsci: %s=%u: no adapter is this node: see /sys/class/sci/sci*/node_id\n",
+			sci_place_node_from(s->at), s->node);
 	else
-		fputs("libsci: SCI_FABRIC=dev: no " FOLDER "/sci*: modprobe sci_loop, or set SCI_FABRIC=shm\n",
-		      stderr);
+		fprintf(stderr, "libsci: %s=dev: no " FOLDER "/sci*: modprobe sci_loop, or set %s=shm\n",
+			from, from);
 }
 
-static int adapters_find(struct dev *dev, const char *list, unsigned int node)
+static int adapters_find(struct dev *dev, const struct sci_fabric_place *at, const char *list,
+			 unsigned int node)
 {
-	struct search s = { .dev = dev, .node = node, .loop.fd = -1 };
+	struct search s = { .dev = dev, .at = at, .node = node, .loop.fd = -1 };
 	int ret;
 
 	ret = list && *list ? devices_consider(&s, list) : adapters_search(&s);
@@ -308,7 +313,7 @@ static int adapters_find(struct dev *dev, const char *list, unsigned int node)
 		if (ret || dev->n_adapters)
 			adapter_close(dev, &s.loop);
 		else
-			ret = adapter_adopt(dev, &s.loop);
+			ret = adapter_adopt(&s, &s.loop);
 	}
 	if (!ret && !dev->n_adapters)
 		ret = s.err ? s.err : -ENODEV;
@@ -382,7 +387,7 @@ static int dev_open(struct sci_fabric **out, const struct sci_fabric_place *at,
 	list_init(&dev->calls);
 	ret = sci_service_open(&dev->svc, &service_ops);
 	ret = ret ? ret : dev_read_place(dev, at, &node);
-	ret = ret ? ret : adapters_find(dev, arg, node);
+	ret = ret ? ret : adapters_find(dev, at, arg, node);
 	/* The kernel's wake barrier reaches processes of this machine only. */
 	if (!ret && !caps_are_local(dev->adapters[0].caps))
 		dev->wake_barrier = false;

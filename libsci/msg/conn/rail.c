@@ -21,6 +21,7 @@
 #include <stdlib.h>
 
 #include "libsci/base/host.h"
+#include "libsci/fabric/core/common.h"
 
 #define PAUSE_LEAST_MS	8u
 #define PAUSE_MOST_MS	1000u
@@ -33,15 +34,22 @@
 
 /* ---- the endpoint ---- */
 
-static int rail_node(const struct sci_fabric_place *first, uint32_t node, unsigned int *out)
+static int rail_node(const struct sci_fabric_place *first, uint32_t node,
+		     struct sci_fabric_place *at)
 {
-	*out = node ? node : first->node;
-	return node ? 0 : sci_env_number("SCI_RAIL_NODE", out, 10, SCI_NODE_STEP, SCI_NODE_MAX,
-					 "want the number of a node");
+	const char *env = getenv("SCI_RAIL_NODE");
+
+	at->node = node ? node : first->node;
+	at->node_from = node ? "rail_node" : "node";
+	if (node || !env || !*env)
+		return 0;
+	at->node_from = "SCI_RAIL_NODE";
+	return sci_env_number("SCI_RAIL_NODE", &at->node, 10, SCI_NODE_STEP, SCI_NODE_MAX,
+			      sci_want_node);
 }
 
 /* Return 0 if the second rail is usable as the first rail is. */
-static int rail_check(struct sci_ep *ep)
+static int rail_check(struct sci_ep *ep, const struct sci_fabric_place *at)
 {
 	struct sci_adapter_info first, info;
 	int ret = ep->ops->query.adapter(ep->fabric, ep->adapter, &first);
@@ -53,7 +61,7 @@ static int rail_check(struct sci_ep *ep)
 	ep->rail_link = ep->rail->ops->query.link(ep->rail, 0);
 	if ((first.serial == info.serial && first.node == info.node) ||
 	    ep->rail_link->map != ep->link->map || ep->rail_link->cache || ep->link->cache)
-		return -EINVAL;
+		return sci_place_bad(at, "want a second adapter, of the kind of the first one");
 	return 0;
 }
 
@@ -63,22 +71,24 @@ static int rail_check(struct sci_ep *ep)
  * @spec: a value of SCI_FABRIC; NULL: the value of SCI_RAIL in the environment; "": no second rail
  * @node: node on the second rail; 0: the value of SCI_RAIL_NODE, or the node of the first rail
  *
- * Return: 0; -EINVAL: the two adapters are one adapter, or of different kinds; or an error of
- * sci_fabric_share().
+ * Return: 0; -EINVAL, after a message: the two adapters are one adapter, or of different kinds; or
+ * an error of sci_fabric_share().
  */
 int rail_join(struct sci_ep *ep, const struct sci_fabric_place *first, const char *spec,
 	      uint32_t node)
 {
-	struct sci_fabric_place at = { .spec = spec ? spec : getenv("SCI_RAIL") };
+	struct sci_fabric_place at = {
+		.spec = spec ? spec : getenv("SCI_RAIL"), .spec_from = spec ? "rail" : "SCI_RAIL",
+	};
 	int ret;
 
 	if (!at.spec || !*at.spec)
 		return 0;
-	ret = rail_node(first, node, &at.node);
+	ret = rail_node(first, node, &at);
 	ret = ret ? ret : sci_fabric_share(&ep->rail, &at);
 	if (ret)
 		return ret;
-	ret = rail_check(ep);
+	ret = rail_check(ep, &at);
 	if (ret)
 		rail_leave(ep);
 	return ret;
