@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Endpoints with two rails while a rail fails: the ends of connections and of peers, one-sided
+ * transfers, and reroutes that a hostile peer forges.
+ */
+#include <signal.h>
+
+#include "selftests/msg/two_rails.h"
+
+/* ---- one-sided transfers ---- */
+
+/* One-sided transfers reach memory of the peer by the first rail, or with the help of its owner. */
+static void play_onesided(struct side *s)
+{
+	struct sci_peer *to = s->traffic.flow[0].peer;
+	struct sci_ep *ep = s->traffic.ep;
+	unsigned char *mem = NULL, bytes[5000], back[sizeof(bytes)];
+	struct sci_key mine, theirs;
+	struct sci_req *req = NULL;
+
+	CHECK_EQ(sci_buf_alloc(ep, sizeof(bytes), (void **)&mem), 0);
+	CHECK_EQ(sci_buf_key(ep, mem, sizeof(bytes), &mine), 0);
+	CHECK_EQ(sci_itrecv(ep, to, 7, 0, 0, &theirs, sizeof(theirs), &req), 0);
+	CHECK_EQ(sci_tsend(to, 7, 0, &mine, sizeof(mine)), 0);
+	CHECK_EQ(test_wait(req, NULL), 0);
+	for (unsigned int i = 0; i < 8; i++) {
+		if (i == 2)
+			links_set(s, RAIL_FIRST, false);
+		if (i == 4)
+			run_until(s, lines_use, RAIL_SECOND);
+		if (i == 6) {
+			links_set(s, RAIL_FIRST, true);
+			run_until(s, lines_use, RAIL_FIRST);
+		}
+		memset(bytes, (int)i + 16 * s->first + 1, sizeof(bytes));
+		CHECK_EQ(sci_write(to, &theirs, 0, bytes, sizeof(bytes)), 0);
+		meet(ep, &s->stage->meeting, 2);
+		CHECK_EQ(mem[0], i + 16 * !s->first + 1);
+		CHECK_EQ(mem[sizeof(bytes) - 1], i + 16 * !s->first + 1);
+		memset(back, 0, sizeof(back));
+		CHECK_EQ(sci_read(to, &theirs, 0, back, sizeof(back)), 0);
+		CHECK(!memcmp(back, bytes, sizeof(bytes)));
+		meet(ep, &s->stage->meeting, 2);
+	}
+	meet(ep, &s->stage->meeting, 2);
+	CHECK_EQ(sci_buf_free(ep, mem), 0);
+}
+
+TEST(one_sided_transfers_without_the_first_rail)
+{
+	stage_run(stage_new(play_onesided, "loss=0"));
+}
+
+/* ---- the end of a connection ---- */
+
+/* Node 8 disconnects when its last message cannot use the first rail any more. */
+static void play_leave(struct side *s)
+{
+	struct sci_peer *p = s->traffic.flow[0].peer;
+
+	second_wait(s);
+	if (s->first) {
+		number_recv(s, 1);
+		CHECK_EQ(p->rails->turn, 1);
+		return;
+	}
+	link_set(s, RAIL_FIRST, false);
+	number_send(s, 1);
+	CHECK_EQ(sci_disconnect(p), 0);
+}
+
+TEST(the_last_message_uses_the_second_rail)
+{
+	test_needs_shm();
+	stage_run(stage_new(play_leave, "loss=0"));
+}
+
+/*
+ * Node 8 sends its last messages on the first rail and disconnects, and never follows the reroute of
+ * node 4. @turns: reroutes of node 4 before the last message
+ */
+static void last_words(struct side *s, uint32_t turns)
+{
+	struct sci_peer *p = s->traffic.flow[0].peer;
+	_Atomic uint64_t *step = &s->stage->wanted;
+	struct sci_ep *ep = s->traffic.ep;
+
+	PROGRESS_UNTIL(ep, p->rails->second.outbox, TEST_WAIT_MS);
+	meet_quiet(s, !s->first);
+	if (!s->first) {
+		WAIT_UNTIL(atomic_load(step) == 1, TEST_WAIT_MS);
+		number_send(s, 1);
+		atomic_store(step, 2);
+		WAIT_UNTIL(atomic_load(step) == 3, TEST_WAIT_MS);
+		number_send(s, 2);
+		CHECK_EQ(p->rails->turn, 0);
+		CHECK_EQ(sci_disconnect(p), 0);
+		return;
+	}
+	link_set(s, RAIL_FIRST, false);
+	number_send(s, 0);
+	PROGRESS_UNTIL(ep, p->rails->turn == 1, TEST_WAIT_MS);
+	atomic_store(step, 1);
+	PROGRESS_UNTIL(ep, atomic_load(step) == 2, TEST_WAIT_MS);
+	link_set(s, RAIL_FIRST, turns > 1);
+	PROGRESS_UNTIL(ep, p->rails->turn >= turns, TEST_WAIT_MS);
+	atomic_store(step, 3);
+	number_recv(s, 1);
+	number_recv(s, 2);
+}
+
+static void play_last_words(struct side *s)
+{
+	last_words(s, 1);
+}
+
+static void play_last_words_later(struct side *s)
+{
+	last_words(s, 2);
+}
+
+TEST(a_peer_leaves_without_a_reroute)
+{
+	test_needs_shm();
+	stage_run(stage_new(play_last_words, "loss=0"));
+}
+
+TEST(a_peer_leaves_without_two_reroutes)
+{
+	test_needs_shm();
+	stage_run(stage_new(play_last_words_later, "loss=0"));
+}
+
+/* ---- transfers that wait ---- */
+
+static _Atomic unsigned int imports_refused;
+
+static int refuse_import(struct sci_fabric *f, const struct sci_rseg_param *p, struct sci_rseg **out)
+{
+	(void)f;
+	(void)p;
+	(void)out;
+	atomic_fetch_add(&imports_refused, 1);
+	return -ENOTCONN;
+}
+
+/* Return whether no call to @p is in flight. */
+static bool calls_are_done(const struct sci_peer *p)
+{
+	for (const struct list *l = p->calls.next; l != &p->calls; l = l->next)
+		if (!call_is_done(container_of(l, const struct msg_call, link)))
+			return false;
+	return true;
+}
+
+/*
+ * Write to memory of node 8 without the first rail, while node 8 makes no call for longer than the
+ * time after which memory counts as missing.
+ */
+static void write_alone(struct side *s, const struct sci_key *key)
+{
+	const struct iovec iov = { .iov_base = &s->stage->seed, .iov_len = sizeof(uint64_t) };
+	struct sci_peer *p = s->traffic.flow[0].peer;
+	struct sci_ep *ep = s->traffic.ep;
+	const struct sci_fabric_ops *ops = ep->fabric->ops;
+	struct sci_fabric_ops broken = *ops;
+	uint64_t until = test_now_ms() + 1500;
+	struct sci_req *req = NULL;
+
+	broken.rseg.connect = refuse_import;
+	msg_lock(&ep->lock);
+	ep->fabric->ops = &broken;
+	p->rails->lost[RAIL_FIRST] = true;
+	msg_unlock(&ep->lock);
+	CHECK_EQ(sci_iwritev(p, key, 0, &iov, 1, &req), 0);
+	PROGRESS_UNTIL(ep, atomic_load(&imports_refused) > 1 && test_now_ms() > until,
+		       TEST_WAIT_MS);
+	atomic_store(&s->stage->wanted, 1);
+	CHECK_EQ(test_wait(req, NULL), 0);
+	CHECK(lines_use(s, RAIL_SECOND));
+	PROGRESS_UNTIL(ep, calls_are_done(p), TEST_WAIT_MS);
+	msg_lock(&ep->lock);
+	ep->fabric->ops = ops;
+	p->rails->lost[RAIL_FIRST] = false;
+	msg_unlock(&ep->lock);
+}
+
+static void play_alone(struct side *s)
+{
+	struct sci_peer *p = s->traffic.flow[0].peer;
+	struct sci_ep *ep = s->traffic.ep;
+	struct sci_key key;
+	uint64_t *mem = NULL;
+
+	second_wait(s);
+	if (!s->first) {
+		CHECK_EQ(sci_buf_alloc(ep, sizeof(*mem), (void **)&mem), 0);
+		CHECK_EQ(sci_buf_key(ep, mem, sizeof(*mem), &key), 0);
+		CHECK_EQ(sci_send(p, &key, sizeof(key)), 0);
+		WAIT_UNTIL(atomic_load(&s->stage->wanted), TEST_WAIT_MS);
+	} else {
+		CHECK_EQ(sci_recv(ep, p, &key, sizeof(key), NULL), 0);
+		write_alone(s, &key);
+	}
+	meet(ep, &s->stage->meeting, 2);
+	if (!s->first) {
+		CHECK_EQ(*mem, s->stage->seed);
+		CHECK_EQ(sci_buf_free(ep, mem), 0);
+	}
+}
+
+TEST(a_write_waits_for_the_second_rail)
+{
+	test_needs_shm();
+	stage_run(stage_new(play_alone, "loss=0"));
+}
+
+/* ---- the end of a peer ---- */
+
+static void side_dies(struct side *s)
+{
+	run_until_second(s, 0);
+	links_set(s, RAIL_FIRST, false);
+	run_until(s, lines_use, RAIL_SECOND);
+	if (!s->first)
+		raise(SIGKILL);
+	PROGRESS_UNTIL(s->traffic.ep,
+		       sci_peer_state(s->traffic.flow[0].peer) == -ECONNRESET, NOTICE_MS);
+}
+
+/* Run @st on node 4. Node 8, which runs @other, dies. */
+static void stage_run_dying(struct stage *st, void (*other)(struct peer *self, void *arg))
+{
+	static struct side s;
+	struct peer *p;
+
+	p = peer_spawn(8, other, st);
+	rail_name(4);
+	setenv("SCI_FAULT", st->fault, 1);
+	s = (struct side){ .stage = st, .first = true };
+	s.traffic.ep = test_ep_open(TEST_ID, 0);
+	traffic_params(s.traffic.ep, st->ways);
+	flows_add(&s, test_ep_accept(s.traffic.ep));
+	st->play(&s);
+	peer_kill(p, SIGKILL);
+	CHECK_EQ(sci_ep_close(s.traffic.ep), 0);
+}
+
+TEST(a_peer_dies_on_the_second_rail)
+{
+	test_needs_shm();
+	stage_run_dying(stage_new(side_dies, "loss=0"), other_side);
+}
+
+/*
+ * Node 8 imports the inbox on the second rail late, and dies. Node 4 sees the events of both only
+ * afterwards, together.
+ */
+static void play_late_death(struct side *s)
+{
+	struct sci_peer *p = s->traffic.flow[0].peer;
+	const unsigned int lost = PEER_LOST | PEER_RAIL_LOST;
+	struct sci_ep *ep = s->traffic.ep;
+
+	if (s->first)
+		PROGRESS_UNTIL(ep, p->rails->second.outbox, TEST_WAIT_MS);
+	meet_quiet(s, s->first);
+	if (!s->first) {
+		CHECK(!p->rails->second.outbox);
+		link_set(s, RAIL_SECOND, true);
+		msg_lock(&ep->lock);
+		route_ask(p, RAIL_SECOND);
+		msg_unlock(&ep->lock);
+		PROGRESS_UNTIL(ep, p->rails->second.outbox, TEST_WAIT_MS);
+		raise(SIGKILL);
+	}
+	WAIT_UNTIL((atomic_load(&p->events) & lost) == lost, TEST_WAIT_MS);
+	CHECK(atomic_load(&p->events) & PEER_RAIL_CAME);
+	PROGRESS_UNTIL(ep, sci_peer_state(p) == -ECONNRESET, NOTICE_MS);
+}
+
+static void late_side(struct peer *self, void *arg)
+{
+	(void)self;
+	rail_name(8);
+	second_link_is_late = true;
+	side_play(arg, false);
+}
+
+TEST(a_peer_dies_after_a_late_import)
+{
+	test_needs_shm();
+	stage_run_dying(stage_new(play_late_death, "loss=0"), late_side);
+}
+
+/* ---- forged reroutes ---- */
+
+/* Send a HELLO to the port of node 4 on the second rail. */
+static void rail_say(struct side *s, const struct msg_hello *h)
+{
+	const struct sci_rintr_param param = {
+		.node = 4 + RAIL_STEP, .number = MSG_NUMBERS + TEST_ID, .timeout = TEST_WAIT_MS,
+		.data = true,
+	};
+	struct sci_fabric *f = s->traffic.ep->rail;
+	struct sci_rintr *port = NULL;
+	int ret;
+
+	WAIT_UNTIL(!f->ops->rintr.connect(f, &param, &port), TEST_WAIT_MS);
+	WAIT_UNTIL((ret = f->ops->rintr.trigger(port, h, sizeof(*h))) != -ENOBUFS, TEST_WAIT_MS);
+	CHECK_EQ(ret, 0);
+	f->ops->rintr.disconnect(port);
+}
+
+#define FORGED_TURN	3u		/* to the second rail */
+
+/* Return a HELLO_REROUTE that is valid for node 4. */
+static struct msg_hello reroute_hello(struct side *s, uint32_t turn)
+{
+	const struct sci_peer *p = s->traffic.flow[0].peer;
+	struct msg_hello h = hello_make(s->traffic.ep, HELLO_REROUTE);
+
+	h.to = p->nonce;
+	h.turn = turn;
+	h.data = p->data_rx.pos;
+	h.ctl = p->ctl_rx.pos;
+	h.answer = 1;
+	return h;
+}
+
+/* Send HELLOs each of which has one wrong member. */
+static void forge_all(struct side *s)
+{
+	struct msg_hello h = reroute_hello(s, FORGED_TURN);
+
+	h.nonce++;
+	rail_say(s, &h);
+	h.nonce--;
+	h.to++;
+	rail_say(s, &h);
+	h.to--;
+	h.node += 4;
+	rail_say(s, &h);
+	h.node -= 4;
+	h.id++;
+	rail_say(s, &h);
+	h.id--;
+	h.turn = UINT32_MAX;
+	rail_say(s, &h);
+	h.turn = UINT32_MAX / 2;
+	rail_say(s, &h);
+}
+
+/* Forged HELLOs do nothing. A genuine one comes after them: node 4 has handled all of them by then. */
+static void play_forged(struct side *s)
+{
+	struct sci_ep *ep = s->traffic.ep;
+
+	second_wait(s);
+	if (!s->first) {
+		forge_all(s);
+		link_set(s, RAIL_FIRST, false);
+	}
+	run_until(s, lines_use, RAIL_SECOND);
+	CHECK_EQ(s->traffic.flow[0].peer->rails->turn, 1);
+	CHECK_EQ(test_ep_stats(ep).reroutes, 1);
+	link_set(s, RAIL_FIRST, true);
+}
+
+TEST(forged_reroutes_have_no_effect)
+{
+	test_needs_shm();
+	stage_run(stage_new(play_forged, "loss=0"));
+}
+
+/* Node 8 says that it has read lines that node 4 has not written. */
+static void play_impossible(struct side *s)
+{
+	struct sci_peer *p = s->traffic.flow[0].peer;
+	struct msg_hello h;
+
+	second_wait(s);
+	if (!s->first) {
+		h = reroute_hello(s, 1);
+		h.data += 2 * DATA_LINES;
+		rail_say(s, &h);
+	}
+	PROGRESS_UNTIL(s->traffic.ep, sci_peer_state(p) < 0, TEST_WAIT_MS);
+	if (s->first)
+		CHECK_EQ(sci_peer_state(p), -EPROTO);
+}
+
+TEST(a_reroute_with_impossible_positions_ends_the_connection)
+{
+	test_needs_shm();
+	stage_run(stage_new(play_impossible, "loss=0"));
+}
