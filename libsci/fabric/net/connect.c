@@ -57,6 +57,7 @@ void net_answered(struct net_link *l, const struct net_frame *f)
 			list_add_tail(&q->seg->link, &l->imports);
 		}
 		question_end(q, answer_error(f->object));
+		l->net->answered = true;
 		return;
 	}
 	/* the question has timed out, so there is no import */

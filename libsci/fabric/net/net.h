@@ -467,6 +467,7 @@ struct net {
 	struct list lintrs;
 	struct list rintrs;
 	uint32_t next_question;
+	bool answered;			/* a waiting thread has got its answer */
 	uint32_t next_target;
 	bool stopped;			/* connects fail from now on */
 	bool closing;

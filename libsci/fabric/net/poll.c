@@ -11,6 +11,7 @@
  */
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 #include "libsci/fabric/net/net.h"
@@ -168,7 +169,7 @@ static void polling_choose(struct net *net)
 bool net_poll(struct sci_fabric *f)
 {
 	struct net *net = net_of(f);
-	bool came = false;
+	bool came = false, answered;
 
 	if (pthread_mutex_trylock(&net->svc.lock))
 		return false;
@@ -179,7 +180,12 @@ bool net_poll(struct sci_fabric *f)
 	for (unsigned int i = net->n_keen; i-- > 0;)
 		if (i < net->n_keen)
 			came |= link_read(net->keen[i]);
+	answered = net->answered;
+	net->answered = false;
 	pthread_mutex_unlock(&net->svc.lock);
+	/* with a real-time policy, the thread that waits for the answer would not run otherwise */
+	if (answered)
+		sched_yield();
 	return came;
 }
 

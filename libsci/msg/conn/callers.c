@@ -11,6 +11,7 @@
 #include "libsci/msg/conn/conn.h"
 
 #include <errno.h>
+#include <sched.h>
 
 #include "libsci/base/thread.h"
 
@@ -112,6 +113,9 @@ void callers_make(struct msg_call *c)
 	pthread_mutex_unlock(&t->lock);
 	if (c)
 		call_run(c);
+	else
+		/* with a real-time policy, this thread's next poll would not let the other one begin */
+		sched_yield();
 }
 
 void callers_init(struct sci_ep *ep)
