@@ -356,6 +356,7 @@ struct sci_ep {
 	struct sci_lintr *net_port;
 	_Atomic uint32_t net_news;	/* set by the net's thread: bytes have arrived */
 	unsigned int net_looks;		/* polls of the net left; 0: its thread polls */
+	bool net_held;			/* the net holds bytes back until the next poll */
 	struct sci_addr addr;
 	uint32_t adapter;		/* of the fabric */
 	char name[EP_NAME_MAX + 1];	/* name from the program */

@@ -534,6 +534,9 @@ struct sci_stream_target {
  * @take_back:	End all loans of @owner: later changes of the bytes change nothing that the peer
  *		receives. Without this call a loan ends when the peer has acknowledged a later mark.
  * @flush:	Send all bytes that have been put or lent.
+ * @push:	Send as @flush does, or hold the bytes back for the bytes of the next messages, if this
+ *		message follows another one closely. Return true if bytes are held back: the next
+ *		call of @poll, @rest or @flush sends them, or a timer after 100 microseconds.
  * @mark:	Return a number for all bytes that have been put or lent. The peer acknowledges the
  *		number after these bytes. @flush sends it.
  * @arrived:	Return 0 if the peer has acknowledged @mark; -EAGAIN: not yet; -ENOTCONN: not before
@@ -560,6 +563,7 @@ struct sci_stream_ops {
 		    const void *owner);
 	void (*take_back)(struct sci_fabric *f, const void *owner);
 	void (*flush)(struct sci_rseg *r);
+	bool (*push)(struct sci_rseg *r);
 	uint64_t (*mark)(struct sci_rseg *r);
 	int (*arrived)(struct sci_rseg *r, uint64_t mark);
 	int (*get)(struct sci_rseg *r, uint64_t off, struct sci_stream_get *g);

@@ -49,6 +49,7 @@ struct net_link *net_link_new(struct net *net, uint64_t nonce, unsigned int node
 	list_init(&l->questions);
 	list_init(&l->gets);
 	list_init(&l->serving);
+	list_init(&l->held);
 	list_add_tail(&l->link, &net->links);
 	return l;
 }
@@ -244,6 +245,7 @@ void net_link_lost(struct net_link *l, bool died)
 	struct list *item;
 
 	list_del(&l->link);
+	list_del(&l->held);
 	socket_drop(l);
 	sockets_forget(l);
 	net_imports_lost(l);
@@ -365,6 +367,8 @@ void net_link_flush(struct net_link *l)
 	size_t pieces;
 	ssize_t n;
 
+	list_del(&l->held);
+	l->row = 0;
 	/* after a failure, the log may refer to memory that the program has back */
 	if (l->state != LINK_UP || l->failed)
 		return;

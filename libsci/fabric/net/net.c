@@ -134,6 +134,7 @@ static int net_set_up(struct net *net)
 		return -errno;
 	ret = sci_fd_track(&net->svc, net->timer_fd);
 	ret = ret ? ret : sci_watch(&net->svc, net->timer_fd, EPOLLIN, timer_ready, net);
+	ret = ret ? ret : net_rows_init(net);
 	if (!ret && net->listen.len)
 		ret = net_listen(net);
 	return ret;

@@ -348,6 +348,10 @@ struct net_link {
 	bool silent;			/* the link broke because no bytes could arrive */
 	bool keen;			/* threads of the program poll the link */
 	bool fresh;			/* the service thread has read it recently */
+	struct list held;		/* net->held, while bytes wait for the end of a row */
+	unsigned int row;		/* messages that wait */
+	uint64_t pushed_ns;		/* time of the last push */
+	uint64_t pushed_rx;		/* value of @received at that time */
 	uint64_t copied_at;		/* position of the last frame, a short PUT or FILL */
 	uint64_t copied_end;		/* end of that frame; 0: the last frame is none of them */
 	struct net_frame copied;
@@ -483,6 +487,11 @@ struct net {
 	struct net_link *keen[NET_KEEN];
 	unsigned int n_keen;
 	bool fresh;			/* some link is fresh */
+	struct list held;		/* links with bytes that wait */
+	uint32_t row_ns, row_wait_ns;	/* limits of row.c */
+	int row_fd;			/* timer that ends waits */
+	bool row_set;			/* the timer runs */
+	uint64_t sends;			/* calls of sendmsg() */
 	uint8_t in[NET_IN];
 	uint8_t waste[NET_IN];
 };
@@ -576,6 +585,11 @@ int net_link_send(struct net_link *l, struct net_frame *f, const void *data);
 int net_link_lend(struct net_link *l, struct net_frame *f, const void *data, const void *owner);
 void net_links_take_back(struct net *net, const void *owner);
 void net_link_flush(struct net_link *l);
+
+/* row.c */
+int net_rows_init(struct net *net);
+bool net_link_push(struct net_link *l);
+void net_rows_send(struct net *net);
 
 /* poll.c */
 void net_link_ready(void *socket);

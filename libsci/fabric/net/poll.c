@@ -174,6 +174,7 @@ bool net_poll(struct sci_fabric *f)
 	if (pthread_mutex_trylock(&net->svc.lock))
 		return false;
 	net->polls++;
+	net_rows_send(net);
 	if (net->fresh)
 		polling_choose(net);
 	/* read the links backwards: when a link breaks, the last one takes its place */
@@ -194,6 +195,7 @@ void net_rest(struct sci_fabric *f)
 	struct net *net = net_of(f);
 
 	pthread_mutex_lock(&net->svc.lock);
+	net_rows_send(net);
 	polling_end_all(net);
 	pthread_mutex_unlock(&net->svc.lock);
 }

@@ -143,6 +143,16 @@ static void stream_flush(struct sci_rseg *r)
 	pthread_mutex_unlock(&r->net->svc.lock);
 }
 
+static bool stream_push(struct sci_rseg *r)
+{
+	bool held;
+
+	pthread_mutex_lock(&r->net->svc.lock);
+	held = r->of && net_link_push(r->of);
+	pthread_mutex_unlock(&r->net->svc.lock);
+	return held;
+}
+
 static uint64_t stream_mark(struct sci_rseg *r)
 {
 	struct net_frame f = { .type = NET_ACK, .flags = NET_ACK_NOW };
@@ -388,6 +398,7 @@ const struct sci_stream_ops net_stream_ops = {
 	.lend = stream_lend,
 	.take_back = stream_take_back,
 	.flush = stream_flush,
+	.push = stream_push,
 	.mark = stream_mark,
 	.arrived = stream_arrived,
 	.get = stream_get,

@@ -496,6 +496,7 @@ ssize_t net_wire_send(struct net_socket *s, const struct iovec *iov, size_t n)
 	if (s->pipe)
 		return sci_pipe_send(&s->pipe->pipe, iov, n, !s->pipe->paused);
 	do {
+		s->net->sends++;
 		done = sendmsg(s->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
 	} while (done < 0 && errno == EINTR);
 	if (done < 0)

@@ -489,6 +489,7 @@ int net_store(struct sci_peer *p, struct sci_rseg *seg, volatile uint8_t *dst,
 bool net_look(struct sci_ep *ep);
 void net_news_take(struct sci_ep *ep);
 void net_sleep(struct sci_ep *ep);
+void net_push(struct sci_peer *p);
 
 /*
  * Return @error, or a replacement: sci_test() and sci_wait() return -EAGAIN and -ETIMEDOUT while a
@@ -559,7 +560,7 @@ static inline void bell_ring_sleeper(struct sci_peer *p)
 
 	if (p->fence) {
 		if (p->stream) {
-			p->stream->flush(p->line->outbox);
+			net_push(p);
 			return;
 		}
 		sci_full_barrier();

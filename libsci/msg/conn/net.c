@@ -8,6 +8,9 @@
  * would store into an import, peer->stream->put sends the bytes. The receiver needs no doorbell:
  * the thread of the net fabric wakes the endpoint when bytes arrive while no thread polls.
  *
+ * The net may hold a message back until the next progress call, to send it together with later
+ * messages: stream->push.
+ *
  * Bytes in a peer's inbox are also an event of the peer, PEER_RANG: peers_attend() makes it hot.
  *
  * A waiting thread polls the net every NET_TURNS progress calls while bytes arrive. After NET_LOOKS
@@ -104,8 +107,9 @@ struct sci_fabric *net_choose(struct sci_ep *ep, uint32_t node)
 /* Poll the net. Return true if bytes have arrived. */
 bool net_look(struct sci_ep *ep)
 {
-	if (ep->turns % NET_TURNS)
+	if (ep->turns % NET_TURNS && !ep->net_held)
 		return false;
+	ep->net_held = false;
 	if (ep->net->ops->stream->poll(ep->net)) {
 		ep->net_looks = NET_LOOKS;
 		return true;
@@ -125,10 +129,23 @@ void net_news_take(struct sci_ep *ep)
 void net_sleep(struct sci_ep *ep)
 {
 	ep->net_looks = 0;
+	ep->net_held = false;
 	ep->net->ops->stream->rest(ep->net);
 }
 
 /* ---- moving bytes ---- */
+
+/* Send the last line of a message to a peer, or let the next progress call send it. */
+void net_push(struct sci_peer *p)
+{
+	struct sci_ep *ep = p->ep;
+
+	if (!p->stream->push(p->line->outbox))
+		return;
+	ep->net_held = true;
+	if (!ep->net_looks)
+		ep->net_looks = 1;
+}
 
 /* Store as remote_store() does. On -EAGAIN, *@at is unchanged. */
 int net_store(struct sci_peer *p, struct sci_rseg *seg, volatile uint8_t *dst,
