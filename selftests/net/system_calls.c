@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The number of system calls for messages: those that follow each other closely share calls. */
+/*
+ * The number of system calls for messages: those that follow each other closely share calls, and one
+ * call reads all bytes of a socket.
+ */
 
 #include "libsci/fabric/net/net.h"
 #include "libsci/msg/endpoint.h"
@@ -22,15 +25,19 @@ static void row_limits(struct sci_ep *ep, uint32_t row_ns, uint32_t row_wait_ns)
 	pthread_mutex_unlock(&net->svc.lock);
 }
 
-static uint64_t sends_made(struct sci_ep *ep)
+struct calls {
+	uint64_t sends, receives;
+};
+
+static struct calls calls_made(struct sci_ep *ep)
 {
 	struct net *net = net_of(ep->net);
-	uint64_t sends;
+	struct calls c;
 
 	pthread_mutex_lock(&net->svc.lock);
-	sends = net->sends;
+	c = (struct calls){ net->sends, net->receives };
 	pthread_mutex_unlock(&net->svc.lock);
-	return sends;
+	return c;
 }
 
 static void messages_send(struct pair *l, size_t len, unsigned int count)
@@ -75,10 +82,10 @@ static void receiver(struct peer *proc, void *arg)
  */
 static void row_send(struct pair *l, size_t len)
 {
-	uint64_t before = sends_made(l->ep);
+	uint64_t before = calls_made(l->ep).sends;
 
 	messages_send(l, len, MESSAGES);
-	CHECK(sends_made(l->ep) - before <= MESSAGES / 4);
+	CHECK(calls_made(l->ep).sends - before <= MESSAGES / 4);
 }
 
 TEST(messages_in_a_row_share_system_calls)
@@ -130,6 +137,51 @@ TEST(the_last_messages_leave_without_a_call)
 	/* the receiver returns no credits for these lines: no frame makes them leave */
 	messages_send(&l, 8, FEW);
 	peer_expect(p, "received");
+	pair_close(&l);
+	peer_join(p);
+}
+
+/* ---- reading ---- */
+
+#define WRITES		20u
+
+/* Each write arrives alone, and the thread of the net reads it: this thread makes no calls. */
+static void owner(struct peer *proc, void *arg)
+{
+	struct pair l;
+	struct sci_key key;
+	uint64_t before;
+	void *addr;
+
+	(void)arg;
+	use_silent_net(8);
+	l = pair_open(proc, 4, 0);
+	CHECK_EQ(sci_buf_alloc(l.ep, WRITES, &addr), 0);
+	CHECK_EQ(sci_buf_key(l.ep, addr, WRITES, &key), 0);
+	CHECK_EQ(sci_tsend(l.to, 9, 0, &key, sizeof(key)), 0);
+	peer_expect(proc, "imported");
+	before = calls_made(l.ep).receives;
+	peer_send(proc, "write");
+	peer_expect(proc, "written");
+	CHECK(calls_made(l.ep).receives - before <= WRITES + WRITES / 2);
+	pair_close(&l);
+}
+
+TEST(a_short_frame_takes_one_read)
+{
+	struct peer *p = peer_spawn(8, owner, NULL);
+	struct sci_key key;
+	struct pair l;
+
+	use_silent_net(4);
+	l = pair_open(p, 8, 0);
+	CHECK_EQ(sci_trecv(l.ep, l.to, 9, 0, 0, &key, sizeof(key), NULL), 0);
+	CHECK_EQ(sci_write(l.to, &key, 0, "", 1), 0);
+	peer_send(p, "imported");
+	peer_expect(p, "write");
+	for (unsigned int i = 0; i < WRITES; i++)
+		CHECK_EQ(sci_write(l.to, &key, i, "", 1), 0);
+	peer_send(p, "written");
 	pair_close(&l);
 	peer_join(p);
 }

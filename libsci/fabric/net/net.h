@@ -491,7 +491,7 @@ struct net {
 	uint32_t row_ns, row_wait_ns;	/* limits of row.c */
 	int row_fd;			/* timer that ends waits */
 	bool row_set;			/* the timer runs */
-	uint64_t sends;			/* calls of sendmsg() */
+	uint64_t sends, receives;	/* calls of sendmsg() and recvmsg() */
 	uint8_t in[NET_IN];
 	uint8_t waste[NET_IN];
 };

@@ -18,8 +18,11 @@
 
 #define READ_MAX	(1u << 20)	/* bytes, before the next link has its turn */
 
-/* Call net_wire_recv(). *@placed: number of bytes that were put into the target of a long frame. */
-static ssize_t link_recv(struct net_link *l, size_t *placed)
+/*
+ * Call net_wire_recv(). *@placed: number of bytes that were put into the target of a long frame.
+ * *@all: the socket had no more bytes.
+ */
+static ssize_t link_recv(struct net_link *l, size_t *placed, bool *all)
 {
 	struct net *net = l->net;
 	uint8_t *to = NULL;
@@ -35,6 +38,8 @@ static ssize_t link_recv(struct net_link *l, size_t *placed)
 		iov[0] = (struct iovec){ net->waste, room < NET_IN ? room : NET_IN };
 	room = iov[0].iov_len;
 	n = net_wire_recv(l->socket, iov, 2);
+	/* a pipe reports later bytes only after a read that finds none */
+	*all = !l->socket->pipe && n < (ssize_t)(room + iov[1].iov_len);
 	*placed = n <= 0 ? 0 : (size_t)n < room ? (size_t)n : room;
 	return n;
 }
@@ -47,7 +52,9 @@ static int link_read_some(struct net_link *l)
 {
 	struct net *net = l->net;
 	size_t placed, left;
-	ssize_t n = link_recv(l, &placed);
+	bool all;
+	ssize_t n = link_recv(l, &placed, &all);
+	int ret;
 
 	if (!n)
 		return -ECONNRESET;
@@ -58,12 +65,15 @@ static int link_read_some(struct net_link *l)
 	if (placed)
 		net_big_came(l, placed);
 	left = (size_t)n - placed;
-	if (!left)
-		return 0;
-	memcpy(net->in, l->part, l->part_len);
-	left += l->part_len;
-	l->part_len = 0;
-	return net_frames_take(l, net->in, left);
+	if (left) {
+		memcpy(net->in, l->part, l->part_len);
+		left += l->part_len;
+		l->part_len = 0;
+		ret = net_frames_take(l, net->in, left);
+		if (ret)
+			return ret;
+	}
+	return all ? -EAGAIN : 0;
 }
 
 /* Read all bytes of a link. Return true if there were any. @l may have been freed afterwards. */

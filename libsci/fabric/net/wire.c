@@ -512,6 +512,7 @@ ssize_t net_wire_recv(struct net_socket *s, const struct iovec *iov, size_t n)
 	if (s->pipe)
 		return sci_pipe_recv(&s->pipe->pipe, iov, n, !s->pipe->paused);
 	do {
+		s->net->receives++;
 		done = recvmsg(s->fd, &m, MSG_DONTWAIT);
 	} while (done < 0 && errno == EINTR);
 	return done < 0 ? -errno : done;
