@@ -9,9 +9,14 @@
  * lock from a dead owner. The word does not show which member has a ticket: if the current ticket
  * is not used within GRACE_MS, because its member has died or timed out, the other members skip it.
  * A member whose ticket has been skipped takes another ticket.
+ *
+ * These are instructions of the members that are near rank 0. Rank 0 executes them for the far
+ * members: see lock_far.c.
  */
 
-#include "libsci/team/team.h"
+#include "libsci/team/lock.h"
+
+#include <sched.h>
 
 #define GRACE_MS	100u
 #define ONE_TICKET	((uint64_t)1 << 48)
@@ -36,170 +41,168 @@ static uint64_t lock_word(uint64_t v, uint16_t served, uint32_t owner)
 	return (v & ~(ONE_TICKET - 1)) | (uint64_t)served << 32 | owner;
 }
 
-static int word_get(struct sci_team *t, uint64_t *lock, uint64_t *v)
-{
-	return sci_team_atomic(t, lock, 8, SCI_ATOMIC_GET, 0, 0, v, 0);
-}
-
-/* Replace *@v by @new. Return -EAGAIN if the word has changed, and set *@v to its value. */
-static int word_change(struct sci_team *t, uint64_t *lock, uint64_t *v, uint64_t new)
-{
-	uint64_t old;
-	int ret = sci_team_atomic(t, lock, 8, SCI_ATOMIC_CAS, new, *v, &old, 0);
-
-	if (ret)
-		return ret;
-	ret = old == *v ? 0 : -EAGAIN;
-	*v = old;
-	return ret;
-}
-
-static bool owner_dead(struct sci_team *t, uint64_t v)
+static bool owner_dead(struct team_world *w, uint64_t v)
 {
 	uint32_t owner = owner_of(v);
 
-	return owner && owner <= (uint32_t)t->world->size &&
-	       world_dead(t->world, (int)owner - 1);
+	return owner && owner <= (uint32_t)w->size && world_dead(w, (int)owner - 1);
 }
 
-/* Take the lock if no other member has a ticket and the owner, if any, is dead. */
-static int lock_try(struct sci_team *t, uint64_t *lock, uint32_t me)
+int lock_try(struct team_world *w, uint64_t *word, int member)
 {
-	uint64_t v;
-	int ret = word_get(t, lock, &v);
+	uint64_t v = sci_load_acquire(word);
 
-	while (!ret) {
-		bool dead = owner_dead(t, v);
+	for (;;) {
+		bool dead = owner_dead(w, v);
 		uint16_t ticket = (uint16_t)(served_of(v) + dead);
 
 		if ((owner_of(v) && !dead) || next_of(v) != ticket)
 			return -EAGAIN;
-		ret = word_change(t, lock, &v, lock_word(v + ONE_TICKET, ticket, me));
-		if (!ret)
+		if (sci_compare_exchange(word, &v, lock_word(v + ONE_TICKET, ticket,
+							     (uint32_t)member + 1)))
 			return dead ? -EOWNERDEAD : 0;
-		if (ret == -EAGAIN)
-			ret = 0;
+	}
+}
+
+int lock_release(uint64_t *word, int member)
+{
+	uint64_t v = sci_load_acquire(word);
+
+	do {
+		if (owner_of(v) != (uint32_t)member + 1)
+			return -EPERM;
+	} while (!sci_compare_exchange(word, &v,
+				       lock_word(v, (uint16_t)(served_of(v) + 1), 0)));
+	if (next_of(v) != (uint16_t)(served_of(v) + 1))
+		team_futex_wake((uint32_t *)word);
+	return 0;
+}
+
+void lock_wait_begin(struct lock_wait *l, uint64_t *word, int member)
+{
+	*l = (struct lock_wait){
+		.word = word, .member = member, .since_ms = team_now_ms(),
+		.seen = sci_fetch_add(word, ONE_TICKET),
+	};
+	l->ticket = next_of(l->seen);
+}
+
+int lock_wait_step(struct team_world *w, struct lock_wait *l)
+{
+	uint64_t v = sci_load_acquire(l->word);
+	uint16_t ahead = (uint16_t)(l->ticket - served_of(v));
+	bool dead = owner_dead(w, v);
+
+	if (ahead >= 0x8000) {
+		lock_wait_begin(l, l->word, l->member);
+		return -EAGAIN;
+	}
+	if (served_of(v) != served_of(l->seen) || owner_of(v) != owner_of(l->seen))
+		l->since_ms = team_now_ms();
+	l->seen = v;
+	if (owner_of(v) && !dead)
+		return -EAGAIN;
+	if (ahead == dead) {
+		if (!sci_compare_exchange(l->word, &v, lock_word(v, l->ticket,
+								 (uint32_t)l->member + 1)))
+			return -EAGAIN;
+		return dead ? -EOWNERDEAD : 0;
+	}
+	if (ahead && team_now_ms() - l->since_ms > GRACE_MS)
+		(void)sci_compare_exchange(l->word, &v,
+					   lock_word(v, (uint16_t)(served_of(v) + 1),
+						     owner_of(v)));
+	return -EAGAIN;
+}
+
+void lock_wait_cancel(struct lock_wait *l)
+{
+	uint64_t v = sci_load_acquire(l->word);
+
+	while (next_of(v) == (uint16_t)(l->ticket + 1) &&
+	       !sci_compare_exchange(l->word, &v, v - ONE_TICKET))
+		;
+}
+
+/* Let processes run that the lock's owner may wait for, after an attempt that has failed. */
+static void lock_near_busy(struct team_world *w)
+{
+	if (w->far)
+		world_poll(w);
+	if (w->crowded)
+		sched_yield();
+}
+
+static int lock_near_take(struct sci_team *t, uint64_t *word, int timeout)
+{
+	struct team_world *w = t->world;
+	struct team_wait wait;
+	struct lock_wait l;
+	uint32_t waiters;
+	int ret = lock_try(w, word, w->rank);
+
+	if (ret != -EAGAIN)
+		return ret;
+	if (!timeout) {
+		lock_near_busy(w);
+		return ret;
+	}
+	lock_wait_begin(&l, word, w->rank);
+	team_wait_init(&wait, timeout);
+	wait.word = (uint32_t *)word;
+	wait.waiters = &waiters;
+	while ((ret = lock_wait_step(w, &l)) == -EAGAIN) {
+		wait.seen = owner_of(l.seen);
+		ret = team_wait_more(w, &wait);
+		if (!ret && world_dead(w, t->members[0].world))
+			ret = -ECONNRESET;
+		if (ret) {
+			lock_wait_cancel(&l);
+			return ret;
+		}
 	}
 	return ret;
 }
 
-/* Try to take the lock with @ticket. Set *@v. -EAGAIN: not current yet; -ESTALE: skipped. */
-static int lock_try_ticket(struct sci_team *t, uint64_t *lock, uint16_t ticket, uint32_t me,
-			   uint64_t *v, bool late)
+/* Find the lock's word. *@word is set to NULL if rank 0 is a far member. */
+static int lock_find(struct sci_team *t, uint64_t *lock, uint64_t **word)
 {
-	uint16_t ahead;
-	int ret = word_get(t, lock, v);
+	const struct sci_key *key;
+	uint64_t offset;
+	void *ptr = NULL;
+	int ret;
 
-	if (ret)
-		return ret;
-	ahead = (uint16_t)(ticket - served_of(*v));
-	if (!ahead && !owner_of(*v))
-		return word_change(t, lock, v, lock_word(*v, ticket, me));
-	if (ahead == 1 && owner_dead(t, *v)) {
-		ret = word_change(t, lock, v, lock_word(*v, ticket, me));
-		return ret ? ret : -EOWNERDEAD;
-	}
-	/* skip the current ticket: its member does not use it */
-	if (late && ahead && ahead < 0x8000 && (!owner_of(*v) || owner_dead(t, *v))) {
-		ret = word_change(t, lock, v, lock_word(*v, (uint16_t)(served_of(*v) + 1),
-							owner_of(*v)));
-		return ret ? ret : -EAGAIN;
-	}
-	return ahead >= 0x8000 ? -ESTALE : -EAGAIN;
-}
-
-/* Take @ticket back if it is the last one. Otherwise the other members skip it after GRACE_MS. */
-static void ticket_give_up(struct sci_team *t, uint64_t *lock, uint16_t ticket)
-{
-	uint64_t v;
-
-	if (word_get(t, lock, &v))
-		return;
-	while (next_of(v) == (uint16_t)(ticket + 1) &&
-	       word_change(t, lock, &v, v - ONE_TICKET) == -EAGAIN)
-		;
-}
-
-/* Wake all waiters that are near rank 0, if a member has taken a later ticket. */
-static void lock_wake(struct sci_team *t, uint64_t *lock, uint64_t v)
-{
-	uint32_t *word = sci_team_ptr(t, lock, 0);
-
-	if (word && next_of(v) != (uint16_t)(served_of(v) + 1))
-		team_futex_wake(word);
-}
-
-static int ticket_take(struct sci_team *t, uint64_t *lock, uint16_t *ticket)
-{
-	uint64_t v;
-	int ret = sci_team_atomic(t, lock, 8, SCI_ATOMIC_ADD, ONE_TICKET, 0, &v, 0);
-
-	*ticket = next_of(v);
+	if (!t || !lock || (size_t)lock % sizeof(*lock))
+		return -EINVAL;
+	ret = world_usable(t->world);
+	ret = ret ? ret : symmetric_at(t, lock, sizeof(*lock), 0, &ptr, &key, &offset);
+	*word = ptr;
 	return ret;
 }
 
 int sci_team_lock(struct sci_team *team, uint64_t *lock, int timeout)
 {
-	uint64_t v = 0, seen = 0, since = team_now_ms();
-	struct team_wait wait;
-	uint32_t me, waiters;
-	uint16_t ticket;
-	int ret;
+	uint64_t *word;
+	int ret = lock_find(team, lock, &word);
 
-	if (!team || !lock)
-		return -EINVAL;
-	me = (uint32_t)team->world->rank + 1;
-	ret = lock_try(team, lock, me);
-	if (ret != -EAGAIN || !timeout)
+	if (ret)
 		return ret;
-	ret = ticket_take(team, lock, &ticket);
-	team_wait_init(&wait, timeout);
-	wait.word = sci_team_ptr(team, lock, 0);
-	wait.waiters = &waiters;
-	while (!ret) {
-		bool late = wait.spins % 16 == 15 && team_now_ms() - since > GRACE_MS;
-
-		ret = lock_try_ticket(team, lock, ticket, me, &v, late);
-		if (ret == -ESTALE) {
-			ret = ticket_take(team, lock, &ticket);
-			continue;
-		}
-		if (ret != -EAGAIN)
-			return ret;
-		if (served_of(v) != served_of(seen) || owner_of(v) != owner_of(seen))
-			since = team_now_ms();
-		seen = v;
-		wait.seen = owner_of(v);
-		ret = team_wait_more(team->world, &wait);
-		if (!ret && world_dead(team->world, team->members[0].world))
-			return -ECONNRESET;
-	}
-	if (ret == -ETIMEDOUT)
-		ticket_give_up(team, lock, ticket);
-	return ret;
+	return word ? lock_near_take(team, word, timeout) : lock_far_take(team, lock, timeout);
 }
 
 int sci_team_unlock(struct sci_team *team, uint64_t *lock)
 {
-	uint32_t me;
-	uint64_t v;
-	int ret;
+	uint64_t *word;
+	int ret = lock_find(team, lock, &word);
 
-	if (!team || !lock)
-		return -EINVAL;
-	me = (uint32_t)team->world->rank + 1;
-	ret = sci_team_quiet(team);
-	ret = ret ? ret : word_get(team, lock, &v);
-	while (!ret) {
-		if (owner_of(v) != me)
-			return -EPERM;
-		ret = word_change(team, lock, &v,
-				  lock_word(v, (uint16_t)(served_of(v) + 1), 0));
-		if (!ret)
-			lock_wake(team, lock, v);
-		if (ret != -EAGAIN)
-			return ret;
-		ret = 0;
-	}
+	ret = ret ? ret : sci_team_quiet(team);
+	if (ret)
+		return ret;
+	if (!word)
+		return lock_far_release(team, lock);
+	ret = lock_release(word, team->world->rank);
+	/* rank 0 may have to give the lock to a far member */
+	if (team->world->far)
+		world_poll(team->world);
 	return ret;
 }

@@ -112,6 +112,11 @@ struct team_world {
 	struct list far_requests;	/* oldest first */
 	unsigned int n_far;
 	int far_error;			/* the first error since the last sci_team_quiet() */
+	/* lock_far.c */
+	struct list lock_requests;	/* of far members, without an answer yet */
+	unsigned int n_lock_requests;
+	struct list lock_calls;		/* of this process */
+	uint64_t lock_ids;		/* number of the next call */
 };
 
 extern _Atomic uint32_t team_fork_gen;	/* number of forks before this process */
@@ -365,6 +370,16 @@ struct sci_rmw far_rmw(enum sci_atomic op, unsigned int size, uint64_t operand,
 int far_atomic(struct sci_team *t, int rank, const struct sci_key *key, uint64_t offset,
 	       const struct sci_rmw *rmw, uint64_t *old, bool wait);
 int far_quiet(struct team_world *w);
+
+/* ---- locks of far members ---- */
+
+int locks_open(struct team_world *w);
+
+/* Free requests without an answer. Context: the endpoint is closed. */
+void locks_close(struct team_world *w);
+
+/* Continue the requests of far members. */
+void locks_poll(struct team_world *w);
 
 /* ---- collective calls ---- */
 

@@ -292,6 +292,8 @@ void world_poll(struct team_world *w)
 	sci_progress(w->ep);
 	if (sci_load_relaxed(&w->queued))
 		colls_poll(w);
+	if (sci_load_relaxed(&w->n_lock_requests))
+		locks_poll(w);
 	if (sci_load_relaxed(&w->broken) && w->far)
 		break_poll(w);
 	if (now < sci_load_relaxed(&w->poll_ms))
@@ -405,6 +407,7 @@ static int world_endpoint(struct team_world *w, uint32_t flags, enum memory mode
 		return ret;
 	w->traits = sci_ep_traits(w->ep);
 	ret = sci_ep_addr(w->ep, &mine->addr);
+	ret = ret ? ret : locks_open(w);
 	if (ret)
 		return ret;
 	if (!(w->traits & SCI_TRAIT_SHARED_MEMORY) || mode == MEMORY_NONE)
@@ -494,6 +497,7 @@ static void world_free_all(struct team_world *w)
 		}
 		sci_ep_close(w->ep);
 	}
+	locks_close(w);
 	sci_boot_close(w->boot);
 	pthread_mutex_destroy(&w->lock);
 	pthread_mutex_destroy(&w->boot_lock);
@@ -537,6 +541,8 @@ static int world_new(struct team_world **out, const char *socket)
 	list_init(&w->teams);
 	list_init(&w->chunks);
 	list_init(&w->far_requests);
+	list_init(&w->lock_requests);
+	list_init(&w->lock_calls);
 	pthread_once(&once, forks_watch);
 	w->fork_gen = atomic_load(&team_fork_gen);
 	w->info = sci_boot_info(w->boot);

@@ -5,11 +5,13 @@
 #include <sci/team.h>
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "libsci/base/barrier.h"
 #include "selftests/ranks.h"
 
 #define FENCED	(1u << 20)	/* bytes of a put before a fence: more than a heap has */
@@ -439,6 +441,74 @@ static void locks(void *arg)
 TEST(locks_exclude)
 {
 	everywhere(locks);
+}
+
+/* Return the sum over all members. */
+static uint64_t sum_of(uint64_t value)
+{
+	uint64_t sum;
+
+	CHECK_EQ(sci_team_allreduce(team, &value, &sum, 1, sci_op(SCI_OP_SUM, SCI_TYPE_UINT64)), 0);
+	return sum;
+}
+
+/*
+ * Return the number of messages to handlers so far, of all members. An atomic counts as two: request
+ * and answer.
+ */
+static uint64_t lock_messages(void)
+{
+	struct sci_ep_stats stats = { .size = sizeof(stats) };
+
+	CHECK_EQ(sci_team_barrier(team), 0);
+	CHECK_EQ(sci_ep_stats(sci_team_ep(team), &stats), 0);
+	return sum_of(2 * stats.atomics + stats.handled);
+}
+
+/* Release the lock when all other members wait for it. */
+static void unlock_late(uint64_t *lock)
+{
+	uint16_t before = (uint16_t)(sci_load_acquire(lock) >> 32);
+
+	while ((uint16_t)((sci_load_acquire(lock) >> 48) - before) != members)
+		CHECK_EQ(sci_team_progress(team), 0);
+	for (int i = 0; i < 1000; i++) {
+		sched_yield();
+		CHECK_EQ(sci_team_progress(team), 0);
+	}
+	CHECK_EQ(sci_team_unlock(team, lock), 0);
+}
+
+/* A member that waits for a lock in far memory sends nothing while it waits. */
+static void locks_cost(void *arg)
+{
+	uint64_t *lock, before, far;
+	const int tries = 20;
+
+	open_team(arg, "64K");
+	lock = allocate(8);
+	far = sum_of(!sci_team_ptr(team, lock, 0));
+	if (!me)
+		CHECK_EQ(sci_team_lock(team, lock, -1), 0);
+	before = lock_messages();
+	for (int i = 0; me && i < tries; i++)
+		CHECK_EQ(sci_team_lock(team, lock, 0), -EAGAIN);
+	CHECK_EQ(lock_messages() - before, 2 * far * tries);
+	before = lock_messages();
+	if (me) {
+		CHECK_EQ(sci_team_lock(team, lock, -1), 0);
+		CHECK_EQ(sci_team_unlock(team, lock), 0);
+	} else {
+		unlock_late(lock);
+	}
+	CHECK_EQ(lock_messages() - before, 4 * far);
+	close_team();
+}
+
+TEST(a_lock_costs_four_messages_however_long_the_wait)
+{
+	everywhere(locks_cost);
+	ranks_run_arg(8, 2, locks_cost, (void *)"node", false);
 }
 
 /* ---- messages through the team's endpoint ---- */

@@ -27,9 +27,9 @@
  *  - Lengths, offsets and strides are in bytes. Timeouts are in milliseconds; -1 waits for
  *    ever, 0 does not wait.
  *  - A process makes progress while it is inside a call of its team or its endpoint. Without
- *    shared memory, atomics need progress of their target. Puts, gets and messages do not need
- *    progress of their target. Only calls of a team advance pending non-blocking collective
- *    calls: see sci_team_progress().
+ *    shared memory, atomics need progress of their target, and locks need progress of rank 0.
+ *    Puts, gets and messages do not need progress of their target. Only calls of a team advance
+ *    pending non-blocking collective calls: see sci_team_progress().
  *  - When a member dies, calls that wait for it return -ECONNRESET within a second. All later
  *    collective calls of the team return -ECONNRESET. sci_team_shrink() makes a team of the
  *    members that are alive. When the connection of two living members ends, their calls return
@@ -223,7 +223,10 @@ int sci_team_local_rank(const struct sci_team *team, int rank);
 int sci_team_translate(const struct sci_team *from, int rank,
 		       const struct sci_team *to);
 
-/* Return the team's endpoint, for messages of the program. The program must not close it. */
+/*
+ * Return the team's endpoint, for messages of the program. The program must not close it. The handler
+ * SCI_HANDLER_USER - 1 of this endpoint belongs to the team.
+ */
 struct sci_ep *sci_team_ep(const struct sci_team *team);
 
 /* Get the address of @rank's endpoint. Return: 0 or -EINVAL. */
@@ -534,14 +537,20 @@ int sci_team_wait_until(struct sci_team *team, const void *word, unsigned int si
  * @lock: 8 bytes, aligned, symmetric, initially 0 on all members
  *
  * Members get the lock in the order of their calls. A member must not take a lock that it holds.
+ * Without shared memory, a member that takes and releases a lock exchanges four messages with rank
+ * 0, and sends no message while it waits. Only a call of a team that rank 0 makes gives the lock to
+ * such a member.
  * Return: 0; with a timeout of 0 -EAGAIN, otherwise -ETIMEDOUT: another member holds the lock;
  * -EOWNERDEAD: the caller has the lock, but the member that held it before has died, and the data
  * that the lock protects may be in any state; -ECONNRESET: the member with rank 0, which has the
- * lock's word, has died.
+ * lock's word, has died; -ENOMEM: out of memory, where memory is not shared.
  */
 int sci_team_lock(struct sci_team *team, uint64_t *lock, int timeout);
 
-/* Complete all puts and release a lock. Return: 0; -EPERM: the caller does not hold the lock. */
+/*
+ * Complete all puts and release a lock. Return: 0; -EPERM: the caller does not hold the lock;
+ * -ECONNRESET, -ENOMEM: as for sci_team_lock().
+ */
 int sci_team_unlock(struct sci_team *team, uint64_t *lock);
 
 /* ---- operations of reductions ---- */
