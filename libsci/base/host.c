@@ -198,6 +198,22 @@ unsigned long sci_mapping_inode(const void *addr)
 	return found ? m.inode : 0;
 }
 
+int sci_check_file(const void *addr, size_t len, unsigned long inode)
+{
+	uintptr_t begin = (uintptr_t)addr, want = begin;
+	struct mapping m;
+	struct maps s;
+	int ret = maps_open(&s);
+
+	if (ret)
+		return ret;
+	while (want < begin + len && maps_next(&s, want, &m) && m.start <= want &&
+	       m.inode == inode && m.offset + (want - m.start) == want - begin)
+		want = m.end;
+	close(s.fd);
+	return want < begin + len ? -EFAULT : 0;
+}
+
 int sci_each_mapping(void *addr, size_t len, unsigned long inode,
 		     void (*fn)(void *start, size_t len))
 {

@@ -91,6 +91,12 @@ int sci_check_mapped(uintptr_t addr, size_t len);
 unsigned long sci_mapping_inode(const void *addr);
 
 /*
+ * Return: 0 if all of [@addr, @addr + @len) maps the start of the file @inode; -EFAULT: it does not;
+ * or another error: /proc cannot be read.
+ */
+int sci_check_file(const void *addr, size_t len, unsigned long inode);
+
+/*
  * Call @fn for each mapping in [@addr, @addr + @len) of the file @inode whose offset in the file is
  * its offset in the range. @fn may replace the mapping. The call allocates no memory.
  * Return: 0, or -errno: /proc cannot be read.

@@ -680,6 +680,46 @@ TEST(registrations_that_are_refused)
 	munmap(hole, PAGE);
 }
 
+/* Replace pages of registered memory by others, as free() and malloc() may do. */
+static void pages_replace(unsigned char *p, size_t len)
+{
+	CHECK_EQ(munmap(p, len), 0);
+	CHECK(mmap(p, len, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p);
+}
+
+TEST(registered_pages_that_were_replaced)
+{
+	const size_t size = 16 * PAGE;
+	unsigned char *p = pages_map(size);
+	struct pair l = servant_begin(&plain);
+	struct sci_key before, after;
+
+	if (!(sci_ep_traits(l.ep) & SCI_TRAIT_REGISTER_COPIES))
+		SKIP("the fabric does not know of replaced pages");
+	buf_register(l.ep, p, size);
+	CHECK_EQ(sci_buf_key(l.ep, p, size, &before), 0);
+	/* all pages, then some of them, then none */
+	for (unsigned int n = 0; n < 3; n++) {
+		if (n < 2)
+			pages_replace(p + n * 4 * PAGE, size - n * 8 * PAGE);
+		msg_fill(p, size, n + 1);
+		CHECK_EQ(sci_buf_register(l.ep, p, size), 0);
+		CHECK_BYTES(p, size, n + 1);
+		CHECK_EQ(receive(&l, p + EDGE, size - 2 * EDGE, size - 2 * EDGE, n & 1), 1);
+	}
+	CHECK_EQ(sci_buf_key(l.ep, p, size, &after), 0);
+	CHECK_EQ(before.segment, after.segment);
+	/* memory that cannot be registered is not a registration */
+	CHECK_EQ(munmap(p + PAGE, PAGE), 0);
+	CHECK_EQ(sci_buf_register(l.ep, p, size), -EFAULT);
+	for (unsigned int n = 0; n < 4; n++)
+		CHECK_EQ(sci_buf_unregister(l.ep, p, size), 0);
+	CHECK(sci_buf_unregister(l.ep, p, size) < 0);
+	CHECK_EQ(munmap(p, size), 0);
+	servant_end(&l);
+}
+
 /* Each receive covers registered and ordinary pages. */
 TEST(receives_half_in_registered_memory)
 {

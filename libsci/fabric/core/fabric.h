@@ -389,12 +389,17 @@ struct sci_lseg_ops {
  * @reg:	Make [@addr, @addr + @len) the memory of an EMPTY segment.
  *		-EFAULT: not private anonymous writable memory of the caller;
  *		-EINVAL: not page aligned; -EOPNOTSUPP: not in this fabric.
+ * @renew:	Make [@addr, @addr + @len), for which @reg was called, the memory of the segment
+ *		again if the program has replaced some of these pages. Importers keep the segment,
+ *		but a store of theirs during the call may be lost. Errors as @reg; after an error
+ *		the pages are not of the segment. NULL: the fabric does not know of such changes.
  * @share:	Let processes of the same node attach.
  */
 struct sci_local_ops {
 	int (*attach)(struct sci_fabric *f, const struct sci_lseg_param *p,
 		      struct sci_lseg **out);
 	int (*reg)(struct sci_lseg *s, void *addr, size_t len);
+	int (*renew)(struct sci_lseg *s, void *addr, size_t len);
 	int (*share)(struct sci_lseg *s);
 };
 
@@ -669,6 +674,12 @@ static inline int sci_lseg_register(struct sci_fabric *f, struct sci_lseg *s, vo
 				    size_t len)
 {
 	return f->ops->local.reg ? f->ops->local.reg(s, addr, len) : -EOPNOTSUPP;
+}
+
+static inline int sci_lseg_renew(struct sci_fabric *f, struct sci_lseg *s, void *addr,
+				 size_t len)
+{
+	return f->ops->local.renew ? f->ops->local.renew(s, addr, len) : 0;
 }
 
 static inline int sci_lseg_share(struct sci_fabric *f, struct sci_lseg *s)

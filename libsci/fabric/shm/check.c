@@ -329,11 +329,13 @@ int shm_copy_map(struct shm_copy *c, uint64_t off, size_t len, unsigned int flag
 	return ret;
 }
 
-/* Map the copy at @addr, over the memory that is mapped there. */
+/* Map the copy at @addr, over the memory that is mapped there. The cache begins as a copy of it. */
 int shm_copy_cover(struct shm_copy *c, void *addr, size_t len)
 {
 	int ret;
 
+	memcpy(c->clean, addr, len);
+	memcpy(c->cache, addr, len);
 	if (sci_map_move(c->cache, 0, len, addr) == MAP_FAILED)
 		return -errno;
 	pthread_mutex_lock(&c->shm->check.lock);

@@ -529,6 +529,13 @@ static int pages_cover_registered(struct sci_lseg *s, void *addr, size_t len)
 	return ret;
 }
 
+static int registered_adopt(struct sci_lseg *s, void *addr, size_t len)
+{
+	int ret = s->inode ? shm_memory_adopt(s->memfd, addr, len) : -EIO;
+
+	return !ret && s->shm->link.cache ? pages_cover_registered(s, addr, len) : ret;
+}
+
 int shm_lseg_register(struct sci_lseg *s, void *addr, size_t len)
 {
 	struct shm *shm = s->shm;
@@ -546,9 +553,7 @@ int shm_lseg_register(struct sci_lseg *s, void *addr, size_t len)
 	s->inode = fstat(s->memfd, &st) ? 0 : (unsigned long)st.st_ino;
 	s->registered = addr;
 	pthread_mutex_unlock(&shm->svc.lock);
-	ret = s->inode ? shm_memory_adopt(s->memfd, addr, len) : -EIO;
-	if (!ret && shm->link.cache)
-		ret = pages_cover_registered(s, addr, len);
+	ret = registered_adopt(s, addr, len);
 	if (!ret)
 		return 0;
 	pthread_mutex_lock(&shm->svc.lock);
@@ -557,6 +562,16 @@ int shm_lseg_register(struct sci_lseg *s, void *addr, size_t len)
 	s->memfd = -1;
 	pthread_mutex_unlock(&shm->svc.lock);
 	return ret;
+}
+
+int shm_lseg_renew(struct sci_lseg *s, void *addr, size_t len)
+{
+	if (sci_check_file(addr, len, s->shm->link.cache ? s->cover : s->inode) != -EFAULT)
+		return 0;
+	shm_copy_unmap(s->shm, addr);
+	/* the pages that the program has kept become private, as the new ones are */
+	registered_return(s);
+	return registered_adopt(s, addr, len);
 }
 
 /* Make the registered pages of the parent private in the child of a fork. */

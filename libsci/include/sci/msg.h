@@ -973,11 +973,17 @@ int sci_buf_share(struct sci_ep *ep, struct sci_ep *owner, void *buf);
 /**
  * sci_buf_register(), sci_buf_unregister() - make memory of the program an exported buffer
  * @addr: start of whole pages that the fabric can register (shm: private anonymous memory).
- *	The program must not unmap them before the last sci_buf_unregister().
+ *	The program should not unmap them before the last sci_buf_unregister(), see below.
  * @len: whole pages
  *
  * The library counts registrations of the same range. Every call that takes a buffer finds the
  * registration by the buffer's address.
+ *
+ * A program may unmap registered pages by mistake, as free() does, and map others at their address.
+ * Until the next sci_buf_register() of the range, peers and zero-copy messages use the old pages.
+ * On a fabric with SCI_TRAIT_REGISTER_COPIES this call registers the new pages under the same key.
+ * Elsewhere the program must call sci_buf_unregister() for each registration first: the library cannot
+ * see the change. A cache of registrations must therefore watch munmap(), as libfabric's caches do.
  * Return: 0; -EINVAL: not whole pages, or no such registration; -EEXIST: the range overlaps another
  * one; -EFAULT: the fabric cannot register this kind of memory; -EOPNOTSUPP: the fabric cannot
  * register memory; -ENOMEM, -EMFILE: out of resources; -EBUSY: a request uses the memory.

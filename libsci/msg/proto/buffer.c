@@ -319,8 +319,9 @@ static int buf_register(struct sci_ep *ep, uint8_t *addr, size_t len)
 	int ret;
 
 	if (b && b->addr == addr && b->len == len && b->count) {
-		b->count++;
-		return 0;
+		ret = sci_lseg_renew(ep->fabric, b->seg, addr, len);
+		b->count += !ret;
+		return ret;
 	}
 	if (buf_overlaps(ep, addr, len))
 		return -EEXIST;
