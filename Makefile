@@ -377,7 +377,7 @@ $(B)/selftests/bench/deck: $(B)/libdeck.a
 $(B)/selftests/bench/smi: $(B)/libsmi.a
 $(B)/selftests/bench/madeleine: $(B)/libmadeleine.a
 $(B)/selftests/bench/scivm: $(B)/libsci-vm.a
-$(addprefix $(B)/selftests/unit/,pool pool_format pool_schedules): $(B)/kmod/pool.a
+$(addprefix $(B)/selftests/unit/,pool pool_format pool_incoherent pool_schedules): $(B)/kmod/pool.a
 
 # Example programs, libsci/examples/FRONTEND_NAME.c, built as a user builds them.
 EXAMPLES := $(foreach f,$(FRONTENDS),$(patsubst %.c,$(B)/%,$(wildcard libsci/examples/$(f)_*.c)))

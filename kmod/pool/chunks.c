@@ -94,17 +94,24 @@ static u32 chunk_run_take(struct pool *p, u32 first, u32 length)
 	return n;
 }
 
-/* Return the first of @length free chunks in a row, at or after @from; @p->form.chunks: none. */
+static u32 chunk_share_end(const struct pool *p)
+{
+	return pool_share_first(p) + p->form.share;
+}
+
+/*
+ * Return the first of @length free chunks in a row, at or after @from; chunk_share_end(): none.
+ */
 static u32 chunk_run_find(const struct pool *p, u32 from, u32 length)
 {
-	u32 run = 0;
+	u32 run = 0, end = chunk_share_end(p);
 
-	for (; from < p->form.chunks; from++) {
+	for (; from < end; from++) {
 		run = chunk_is_free(p, from) ? run + 1 : 0;
 		if (run == length)
 			return from + 1 - length;
 	}
-	return p->form.chunks;
+	return end;
 }
 
 /*
@@ -113,10 +120,10 @@ static u32 chunk_run_find(const struct pool *p, u32 from, u32 length)
  */
 static int chunk_alloc_once(struct pool *p, u32 length, u32 *first)
 {
-	u32 at = 0, got;
+	u32 at = pool_share_first(p), got;
 	int ret = -ENOSPC;
 
-	while ((at = chunk_run_find(p, at, length)) < p->form.chunks) {
+	while ((at = chunk_run_find(p, at, length)) < chunk_share_end(p)) {
 		got = chunk_run_take(p, at, length);
 		if (got == length) {
 			memset(p->own + at, 1, length);
@@ -144,7 +151,7 @@ int pool_alloc(struct pool *p, u64 bytes, u32 *first, u64 now)
 	u64 length = bytes / p->form.chunk_size + !!(bytes % p->form.chunk_size);
 	int ret;
 
-	if (!length || length > p->form.chunks)
+	if (!length || length > p->form.share)
 		return -ENOSPC;
 	ret = chunk_alloc(p, length, first);
 	if (ret == -ENOSPC && pool_scrub(p, now))
@@ -163,7 +170,9 @@ static bool chunk_is_mapped(struct pool *p, u32 first, u64 now)
 			continue;
 		if (!pool_generation_is_over(p, slot, generation, now))
 			return true;
-		pool_cas32(pool_map_word(p, slot, first), generation, 0);
+		/* where caches are not coherent, only the slot's node stores to its words */
+		if (!p->form.incoherent)
+			pool_cas32(pool_map_word(p, slot, first), generation, 0);
 	}
 	return false;
 }
@@ -213,7 +222,7 @@ static u32 chunk_exposed_length(struct pool *p, u32 node, u32 first, u32 serial)
 	    chunk_state(word) != POOL_EXPOSED || !chunk_is_first(p, first, word) ||
 	    pool_slot_node(chunk_slot(word)) != node)
 		return 0;
-	if (pool_get64(&pool_slot(p, chunk_slot(word))->word) !=
+	if (pool_slot_word(p, chunk_slot(word)) !=
 	    (chunk_generation(word) | POOL_SLOT_ACTIVE))
 		return 0;
 	return chunk_length(word);
@@ -333,7 +342,7 @@ u32 pool_scrub(struct pool *p, u64 now)
 	u32 chunk, length, freed = 0, steps = 4 * p->form.chunks;
 	u64 word;
 
-	for (chunk = 0; chunk < p->form.chunks; chunk += length) {
+	for (chunk = pool_share_first(p); chunk < chunk_share_end(p); chunk += length) {
 		word = pool_get64(&pool_chunk(p, chunk)->word);
 		length = 1;
 		if (!word || p->own[chunk])

@@ -8,6 +8,7 @@
 
 #ifndef __KERNEL__
 void (*pool_store_hook)(void);
+void (*pool_cache_hook)(const void *p, size_t n);
 #endif
 
 u32 pool_crc(const void *p, size_t n)
@@ -39,7 +40,11 @@ static void form_place(struct pool_form *f)
 {
 	f->slot_at = POOL_ALIGN;
 	f->bell_at = form_align(f->slot_at + f->slots * sizeof(struct pool_slot));
-	f->chunk_at = form_align(f->bell_at + f->slots * sizeof(struct pool_bell));
+	f->expelled_at = form_align(f->bell_at + f->slots * sizeof(struct pool_bell));
+	f->chunk_at = f->expelled_at;
+	if (f->incoherent)
+		f->chunk_at = form_align(f->expelled_at +
+					 f->slots * POOL_SLOTS_MAX * sizeof(__le32));
 	f->map_at = form_align(f->chunk_at +
 			       (u64)f->chunks * sizeof(struct pool_chunk));
 	f->mail_at = form_align(f->map_at +
@@ -54,13 +59,26 @@ static bool form_fits(const struct pool_form *f)
 	       (u64)f->chunks * f->chunk_size <= f->size - f->data_at;
 }
 
+/* Return the number of chunks of which all numbers of chunks are multiples. */
+static u32 form_unit(const struct pool_form *f)
+{
+	return f->incoherent ? f->slots * POOL_SHARE_UNIT : 1;
+}
+
+static void form_set_chunks(struct pool_form *f, u32 chunks)
+{
+	f->chunks = chunks;
+	f->share = f->incoherent ? chunks / f->slots : chunks;
+	form_place(f);
+}
+
 static bool form_in_range(const struct pool_form *f)
 {
 	return f->size && !(f->size % POOL_ALIGN) &&
 	       f->slots && f->slots <= POOL_SLOTS_MAX &&
 	       f->chunk_size >= POOL_CHUNK_MIN && f->chunk_size <= POOL_CHUNK_MAX &&
 	       !(f->chunk_size & (f->chunk_size - 1)) &&
-	       f->chunks && f->chunks <= POOL_CHUNKS_MAX &&
+	       f->chunks && f->chunks <= POOL_CHUNKS_MAX && !(f->chunks % form_unit(f)) &&
 	       f->lease && f->quarantine >= f->lease;
 }
 
@@ -69,18 +87,20 @@ static int form_plan(struct pool_form *f)
 {
 	u64 spare, each = f->chunk_size + sizeof(struct pool_chunk) +
 			  f->slots * sizeof(__le32);
+	u32 unit = form_unit(f);
 
-	f->chunks = 1;
+	f->chunks = unit;
 	if (!form_in_range(f))
 		return -EINVAL;
-	form_place(f);
+	form_set_chunks(f, unit);
 	if (!form_fits(f))
 		return -EINVAL;
-	spare = (f->size - f->data_at) / each;
-	f->chunks = spare < POOL_CHUNKS_MAX ? spare : POOL_CHUNKS_MAX;
-	for (form_place(f); f->chunks > 1 && !form_fits(f); form_place(f))
-		f->chunks--;
-	return form_fits(f) && f->chunks ? 0 : -EINVAL;
+	spare = (f->size - f->data_at) / each + unit;
+	spare = spare < POOL_CHUNKS_MAX ? spare : POOL_CHUNKS_MAX;
+	form_set_chunks(f, spare - spare % unit);
+	while (f->chunks > unit && !form_fits(f))
+		form_set_chunks(f, f->chunks - unit);
+	return form_fits(f) ? 0 : -EINVAL;
 }
 
 static u32 header_crc(const struct pool_header *h)
@@ -93,7 +113,7 @@ static u32 header_crc(const struct pool_header *h)
 static void header_fill(struct pool_header *h, const struct pool_form *f)
 {
 	memset(h, 0, sizeof(*h));
-	h->version = cpu_to_le32(POOL_VERSION);
+	h->version = cpu_to_le32(f->incoherent ? POOL_VERSION_FLAGS : POOL_VERSION);
 	h->size = cpu_to_le64(f->size);
 	h->id = cpu_to_le64(f->id);
 	h->chunk_size = cpu_to_le32(f->chunk_size);
@@ -101,25 +121,30 @@ static void header_fill(struct pool_header *h, const struct pool_form *f)
 	h->slots = cpu_to_le32(f->slots);
 	h->lease_ms = cpu_to_le32(f->lease / MS);
 	h->quarantine_ms = cpu_to_le32(f->quarantine / MS);
+	h->flags = cpu_to_le32(f->incoherent ? POOL_INCOHERENT : 0);
 	h->data = cpu_to_le64(f->data_at);
 	h->crc = cpu_to_le32(header_crc(h));
 }
 
 int pool_format(void *mem, u64 size, u32 chunk_size, u32 slots, u32 lease_ms,
-		u32 quarantine_ms, u64 id)
+		u32 quarantine_ms, u64 id, u32 flags)
 {
 	struct pool_form f = {
 		.size = size,
 		.id = id,
 		.chunk_size = chunk_size,
 		.slots = slots,
+		.incoherent = flags & POOL_INCOHERENT,
 		.lease = lease_ms * MS,
 		.quarantine = quarantine_ms * MS,
 	};
 	struct pool_header *h = mem, copy;
 	u64 at;
-	int ret = form_plan(&f);
+	int ret;
 
+	if (flags & ~POOL_FLAGS)
+		return -EINVAL;
+	ret = form_plan(&f);
 	if (ret)
 		return ret;
 	header_fill(&copy, &f);
@@ -129,6 +154,7 @@ int pool_format(void *mem, u64 size, u32 chunk_size, u32 slots, u32 lease_ms,
 	for (at = POOL_ALIGN; at < f.data_at; at += POOL_ALIGN) {
 		pool_storing();
 		memset((u8 *)mem + at, 0, POOL_ALIGN);
+		pool_flush((u8 *)mem + at, POOL_ALIGN);
 	}
 	pool_put_bytes(h, &copy, sizeof(copy));
 	pool_full_barrier();
@@ -140,13 +166,16 @@ int pool_open(struct pool *p, void *mem, u64 size)
 {
 	struct pool_form *f = &p->form;
 	struct pool_header h;
+	u32 flags;
 
 	if (size < POOL_ALIGN)
 		return -ENODATA;
 	pool_get_bytes(&h, mem, sizeof(h));
 	if (le64_to_cpu(h.magic) != POOL_MAGIC)
 		return -ENODATA;
-	if (le32_to_cpu(h.version) != POOL_VERSION)
+	flags = le32_to_cpu(h.flags);
+	if (le32_to_cpu(h.version) != (flags ? POOL_VERSION_FLAGS : POOL_VERSION) ||
+	    flags & ~POOL_FLAGS)
 		return -EPROTONOSUPPORT;
 	if (le32_to_cpu(h.crc) != header_crc(&h))
 		return -EBADMSG;
@@ -155,11 +184,12 @@ int pool_open(struct pool *p, void *mem, u64 size)
 	f->chunk_size = le32_to_cpu(h.chunk_size);
 	f->chunks = le32_to_cpu(h.chunks);
 	f->slots = le32_to_cpu(h.slots);
+	f->incoherent = flags & POOL_INCOHERENT;
 	f->lease = le32_to_cpu(h.lease_ms) * MS;
 	f->quarantine = le32_to_cpu(h.quarantine_ms) * MS;
 	if (!form_in_range(f) || f->size > size)
 		return -EBADMSG;
-	form_place(f);
+	form_set_chunks(f, f->chunks);
 	if (f->data_at != le64_to_cpu(h.data) || !form_fits(f))
 		return -EBADMSG;
 	p->mem = mem;

@@ -33,6 +33,19 @@
  * kernel checks the slot. Therefore its memory, and memory that it had mapped, is not used for
  * the time of a quarantine, or until that machine reports that it has released everything.
  *
+ * A pool may be on memory for which the caches of machines are not coherent (POOL_INCOHERENT).
+ * A node then flushes a line before each load, and before and after each store. Compare-and-swap
+ * is atomic only within a machine, so each line has one writer at a time:
+ *
+ *	chunks		each slot has an equal share; its node allocates and frees only there
+ *	expelled	a row per slot: the generations of other slots that its node has expelled
+ *	bells		the heartbeat; they do not ring: a receiver reads the heads of its rings
+ *
+ * A node that takes a slot stores a random token before it reads that the slot is free, and has
+ * the slot if the token is still there after it has stored the slot's word.  The slot of a node
+ * that has not left is free after the quarantine: a node that hangs may until then write an old
+ * line back.
+ *
  * A machine that maps a pool can store any bytes anywhere in it. So it can destroy the data of
  * all machines. The code prevents any other damage.
  */
@@ -42,7 +55,8 @@
 #include "port.h"
 
 #define POOL_MAGIC		0x6c6f6f5049435331ull	/* "1SCIPool" */
-#define POOL_VERSION		1
+#define POOL_VERSION		1	/* of a pool without flags */
+#define POOL_VERSION_FLAGS	2	/* of a pool with flags */
 
 #define POOL_NODE_STEP		4
 #define POOL_SLOTS_MAX		64
@@ -53,11 +67,17 @@
 #define POOL_NAME		32		/* bytes of a host's name */
 #define POOL_PACKET		64		/* bytes of a control packet */
 #define POOL_MAIL_SLOTS		32		/* packets of one ring */
+#define POOL_LINE		64		/* bytes of a cache line */
+#define POOL_SHARE_UNIT		16		/* chunks whose words of each table fill lines */
+
+/* pool_header.flags */
+#define POOL_INCOHERENT		1u
+#define POOL_FLAGS		POOL_INCOHERENT
 
 /**
  * struct pool_header - the first page
  * @magic: POOL_MAGIC; stored last
- * @version: POOL_VERSION
+ * @version: POOL_VERSION or POOL_VERSION_FLAGS
  * @crc: crc32 of the fields from @size on
  * @size: bytes of the whole pool
  * @id: a random number, which each formatting changes
@@ -66,8 +86,8 @@
  * @slots: number of slots
  * @lease_ms: silence after which a node is expelled
  * @quarantine_ms: time for which the memory of an expelled node is not used
+ * @flags: POOL_FLAGS
  * @data: offset of the first chunk
- * @reserved: 0
  */
 struct pool_header {
 	__le64 magic;
@@ -80,7 +100,7 @@ struct pool_header {
 	__le32 slots;
 	__le32 lease_ms;
 	__le32 quarantine_ms;
-	__le32 reserved;
+	__le32 flags;
 	__le64 data;
 };
 static_assert(sizeof(struct pool_header) == 64, "64 bytes in the pool");
@@ -92,6 +112,7 @@ static_assert(sizeof(struct pool_header) == 64, "64 bytes in the pool");
  * @dropped: the last generation whose node has released everything
  * @doorbell: the number of the node's ivshmem device plus 1; 0: the node polls
  * @name: name of the node's host, for messages to users
+ * @claim: token of the node that last tried to take the slot, with POOL_INCOHERENT
  */
 struct pool_slot {
 	__le64 word;
@@ -100,15 +121,23 @@ struct pool_slot {
 	__le32 doorbell;
 	u8 pad[40];
 	u8 name[POOL_NAME];
-	u8 pad2[32];
+	__le64 claim;
+	u8 pad2[24];
 };
 static_assert(sizeof(struct pool_slot) == 128, "128 bytes in the pool");
 
 #define POOL_SLOT_ACTIVE	(1ull << 32)
 
+/**
+ * struct pool_bell - the bell of a node
+ * @count: incremented when there is mail
+ * @beat: heartbeat count, with POOL_INCOHERENT
+ */
 struct pool_bell {
 	__le32 count;
-	u8 pad[60];
+	u8 pad[4];
+	__le64 beat;
+	u8 pad2[48];
 };
 static_assert(sizeof(struct pool_bell) == 64, "64 bytes in the pool");
 

@@ -15,6 +15,8 @@ static void mail_ring_bell(struct pool *p, u32 slot)
 {
 	__le32 *count = &pool_bell_line(p, slot)->count;
 
+	if (p->form.incoherent)
+		return;
 	pool_full_barrier();
 	pool_set32(count, pool_get32(count) + 1);
 }
@@ -77,5 +79,11 @@ bool pool_mail_receive(struct pool *p, u32 node, void *packet)
 
 u32 pool_bell(struct pool *p)
 {
-	return pool_get32(&pool_bell_line(p, p->slot)->count);
+	u32 slot, sum = 0;
+
+	if (!p->form.incoherent)
+		return pool_get32(&pool_bell_line(p, p->slot)->count);
+	for (slot = 0; slot < p->form.slots; slot++)
+		sum += pool_get32(&pool_ring(p, slot, p->slot)->head);
+	return sum;
 }

@@ -7,6 +7,7 @@
 #include <linux/kthread.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
+#include <linux/random.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
@@ -109,10 +110,12 @@ static int node_adapter_create(struct pool_node *n)
 		.stream_size = STREAM_SIZE,
 		.dma_max = DMA_MAX,
 		.dma_align = 1,
-		.max_segment = (u64)f->chunks * f->chunk_size,
+		.max_segment = (u64)f->share * f->chunk_size,
 		.priv = n,
 	};
 
+	if (f->incoherent)
+		desc.caps |= SCI_CAP_INCOHERENT;
 	desc.att = sci_att_create(min(f->chunks, ENTRIES_MAX));
 	if (!desc.att)
 		return -ENOMEM;
@@ -252,13 +255,29 @@ static void node_beat(struct work_struct *work)
 		queue_delayed_work(n->wq, &n->beat, node_beat_time(n));
 }
 
+/* Open the pool. The flag in its header says whether the node flushes the cache from now on. */
+static int node_open_header(struct pool_node *n)
+{
+	struct pool *p = &n->pool;
+	int flushes = pool_cache_get();
+	int ret = pool_open(p, n->memory->virt, n->memory->size);
+
+	n->flushes = !flushes && !ret && p->form.incoherent;
+	if (!flushes && !n->flushes)
+		pool_cache_put();
+	if (ret)
+		return ret;
+	return p->form.incoherent ? flushes : 0;
+}
+
 static int node_open(struct pool_node *n)
 {
 	struct pool *p = &n->pool;
-	int ret = pool_open(p, n->memory->virt, n->memory->size);
+	int ret = node_open_header(n);
 
 	if (ret)
 		return ret;
+	p->token = get_random_u64();
 	if (p->form.chunk_size % PAGE_SIZE || p->form.data_at % PAGE_SIZE)
 		return -EOPNOTSUPP;
 	p->own = kvcalloc(p->form.chunks, sizeof(*p->own), GFP_KERNEL);
@@ -273,6 +292,8 @@ static void node_free(struct pool_node *n)
 		destroy_workqueue(n->wq);
 	kvfree(n->pool.own);
 	kvfree(n->pool.mapped);
+	if (n->flushes)
+		pool_cache_put();
 	WARN_ON(!xa_empty(&n->exposed));
 	mutex_destroy(&n->lock);
 	kfree(n);

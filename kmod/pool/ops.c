@@ -81,6 +81,20 @@ static void *pool_address(const struct pool_node *n, u32 chunk, u64 offset)
 	return n->memory->virt + pool_chunk_offset(&n->pool, chunk) + offset;
 }
 
+/*
+ * Flush the memory of a segment or of a map. A line that stays in the cache may otherwise reach
+ * memory when the memory has another owner.
+ */
+static void pool_flush_chunks(const struct pool_node *n, u32 chunk, u64 bytes)
+{
+	u64 at;
+
+	for (at = 0; n->flushes && at < bytes; at += DMA_BURST) {
+		pool_flush(pool_address(n, chunk, at), min_t(u64, bytes - at, DMA_BURST));
+		cond_resched();
+	}
+}
+
 static int pool_alloc_pages(struct sci_adapter *a, unsigned long count,
 			    struct page **first)
 {
@@ -93,6 +107,7 @@ static int pool_alloc_pages(struct sci_adapter *a, unsigned long count,
 	mutex_unlock(&n->lock);
 	if (ret < 0)
 		return -ENOMEM;
+	pool_flush_chunks(n, chunk, (u64)count << PAGE_SHIFT);
 	*first = pfn_to_page(pool_pfn(n, chunk, 0));
 	return 0;
 }
@@ -102,6 +117,7 @@ static void pool_free_pages(struct sci_adapter *a, struct page *first,
 {
 	struct pool_node *n = sci_adapter_priv(a);
 
+	pool_flush_chunks(n, pool_chunk_of(n, first), (u64)count << PAGE_SHIFT);
 	mutex_lock(&n->lock);
 	pool_free(&n->pool, pool_chunk_of(n, first), pool_chunks_of(n, count),
 		  pool_now());
@@ -114,6 +130,7 @@ static int pool_expose_pages(struct sci_adapter *a, struct sci_pages *pages, u64
 	u32 first = pool_chunk_of(n, pages->page[0]);
 	int ret;
 
+	pool_flush_chunks(n, first, (u64)pages->count << PAGE_SHIFT);
 	mutex_lock(&n->lock);
 	ret = xa_insert(&n->exposed, first, pages, GFP_KERNEL);
 	if (!ret) {
@@ -192,11 +209,13 @@ err_free:
 
 static void pool_unmap_view(struct sci_adapter *a, struct sci_mapping *m)
 {
+	struct pool_node *n = sci_adapter_priv(a);
 	struct pool_view *v = m->priv;
 
 	m->priv = NULL;
 	sci_att_free(sci_adapter_desc(a)->att, v->entry, v->entries);
-	pool_view_close(sci_adapter_priv(a), v);
+	pool_flush_chunks(n, v->first, v->size);
+	pool_view_close(n, v);
 	kfree(v);
 }
 
@@ -213,13 +232,17 @@ static int pool_mapping_pfn(struct sci_adapter *a, struct sci_mapping *m,
 
 /* ---- DMA ---- */
 
+/* Where caches are not coherent, the copy keeps the bytes beside it in its first and last line. */
 static void pool_copy(void *to, const void *from, u32 length)
 {
 	u32 done, burst;
 
 	for (done = 0; done < length; done += burst) {
 		burst = min_t(u32, length - done, DMA_BURST);
+		pool_flush(from + done, burst);
+		pool_flush(to + done, burst);
 		memcpy(to + done, from + done, burst);
+		pool_flush(to + done, burst);
 		cond_resched();
 	}
 }

@@ -21,9 +21,11 @@
  * @chunk_size: bytes of a chunk
  * @chunks: number of chunks
  * @slots: number of nodes
+ * @incoherent: the caches of machines are not coherent
+ * @share: number of chunks of which a node allocates
  * @lease: silence after which a node is expelled, ns
  * @quarantine: time for which memory of an expelled node is not used, in ns
- * @slot_at, @bell_at, @chunk_at, @map_at, @mail_at, @data_at: offsets
+ * @slot_at, @bell_at, @expelled_at, @chunk_at, @map_at, @mail_at, @data_at: offsets
  */
 struct pool_form {
 	u64 size;
@@ -31,10 +33,13 @@ struct pool_form {
 	u32 chunk_size;
 	u32 chunks;
 	u32 slots;
+	bool incoherent;
+	u32 share;
 	u64 lease;
 	u64 quarantine;
 	u64 slot_at;
 	u64 bell_at;
+	u64 expelled_at;
 	u64 chunk_at;
 	u64 map_at;
 	u64 mail_at;
@@ -72,6 +77,8 @@ struct pool_mapped {
  * @form: checked once, when the pool was opened
  * @slot: slot of this node
  * @generation: generation of this node; 0: it has no slot
+ * @token: a random number, which the caller sets before pool_join(), for a pool that is not
+ *	coherent
  * @looked: time of the last check of the other slots
  * @seen: results of the last check, by slot
  * @own: one byte per chunk; not 0: the chunk belongs to this node, whatever other nodes store
@@ -84,6 +91,7 @@ struct pool {
 	struct pool_form form;
 	u32 slot;
 	u32 generation;
+	u64 token;
 	u64 looked;
 	struct pool_seen seen[POOL_SLOTS_MAX];
 	u8 *own;
@@ -104,12 +112,13 @@ u32 pool_crc(const void *p, size_t n);
  * @lease_ms: see struct pool_header
  * @quarantine_ms: see struct pool_header
  * @id: a random number
+ * @flags: POOL_FLAGS
  *
  * The former contents are lost. If the formatter dies, pool_open() finds no pool.
  * Return: 0; -EINVAL: an argument is out of range, or the pool is too small.
  */
 int pool_format(void *mem, u64 size, u32 chunk_size, u32 slots, u32 lease_ms,
-		u32 quarantine_ms, u64 id);
+		u32 quarantine_ms, u64 id, u32 flags);
 
 /**
  * pool_open() - open a pool
@@ -130,7 +139,7 @@ static inline u32 pool_slot_node(u32 slot)
 
 /**
  * pool_join() - take a slot
- * @p: opened; the caller has set .own and .mapped, zeroed, form.chunks elements each
+ * @p: opened; the caller has set .own and .mapped, zeroed, form.chunks elements each, and .token
  * @node: the node id; 0: any that is free
  * @doorbell: see struct pool_slot
  * @name: name of this host
@@ -152,6 +161,9 @@ int pool_beat(struct pool *p, u64 now);
 
 /* Leave the pool. Afterwards this node must not use the pool any more. */
 void pool_leave(struct pool *p);
+
+/* Return the word of a slot, without POOL_SLOT_ACTIVE if the node has been expelled. */
+u64 pool_slot_word(const struct pool *p, u32 slot);
 
 bool pool_node_is_active(struct pool *p, u32 node);
 
@@ -244,6 +256,25 @@ static inline __le32 *pool_map_word(const struct pool *p, u32 slot, u32 chunk)
 static inline struct pool_bell *pool_bell_line(const struct pool *p, u32 slot)
 {
 	return (struct pool_bell *)((u8 *)p->mem + p->form.bell_at) + slot;
+}
+
+/* Return the word that has the heartbeat count of a slot. */
+static inline __le64 *pool_beat_word(const struct pool *p, u32 slot)
+{
+	return p->form.incoherent ? &pool_bell_line(p, slot)->beat :
+				    &pool_slot(p, slot)->beat;
+}
+
+/* Return the word in which the node of slot @by stores the generation of @slot that it expels. */
+static inline __le32 *pool_expelled(const struct pool *p, u32 by, u32 slot)
+{
+	return (__le32 *)((u8 *)p->mem + p->form.expelled_at) + by * POOL_SLOTS_MAX + slot;
+}
+
+/* Return the first chunk of this node's share. */
+static inline u32 pool_share_first(const struct pool *p)
+{
+	return p->form.incoherent ? p->slot * p->form.share : 0;
 }
 
 static inline struct pool_ring *pool_ring(const struct pool *p, u32 from, u32 to)

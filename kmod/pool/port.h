@@ -4,8 +4,10 @@
  * Types and atomic accesses for the pool's protocol, in the kernel and in programs.
  *
  * Every access to memory of the pool goes through this file.  Other machines may
- * change that memory at any time: a value is loaded once, then checked.  In a
- * program each store first calls pool_store_hook(), where a test may end the program.
+ * change that memory at any time: a value is loaded once, then checked.  Where caches
+ * are not coherent, pool_flush() brings each line up to date before a load or a store, and to
+ * memory after a store.  In a program each store first calls pool_store_hook(), where a test
+ * may end the program.
  */
 #ifndef SCI_POOL_PORT_H
 #define SCI_POOL_PORT_H
@@ -17,6 +19,7 @@
 #include <linux/atomic.h>
 #include <linux/build_bug.h>
 #include <linux/errno.h>
+#include <linux/jump_label.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
 #include <linux/types.h>
@@ -28,6 +31,18 @@
 
 static inline void pool_storing(void)
 {
+}
+
+/* Some pool of this machine is not coherent. */
+DECLARE_STATIC_KEY_FALSE(pool_incoherent);
+
+/* Write lines back to memory and drop them. */
+void pool_cache_flush(const void *p, size_t n);
+
+static inline void pool_flush(const void *p, size_t n)
+{
+	if (static_branch_unlikely(&pool_incoherent))
+		pool_cache_flush(p, n);
 }
 
 #else
@@ -74,54 +89,82 @@ static inline void pool_storing(void)
 		pool_store_hook();
 }
 
+/* A function that writes lines back to memory and drops them; NULL: caches are coherent. */
+extern void (*pool_cache_hook)(const void *p, size_t n);
+
+static inline void pool_flush(const void *p, size_t n)
+{
+	if (pool_cache_hook)
+		pool_cache_hook(p, n);
+}
+
 #endif
 
 static inline u32 pool_get32(const __le32 *p)
 {
+	pool_flush(p, sizeof(*p));
 	return le32_to_cpu((__force __le32)pool_load_acquire((const u32 __force *)p));
 }
 
 static inline u64 pool_get64(const __le64 *p)
 {
+	pool_flush(p, sizeof(*p));
 	return le64_to_cpu((__force __le64)pool_load_acquire((const u64 __force *)p));
 }
 
 static inline void pool_set32(__le32 *p, u32 v)
 {
+	pool_flush(p, sizeof(*p));
 	pool_storing();
 	pool_store_release((u32 __force *)p, (u32 __force)cpu_to_le32(v));
+	pool_flush(p, sizeof(*p));
 }
 
 static inline void pool_set64(__le64 *p, u64 v)
 {
+	pool_flush(p, sizeof(*p));
 	pool_storing();
 	pool_store_release((u64 __force *)p, (u64 __force)cpu_to_le64(v));
+	pool_flush(p, sizeof(*p));
 }
 
 /* Return whether *@p was @old and is @new now. */
 static inline bool pool_cas32(__le32 *p, u32 old, u32 new)
 {
+	bool done;
+
+	pool_flush(p, sizeof(*p));
 	pool_storing();
-	return pool_swap_if((u32 __force *)p, (u32 __force)cpu_to_le32(old),
+	done = pool_swap_if((u32 __force *)p, (u32 __force)cpu_to_le32(old),
 			    (u32 __force)cpu_to_le32(new));
+	pool_flush(p, sizeof(*p));
+	return done;
 }
 
 static inline bool pool_cas64(__le64 *p, u64 old, u64 new)
 {
+	bool done;
+
+	pool_flush(p, sizeof(*p));
 	pool_storing();
-	return pool_swap_if((u64 __force *)p, (u64 __force)cpu_to_le64(old),
+	done = pool_swap_if((u64 __force *)p, (u64 __force)cpu_to_le64(old),
 			    (u64 __force)cpu_to_le64(new));
+	pool_flush(p, sizeof(*p));
+	return done;
 }
 
 /* Copy into the pool, and out of it.  Another machine may store at the same time. */
 static inline void pool_put_bytes(void *to, const void *from, size_t n)
 {
+	pool_flush(to, n);
 	pool_storing();
 	memcpy(to, from, n);
+	pool_flush(to, n);
 }
 
 static inline void pool_get_bytes(void *to, const void *from, size_t n)
 {
+	pool_flush(from, n);
 	memcpy(to, from, n);
 }
 

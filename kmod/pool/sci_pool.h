@@ -6,6 +6,7 @@
  *  main.c	the memory: the BAR of an ivshmem device, or a range of physical memory;
  *		the module
  *  nvdimm.c	the memory: a namespace of an NVDIMM or of persistent CXL memory
+ *  cache.c	flushes of the CPU's cache
  *  node.c	a node of the pool: join, expulsion, leave, control packets
  *  ops.c	the operations of an adapter
  *
@@ -60,6 +61,7 @@ struct pool_memory {
  * @lock: protects @pool, except its mail
  * @send_lock: serializes pool_mail_send()
  * @pool: state of the protocol
+ * @flushes: the pool is not coherent: the node has called pool_cache_get()
  * @adapter: NULL: the node has not joined; only @life changes it
  * @exposed: table of struct sci_pages by first chunk
  * @thread: receives packets
@@ -80,6 +82,7 @@ struct pool_node {
 	struct mutex lock;		/* pool */
 	spinlock_t send_lock;		/* outgoing mail */
 	struct pool pool;
+	bool flushes;
 	struct sci_adapter *adapter;
 	struct xarray exposed;
 	struct task_struct *thread;
@@ -122,6 +125,15 @@ static inline void pool_nvdimm_exit(void)
 }
 #endif
 
+/* ---- cache.c ---- */
+
+/*
+ * Flush the cache at each access to any pool, until pool_cache_put(). Return: 0; -EOPNOTSUPP: modules
+ * of this kernel cannot flush the cache.
+ */
+int pool_cache_get(void);
+void pool_cache_put(void);
+
 /* ---- node.c ---- */
 
 extern unsigned int sci_pool_poll_us;
@@ -129,7 +141,8 @@ extern unsigned int sci_pool_poll_max_us;
 
 /*
  * Create a node of a formatted pool. The node joins by itself, at once or when its node id is
- * free. Return: the node, or an ERR_PTR: -ENODATA: the memory is no pool.
+ * free. Return: the node, or an ERR_PTR: -ENODATA: the memory is no pool; -EOPNOTSUPP: the pool is
+ * not coherent, and this kernel cannot flush the cache.
  */
 struct pool_node *pool_node_create(struct pool_memory *memory, struct device *parent,
 				   u32 node, void __iomem *doorbells, u32 doorbell);

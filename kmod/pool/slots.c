@@ -33,13 +33,26 @@ static u32 slot_next_generation(u64 word)
 	return next ? next : 1;
 }
 
+u64 pool_slot_word(const struct pool *p, u32 slot)
+{
+	u64 word = pool_get64(&pool_slot(p, slot)->word);
+	u32 by;
+
+	if (!p->form.incoherent || !slot_is_active(word))
+		return word;
+	for (by = 0; by < p->form.slots; by++)
+		if (pool_get32(pool_expelled(p, by, slot)) == slot_generation(word))
+			return word & ~POOL_SLOT_ACTIVE;
+	return word;
+}
+
 /* ---- other nodes ---- */
 
 static void slot_observe(struct pool *p, u32 slot, u64 now)
 {
 	struct pool_seen *seen = &p->seen[slot];
-	u64 word = pool_get64(&pool_slot(p, slot)->word);
-	u64 beat = pool_get64(&pool_slot(p, slot)->beat);
+	u64 word = pool_slot_word(p, slot);
+	u64 beat = pool_get64(pool_beat_word(p, slot));
 
 	if (word != seen->word) {
 		seen->word = word;
@@ -56,7 +69,10 @@ static void slot_expel(struct pool *p, u32 slot, u64 now)
 {
 	u64 word = p->seen[slot].word;
 
-	pool_cas64(&pool_slot(p, slot)->word, word, word & ~POOL_SLOT_ACTIVE);
+	if (p->form.incoherent && p->generation)
+		pool_set32(pool_expelled(p, p->slot, slot), slot_generation(word));
+	else if (!p->form.incoherent)
+		pool_cas64(&pool_slot(p, slot)->word, word, word & ~POOL_SLOT_ACTIVE);
 	slot_observe(p, slot, now);
 }
 
@@ -102,6 +118,13 @@ static void slot_clear_maps(struct pool *p, u32 slot)
 			pool_cas32(pool_map_word(p, slot, chunk), p->generation, 0);
 }
 
+static void slot_own(struct pool *p, u32 slot, u32 generation)
+{
+	p->slot = slot;
+	p->generation = generation;
+	p->seen[slot].word = generation | POOL_SLOT_ACTIVE;
+}
+
 static int slot_take(struct pool *p, u32 slot)
 {
 	struct pool_slot *s = pool_slot(p, slot);
@@ -112,22 +135,97 @@ static int slot_take(struct pool *p, u32 slot)
 		return -EEXIST;
 	if (!pool_cas64(&s->word, word, generation | POOL_SLOT_ACTIVE))
 		return -EEXIST;
-	p->slot = slot;
-	p->generation = generation;
-	p->seen[slot].word = generation | POOL_SLOT_ACTIVE;
+	slot_own(p, slot, generation);
 	return 0;
 }
 
-static int slot_find(struct pool *p, u32 node)
+/* ---- a slot, where caches are not coherent ---- */
+
+/*
+ * Return whether a node may take a slot. The last node may have hung in the middle of a store:
+ * then its line overwrites what the next node stores, unless that node waits.
+ */
+static bool slot_is_free(struct pool *p, u32 slot, u64 now)
+{
+	if (!slot_is_active(pool_get64(&pool_slot(p, slot)->word)))
+		return true;
+	/* a node that has taken the slot meanwhile is not silent */
+	slot_observe(p, slot, now);
+	return now - p->seen[slot].alive >= p->form.quarantine;
+}
+
+/* Return the newer of two generations. */
+static u32 slot_newer(u32 a, u32 b)
+{
+	return (int)(a - b) > 0 ? a : b;
+}
+
+/*
+ * Return the newest generation that the slot had. A node that hung may have stored an old one
+ * into the slot, but words of newer ones may be left.
+ */
+static u32 slot_newest_generation(const struct pool *p, u32 slot)
+{
+	u32 newest = slot_generation(pool_get64(&pool_slot(p, slot)->word)), chunk;
+	u64 word;
+
+	for (chunk = 0; chunk < p->form.chunks; chunk++) {
+		newest = slot_newer(newest, pool_get32(pool_map_word(p, slot, chunk)));
+		if (chunk / p->form.share != slot)
+			continue;
+		word = pool_get64(&pool_chunk(p, chunk)->word);
+		if (word)
+			newest = slot_newer(newest, slot_generation(word));
+	}
+	return newest;
+}
+
+/*
+ * Of several nodes that store their tokens, at most one takes the slot. If the token of another
+ * node is the last one, that node reads the slot's word after this node has stored it.
+ */
+static int slot_take_incoherent(struct pool *p, u32 slot, u64 now)
+{
+	struct pool_slot *s = pool_slot(p, slot);
+	u32 generation;
+
+	if (!slot_is_free(p, slot, now))
+		return -EEXIST;
+	pool_set64(&s->claim, p->token);
+	if (!slot_is_free(p, slot, now))
+		return -EEXIST;
+	generation = slot_next_generation(slot_newest_generation(p, slot));
+	pool_set64(&s->word, generation | POOL_SLOT_ACTIVE);
+	if (pool_get64(&s->claim) != p->token)
+		return -EEXIST;
+	slot_own(p, slot, generation);
+	return 0;
+}
+
+/* ---- joining and leaving ---- */
+
+static int slot_try(struct pool *p, u32 slot, u64 now)
+{
+	return p->form.incoherent ? slot_take_incoherent(p, slot, now) : slot_take(p, slot);
+}
+
+static int slot_find(struct pool *p, u32 node, u64 now)
 {
 	u32 slot;
 
 	if (node)
-		return slot_take(p, slot_of_node(node));
+		return slot_try(p, slot_of_node(node), now);
 	for (slot = 0; slot < p->form.slots; slot++)
-		if (!slot_take(p, slot))
+		if (!slot_try(p, slot, now))
 			return 0;
 	return -ENOSPC;
+}
+
+static void slot_beat(struct pool *p)
+{
+	__le64 *beat = pool_beat_word(p, p->slot);
+
+	pool_set64(beat, pool_get64(beat) + 1);
 }
 
 static void slot_introduce(struct pool *p, u32 doorbell, const char *name)
@@ -139,7 +237,7 @@ static void slot_introduce(struct pool *p, u32 doorbell, const char *name)
 	memcpy(text, name, n < POOL_NAME ? n : POOL_NAME - 1);
 	pool_put_bytes(s->name, text, sizeof(text));
 	pool_set32(&s->doorbell, doorbell);
-	pool_set64(&s->beat, pool_get64(&s->beat) + 1);
+	slot_beat(p);
 }
 
 int pool_join(struct pool *p, u32 node, u32 doorbell, const char *name, u64 now)
@@ -149,7 +247,7 @@ int pool_join(struct pool *p, u32 node, u32 doorbell, const char *name, u64 now)
 	if (node && !slot_node_valid(p, node))
 		return -EINVAL;
 	slots_check(p, now);
-	ret = slot_find(p, node);
+	ret = slot_find(p, node, now);
 	if (ret)
 		return ret;
 	/* the words may have this generation from a time before the counter wrapped */
@@ -161,12 +259,10 @@ int pool_join(struct pool *p, u32 node, u32 doorbell, const char *name, u64 now)
 
 int pool_beat(struct pool *p, u64 now)
 {
-	struct pool_slot *s = pool_slot(p, p->slot);
-
 	/* only a node that is still in the pool may store its heartbeat */
-	if (pool_get64(&s->word) != (p->generation | POOL_SLOT_ACTIVE))
+	if (pool_slot_word(p, p->slot) != (p->generation | POOL_SLOT_ACTIVE))
 		return -ESTALE;
-	pool_set64(&s->beat, pool_get64(&s->beat) + 1);
+	slot_beat(p);
 	slots_check(p, now);
 	return 0;
 }
@@ -184,7 +280,7 @@ void pool_leave(struct pool *p)
 bool pool_node_is_active(struct pool *p, u32 node)
 {
 	return slot_node_valid(p, node) &&
-	       slot_is_active(pool_get64(&pool_slot(p, slot_of_node(node))->word));
+	       slot_is_active(pool_slot_word(p, slot_of_node(node)));
 }
 
 int pool_node_doorbell(struct pool *p, u32 node)
@@ -199,7 +295,7 @@ int pool_node_doorbell(struct pool *p, u32 node)
 
 bool pool_generation_is_over(struct pool *p, u32 slot, u32 generation, u64 now)
 {
-	u64 word = pool_get64(&pool_slot(p, slot)->word);
+	u64 word = pool_slot_word(p, slot);
 	u32 dropped = pool_get32(&pool_slot(p, slot)->dropped);
 
 	if (word == (generation | POOL_SLOT_ACTIVE))

@@ -120,6 +120,34 @@ const struct sci_pio_engine *sci_pio_engine(unsigned int i);
 size_t sci_pio_stream_min(void);
 
 /**
+ * sci_pio_cache_init() - prepare the flushes of the cache
+ *
+ * Call this function before the other sci_pio_cache functions.
+ *
+ * Return: false if programs cannot flush the cache of this CPU.
+ */
+bool sci_pio_cache_init(void);
+
+/**
+ * sci_pio_cache_write_back() - start to write lines back to memory
+ * @addr: first byte; any alignment
+ * @len: bytes; 0: none
+ *
+ * The lines are in memory after sci_pio_cache_fence().
+ */
+void sci_pio_cache_write_back(const volatile void *addr, size_t len);
+void sci_pio_cache_fence(void);
+
+/**
+ * sci_pio_cache_refresh() - write lines back to memory, and drop them
+ * @addr: first byte; any alignment
+ * @len: bytes; 0: none
+ *
+ * The next load of a line reads memory.
+ */
+void sci_pio_cache_refresh(const volatile void *addr, size_t len);
+
+/**
  * sci_pio_step() - get the width of the next access to an adapter's window
  * @addr: address in the window
  * @len:  bytes from there on, not 0

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "kmod/pool/pool.h"
+#include "libsci/pio/pio.h"
 #include "pool_file.h"
 
 #define PROBE_SIZE	(1u << 20)	/* bytes to read for a check whether a file is in use */
@@ -74,8 +75,16 @@ static int pool_file_size(struct pool_file *f, uint64_t create)
 	return TOOL_OK;
 }
 
+/* The cache of this machine may not be coherent with those of other machines. */
+static void pool_flush_cache(const void *p, size_t n)
+{
+	sci_pio_cache_refresh(p, n);
+}
+
 int pool_file_open(struct pool_file *f, const char *path, bool write, uint64_t create)
 {
+	if (sci_pio_cache_init())
+		pool_cache_hook = pool_flush_cache;
 	*f = (struct pool_file){ .path = path };
 	f->fd = open(path, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC |
 			   (create ? O_CREAT : 0), 0600);
@@ -123,12 +132,12 @@ static unsigned int pool_find_live_node(const struct pool *p)
 	u32 slot;
 
 	for (slot = 0; slot < p->form.slots; slot++)
-		beats[slot] = pool_get64(&pool_slot(p, slot)->beat);
+		beats[slot] = pool_get64(pool_beat_word(p, slot));
 	/* a node renews its heartbeat four times in a lease */
 	nanosleep(&half, NULL);
 	for (slot = 0; slot < p->form.slots; slot++)
-		if (pool_get64(&pool_slot(p, slot)->word) & POOL_SLOT_ACTIVE &&
-		    pool_get64(&pool_slot(p, slot)->beat) != beats[slot])
+		if (pool_slot_word(p, slot) & POOL_SLOT_ACTIVE &&
+		    pool_get64(pool_beat_word(p, slot)) != beats[slot])
 			return pool_slot_node(slot);
 	return 0;
 }
@@ -156,7 +165,7 @@ static int pool_run_format(const struct tool_command *self, int argc, char **arg
 {
 	uint64_t size = 0, nodes = 16, chunk = 65536, id = 0;
 	unsigned int lease = 3000, quarantine = 30000;
-	bool force = false;
+	bool force = false, incoherent = false;
 	const struct tool_option options[] = {
 		{ .letter = 's', .name = "size", .kind = TOOL_SIZE, .value = &size,
 		  .min = SIZE_MIN, .max = 1ull << 46, .arg = "SIZE",
@@ -172,6 +181,8 @@ static int pool_run_format(const struct tool_command *self, int argc, char **arg
 		{ .letter = 'q', .name = "quarantine", .kind = TOOL_SECONDS,
 		  .value = &quarantine, .arg = "SECONDS",
 		  .help = "its memory is not used for so long (30)" },
+		{ .name = "incoherent", .kind = TOOL_FLAG, .value = &incoherent,
+		  .help = "the caches of the machines are not coherent" },
 		{ .name = "force", .kind = TOOL_FLAG, .value = &force,
 		  .help = "even if it looks used" },
 		{ 0 },
@@ -187,7 +198,8 @@ static int pool_run_format(const struct tool_command *self, int argc, char **arg
 	ret = pool_file_open(&f, argv[first], true, size);
 	if (!ret)
 		ret = format_check_unused(&f, force);
-	if (!ret && pool_format(f.mem, f.size, (u32)chunk, (u32)nodes, lease, quarantine, id))
+	if (!ret && pool_format(f.mem, f.size, (u32)chunk, (u32)nodes, lease, quarantine, id,
+				incoherent ? POOL_INCOHERENT : 0))
 		ret = tool_error("%s: no pool can be made so: %s", argv[first],
 				 quarantine < lease ? "the quarantine is shorter than the lease" :
 				 chunk & (chunk - 1) ? "--chunk is not a power of two" :
@@ -217,13 +229,14 @@ static void pool_print(const struct pool *p)
 	char name[POOL_NAME + 1], shown[POOL_NAME + 1];
 	u32 slot;
 
-	printf("pool %016" PRIx64 ", %u chunks of %u bytes, lease %.1f s, quarantine %.1f s\n",
+	printf("pool %016" PRIx64 ", %u chunks of %u bytes, lease %.1f s, quarantine %.1f s%s\n",
 	       (uint64_t)p->form.id, p->form.chunks, p->form.chunk_size,
-	       (double)p->form.lease / 1e9, (double)p->form.quarantine / 1e9);
+	       (double)p->form.lease / 1e9, (double)p->form.quarantine / 1e9,
+	       p->form.incoherent ? ", not coherent" : "");
 	printf("%-6s %-8s %10s %8s  %s\n", "NODE", "STATE", "GENERATION", "CHUNKS", "HOST");
 	for (slot = 0; slot < p->form.slots; slot++) {
 		struct pool_slot *s = pool_slot(p, slot);
-		u64 word = pool_get64(&s->word);
+		u64 word = pool_slot_word(p, slot);
 		unsigned int chunks = pool_count_chunks(p, slot);
 
 		if (!word && !chunks)

@@ -591,6 +591,33 @@ static void skip_engine(const char *name)
 	skip(name, "window stores, one by one", why);
 }
 
+/* Flushes of the cache change no byte, and access no line outside of the range. */
+static void test_cache(void)
+{
+	struct region r = region_create(4096), source = region_create(4096);
+	size_t off, len, size = (size_t)(r.end - r.start);
+	bool good = true;
+
+	fill_source(source);
+	if (!sci_pio_cache_init()) {
+		skip("cache", "flushes change no byte", "not on this CPU");
+		return;
+	}
+	for (off = 0; off < 3 * SCI_PIO_LINE; off += 7)
+		for (len = 0; len <= 3 * SCI_PIO_LINE; len++) {
+			char *at = off % 2 ? r.end - off - len : r.start + off;
+
+			memcpy(r.start, source.start, size);
+			sci_pio_cache_write_back(at, len);
+			sci_pio_cache_fence();
+			sci_pio_cache_refresh(at, len);
+			good = good && !memcmp(r.start, source.start, size);
+		}
+	report(good, "cache", "flushes change no byte");
+	region_destroy(source);
+	region_destroy(r);
+}
+
 int main(void)
 {
 	const struct sci_pio_engine *e;
@@ -600,10 +627,11 @@ int main(void)
 	signal(SIGBUS, on_fault);
 	while (sci_pio_engine(n))
 		n++;
-	printf("1..%u\n", 3 + (n + 1) * TESTS_PER_ENGINE);
+	printf("1..%u\n", 4 + (n + 1) * TESTS_PER_ENGINE);
 	test_before_init();
 	test_step();
 	test_override();
+	test_cache();
 	test_engine(NULL);
 	for (unsigned int i = 0; (e = sci_pio_engine(i)); i++) {
 		if (e->supported())

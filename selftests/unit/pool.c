@@ -80,15 +80,16 @@ TEST(arguments_that_make_no_pool_are_refused)
 {
 	void *mem = model_memory(SIZE);
 
-	CHECK_EQ(pool_format(mem, SIZE, 4095, 3, 1000, 10000, 1), -EINVAL);
-	CHECK_EQ(pool_format(mem, SIZE, 2048, 3, 1000, 10000, 1), -EINVAL);
-	CHECK_EQ(pool_format(mem, SIZE, 4096, 0, 1000, 10000, 1), -EINVAL);
-	CHECK_EQ(pool_format(mem, SIZE, 4096, 65, 1000, 10000, 1), -EINVAL);
-	CHECK_EQ(pool_format(mem, SIZE, 4096, 3, 0, 10000, 1), -EINVAL);
-	CHECK_EQ(pool_format(mem, SIZE, 4096, 3, 1000, 999, 1), -EINVAL);
-	CHECK_EQ(pool_format(mem, SIZE - 1, 4096, 3, 1000, 10000, 1), -EINVAL);
-	CHECK_EQ(pool_format(mem, 8192, 4096, 3, 1000, 10000, 1), -EINVAL);
-	CHECK_EQ(pool_format(mem, SIZE, 1 << 24, 3, 1000, 10000, 1), -EINVAL);
+	CHECK_EQ(pool_format(mem, SIZE, 4095, 3, 1000, 10000, 1, 0), -EINVAL);
+	CHECK_EQ(pool_format(mem, SIZE, 2048, 3, 1000, 10000, 1, 0), -EINVAL);
+	CHECK_EQ(pool_format(mem, SIZE, 4096, 0, 1000, 10000, 1, 0), -EINVAL);
+	CHECK_EQ(pool_format(mem, SIZE, 4096, 65, 1000, 10000, 1, 0), -EINVAL);
+	CHECK_EQ(pool_format(mem, SIZE, 4096, 3, 0, 10000, 1, 0), -EINVAL);
+	CHECK_EQ(pool_format(mem, SIZE, 4096, 3, 1000, 999, 1, 0), -EINVAL);
+	CHECK_EQ(pool_format(mem, SIZE - 1, 4096, 3, 1000, 10000, 1, 0), -EINVAL);
+	CHECK_EQ(pool_format(mem, 8192, 4096, 3, 1000, 10000, 1, 0), -EINVAL);
+	CHECK_EQ(pool_format(mem, SIZE, 1 << 24, 3, 1000, 10000, 1, 0), -EINVAL);
+	CHECK_EQ(pool_format(mem, SIZE, 4096, 3, 1000, 10000, 1, 2), -EINVAL);
 	free(mem);
 }
 
@@ -390,7 +391,7 @@ static u32 the_held;
 
 static void format_again(void)
 {
-	pool_format(the_mem, SIZE, 8192, 2, MODEL_LEASE_MS, MODEL_QUAR_MS, 78);
+	pool_format(the_mem, SIZE, 8192, 2, MODEL_LEASE_MS, MODEL_QUAR_MS, 78, 0);
 }
 
 TEST(a_formatter_that_ends_leaves_no_pool)

@@ -72,6 +72,16 @@ TEST(a_pool_is_made_once_and_shown)
 	unlink(path);
 }
 
+TEST(a_pool_that_is_not_coherent_is_made_and_shown)
+{
+	path_make();
+	CHECK_EQ(sci_pool("format -s 1M -n 3 -c 4K --incoherent"), 0);
+	CHECK(strstr(output, ": 240 chunks of 4096 bytes for 3 nodes"));
+	CHECK_EQ(sci_pool("show"), 0);
+	CHECK(strstr(output, "quarantine 30.0 s, not coherent\n"));
+	unlink(path);
+}
+
 TEST(a_file_that_looks_used_is_refused)
 {
 	uint8_t *mem;

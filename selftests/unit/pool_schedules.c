@@ -5,14 +5,17 @@
  * store, or hang at a store for longer than their lease. Memory that a node gets has no other
  * owner and no mapper. When all nodes are gone, all memory is free.
  *
- * SCI_TEST_ROUNDS: number of schedules (default 2000).
+ * In a pool that is not coherent, each node has a cache of its own.
+ *
+ * SCI_TEST_ROUNDS: number of schedules (default 2000, and a quarter for a pool that is not coherent).
  */
 #include <stdio.h>
 #include <ucontext.h>
 
 #include "selftests/unit/pool_model.h"
 
-#define SIZE	(160u << 10)
+#define SIZE	(512u << 10)
+#define COHERENT_SIZE (160u << 10)
 #define NODES	MODEL_SLOTS
 #define HELD	6		/* most allocations, and most maps, per node */
 #define STACK	(64u << 10)
@@ -50,6 +53,8 @@ static char stacks[NODES][STACK] __attribute__((aligned(64)));
 static ucontext_t scheduler;
 static struct model_node *running;
 static void *mem;
+static u64 size;
+static bool incoherent;
 static u64 now;
 static uint64_t rng;
 static unsigned long deaths, hangs, switches, maps_made, allocations, expelled;
@@ -226,7 +231,7 @@ static void node_boot(struct model_node *n)
 
 	memset(n->held, 0, sizeof(n->held));
 	memset(n->maps, 0, sizeof(n->maps));
-	model_open(&n->p, mem, SIZE);
+	model_open(&n->p, mem, size);
 	n->dead = false;
 	n->until = 0;
 	getcontext(&n->where);
@@ -284,17 +289,13 @@ static void schedule_step(void)
 	running = NULL;
 }
 
-/* The last living node finds all memory free. */
-static void schedule_end(void)
+/* A node finds all memory free that it can allocate. */
+static void last_node(struct model_node *n, u32 node)
 {
-	struct model_node *n = &nodes[0];
 	unsigned int i;
 
-	for (i = 0; i < NODES; i++)
-		if (!nodes[i].dead)
-			node_die(&nodes[i]);
-	model_open(&n->p, mem, SIZE);
-	for (i = 0; pool_join(&n->p, 0, 0, "last", now); i++) {
+	model_open(&n->p, mem, size);
+	for (i = 0; pool_join(&n->p, node, 0, "last", now); i++) {
 		CHECK(i < 100);
 		now += MODEL_LEASE / 4;
 	}
@@ -303,10 +304,22 @@ static void schedule_end(void)
 		CHECK_EQ(pool_beat(&n->p, now), 0);
 	}
 	pool_scrub(&n->p, now);
-	CHECK_EQ(model_count_used(&n->p), 0);
+}
+
+static void schedule_end(void)
+{
+	unsigned int i, last = incoherent ? NODES : 1;
+
+	for (i = 0; i < NODES; i++)
+		if (!nodes[i].dead)
+			node_die(&nodes[i]);
+	for (i = 0; i < last; i++)
+		last_node(&nodes[i], incoherent ? pool_slot_node(i) : 0);
+	CHECK_EQ(model_count_used(&nodes[0].p), 0);
 	for (i = 0; i < ARRAY_LEN(owner); i++)
 		CHECK_EQ(mappers[i], 0);
-	model_close(&n->p);
+	for (i = 0; i < last; i++)
+		model_close(&nodes[i].p);
 }
 
 static void schedule_run(uint64_t seed)
@@ -316,22 +329,24 @@ static void schedule_run(uint64_t seed)
 	rng = seed;
 	now = 1 + pick(1000);
 	memset(owner, -1, sizeof(owner));
-	CHECK_EQ(model_format(mem, SIZE), 0);
+	CHECK_EQ(model_format(mem, size), 0);
 	for (i = 0; i < NODES; i++)
 		node_boot(&nodes[i]);
-	for (i = 0; i < SWITCHES; i++)
+	/* where caches are not coherent, a slot is free later */
+	for (i = 0; i < (incoherent ? 4 : 1) * SWITCHES; i++)
 		schedule_step();
 	schedule_end();
 }
 
-TEST(random_schedules_of_three_nodes)
+static void schedules_run(unsigned long n)
 {
-	const char *rounds = getenv("SCI_TEST_ROUNDS");
-	unsigned long i, n = rounds ? strtoul(rounds, NULL, 10) : 2000;
+	unsigned long i;
 
 	if (TEST_TSAN)
 		SKIP("switches stacks");
-	mem = model_memory(SIZE);
+	size = incoherent ? SIZE : COHERENT_SIZE;
+	model_flags = incoherent ? POOL_INCOHERENT : 0;
+	mem = model_memory(size);
 	pool_store_hook = yield_hook;
 	for (i = 0; i < n; i++)
 		schedule_run(i);
@@ -341,4 +356,22 @@ TEST(random_schedules_of_three_nodes)
 		  hangs, expelled);
 	CHECK(n < 100 || (allocations > n && maps_made > n && expelled));
 	free(mem);
+}
+
+static unsigned long rounds(unsigned long usual)
+{
+	const char *n = getenv("SCI_TEST_ROUNDS");
+
+	return n ? strtoul(n, NULL, 10) : usual;
+}
+
+TEST(random_schedules_of_three_nodes)
+{
+	schedules_run(rounds(2000));
+}
+
+TEST(random_schedules_where_caches_are_not_coherent)
+{
+	incoherent = true;
+	schedules_run(rounds(2000) / 4);
 }

@@ -136,6 +136,8 @@ enum {
  *	membarrier(2) does not reach them.
  * @SCI_CAP_BARRIER: the adapter has a page at SCI_MMAP_BARRIER: store barriers need
  *	no system call.
+ * @SCI_CAP_INCOHERENT: with SCI_CAP_SHARED: the caches of the machines are not coherent. After
+ *	stores to segments and imports write their lines back; before loads drop the lines.
  */
 enum sci_cap {
 	SCI_CAP_MEMORY		= 1 << 0,
@@ -144,6 +146,7 @@ enum sci_cap {
 	SCI_CAP_REGISTER	= 1 << 3,
 	SCI_CAP_BARRIER		= 1 << 4,
 	SCI_CAP_SHARED		= 1 << 5,
+	SCI_CAP_INCOHERENT	= 1 << 6,
 };
 
 /**

@@ -107,6 +107,8 @@ static int adapter_set_up(struct dev_adapter *a, const char *path)
 	a->dma_max = q.out_dma_max;
 	snprintf(a->type, sizeof(a->type), "%.15s", (const char *)q.out_type);
 	ret = pages_map(a);
+	if (!ret)
+		ret = dev_cache_init(a);
 	if (ret)
 		return ret;
 	a->link.adapter = a->page;

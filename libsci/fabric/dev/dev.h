@@ -146,6 +146,14 @@ int dev_rseg_map(struct sci_rseg *r, uint64_t off, size_t len,
 void dev_unmap(struct sci_fabric *f, void *addr, size_t len);
 void dev_rseg_link_event(struct sci_rseg *r, bool down);
 int dev_peer_read(struct sci_rseg *r, void *dst, uint64_t src, size_t len);
+/* ---- cache.c ---- */
+
+/*
+ * Set link.cache of an adapter whose caps are known. Return: 0; -EOPNOTSUPP: programs cannot flush this
+ * CPU's cache.
+ */
+int dev_cache_init(struct dev_adapter *a);
+
 void dev_store_barrier(struct sci_fabric *f, struct sci_rseg *r);
 
 int dev_lintr_create(struct sci_fabric *f, struct sci_lintr_param *p,

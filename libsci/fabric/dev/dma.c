@@ -87,10 +87,12 @@ static int dma_copy(struct sci_rseg *r, void *local, void *remote, size_t len,
 	struct sci_link_status *link = r->status.link;
 	uint32_t errors = sci_link_errors(link);
 
-	if (pull)
+	if (pull) {
+		sci_link_refresh(link, remote, len);
 		sci_pio_read(local, remote, len, link->map);
-	else
+	} else {
 		sci_remote_write(remote, local, len, link);
+	}
 	/*
 	 * Deliver packets that a fault holds back: they must not arrive after the end of the
 	 * transfer.

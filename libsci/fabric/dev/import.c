@@ -230,10 +230,13 @@ static bool barrier_by_adapter(const struct dev_adapter *a)
 }
 
 /* Wait until stores have arrived. Stores to memory of this machine arrive at once. */
-static void rseg_flush(const struct dev_adapter *a, int fd)
+static void rseg_flush(struct dev_adapter *a, int fd)
 {
 	struct sci_ioc_flush arg = { .size = sizeof(arg) };
+	struct sci_link_status *link = &a->link;
 
+	if (link->cache)
+		link->cache->fence(link);
 	if (a->caps & SCI_CAP_MEMORY || (a->barrier && barrier_by_adapter(a)))
 		return;
 	dev_ioctl(fd, SCI_IOC_FLUSH, &arg);
