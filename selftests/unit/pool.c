@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The protocol of a pool: format, slots, chunks, mail, and nodes that die at any store. */
+/*
+ * The protocol of a pool: format, slots, chunks, mail, and nodes that die at any store.
+ *
+ * SCI_TEST_ROUNDS: number of random words that a machine stores (default 200,000).
+ */
 #include <setjmp.h>
 
 #include "selftests/unit/pool_model.h"
@@ -555,19 +559,21 @@ static void corrupt_word(uint8_t *mem, u64 bytes, uint64_t *state)
  * Two nodes use the pool. Whatever they read there, they access no memory outside of it, and a
  * node does not get memory that it already has.
  */
-TEST(nonsense_in_the_pool_does_no_harm_to_its_users)
+static void check_nonsense(u64 size)
 {
+	const char *rounds = getenv("SCI_TEST_ROUNDS");
 	uint8_t packet[POOL_PACKET] = { 0 }, *taken;
 	u32 first[RUNS] = { 0 }, maps[RUNS], n_maps = 0, got, chunks, i, c;
 	int length[RUNS] = { 0 }, n;
-	u64 now = 5, base = 0, corruptions = test_calls(200000), step;
+	u64 now = 5, base = 0, step;
+	u64 corruptions = rounds ? strtoul(rounds, NULL, 10) : test_calls(200000);
 	uint64_t state = 9;
 	struct pool a, b;
 
-	the_mem = model_memory(SIZE);
-	model_format(the_mem, SIZE);
-	model_open(&a, the_mem, SIZE);
-	model_open(&b, the_mem, SIZE);
+	the_mem = model_memory(size);
+	model_format(the_mem, size);
+	model_open(&a, the_mem, size);
+	model_open(&b, the_mem, size);
 	taken = calloc(a.form.chunks, 1);
 	CHECK(taken != NULL);
 	pool_join(&a, 4, 0, "a", now);
@@ -633,7 +639,7 @@ TEST(nonsense_in_the_pool_does_no_harm_to_its_users)
 				}
 			pool_leave(&a);
 			if (pool_join(&a, 0, 0, "a", now)) {
-				model_format(the_mem, SIZE);
+				model_format(the_mem, size);
 				pool_join(&a, 4, 0, "a", now);
 			}
 			break;
@@ -644,4 +650,15 @@ TEST(nonsense_in_the_pool_does_no_harm_to_its_users)
 	model_close(&a);
 	model_close(&b);
 	free(the_mem);
+}
+
+TEST(nonsense_in_the_pool_does_no_harm_to_its_users)
+{
+	check_nonsense(SIZE);
+}
+
+TEST(nonsense_does_no_harm_where_caches_are_not_coherent)
+{
+	model_flags = POOL_INCOHERENT;
+	check_nonsense(2 * SIZE);
 }
