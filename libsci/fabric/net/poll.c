@@ -73,7 +73,8 @@ static int link_read_some(struct net_link *l)
 		if (ret)
 			return ret;
 	}
-	return all ? -EAGAIN : 0;
+	/* the next bytes of a long frame arrive soon */
+	return all && !l->in_big ? -EAGAIN : 0;
 }
 
 /* Read all bytes of a link. Return true if there were any. @l may have been freed afterwards. */
