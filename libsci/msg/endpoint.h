@@ -22,8 +22,8 @@
  *
  * peer		a connection: an inbox for the peer, and a mapping of the peer's inbox
  * request	a send or receive of the program, in one queue at a time: waiting
- *		to be sent (peer->sendq), in a handshake or with blocks in flight
- *		(peer->sending, peer->receiving), or posted (ep->match)
+ *		to be sent (peer->sendq), in a handshake or with bytes in flight
+ *		(peer->sending to ->arriving, ->receiving), or posted (ep->match)
  * msg		a message that arrived before its receive was posted
  */
 #ifndef LIBSCI_MSG_ENDPOINT_H
@@ -256,7 +256,11 @@ struct sci_peer {
 	struct msg_status *status;	/* credits from the peer: line 0 of the inbox */
 	struct list sendq;
 	struct list ctlq;		/* struct msg_ctl that wait for room */
-	struct list sending;		/* sends after their RTS, and one-sided transfers */
+	/* sends after their RTS, and one-sided transfers, by what they wait for: transfer_set() */
+	struct list sending;		/* an answer of the peer */
+	struct list moving;		/* sends: room for the next bytes */
+	struct list onesided;		/* one-sided: room, or an import */
+	struct list arriving;		/* the peer to confirm that the bytes have arrived */
 	uint64_t chained;		/* bytes sent as chains */
 
 	/* receiving */

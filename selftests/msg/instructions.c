@@ -229,6 +229,7 @@ struct point {
 	unsigned int flags;		/* of the endpoints */
 	bool handshake;			/* not eager */
 	bool exported;			/* the receiver's buffer is exported */
+	unsigned int waiting;		/* sends that wait for the receiver meanwhile */
 	size_t counter;			/* of the protocol, in struct sci_ep_stats; 0: none */
 	step_fn steps[SIDES];
 };
@@ -425,6 +426,19 @@ static void attach(struct traffic *t)
 	t->steps = t->point->steps;
 }
 
+/* Begin sends that the receiver does not receive: they wait while the messages are counted. */
+static void wait_in_vain(struct traffic *t)
+{
+	struct sci_req *req;
+
+	for (unsigned int i = 0; i < t->point->waiting; i++) {
+		CHECK_EQ(sci_itsend(t->to[SENDER], 1, 1, t->from, LONGEST, &req), 0);
+		for (int s = 0; s < SIDES; s++)
+			while (sci_progress(t->ep[s]) > 0)
+				;
+	}
+}
+
 static uint64_t counted(const struct traffic *t)
 {
 	struct sci_ep_stats stats = test_ep_stats(t->ep[SENDER]);
@@ -439,6 +453,7 @@ static struct cost measure(struct traffic *t, const char *name)
 	uint64_t before;
 
 	attach(t);
+	wait_in_vain(t);
 	messages(t, n, OFF);
 	before = counted(t);
 	messages(t, n, INSTRUCTIONS);
@@ -568,5 +583,7 @@ POINT(rendezvous_65536, avx512, BLOCK, .handshake = true, COUNTED(sent_rendezvou
 POINT(zero_copy_65536, avx512, BLOCK, .handshake = true, .exported = true, COUNTED(sent_zcopy),
       REQUESTS)
 POINT(put_8, sse2, .len = 8, .n = 24, .exported = true, .steps = { put, load })
+POINT(put_8_beside_sends, sse2, .len = 8, .n = 24, .exported = true, .handshake = true,
+      .waiting = 100, .steps = { put, load })
 POINT(atomic_8, sse2, .len = 8, .n = 24, .exported = true, .steps = { add, load })
 #endif

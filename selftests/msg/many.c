@@ -422,7 +422,7 @@ TEST(processes_die_in_an_all_to_all)
 
 /* ---- hundreds of peers of one endpoint ---- */
 
-#define PEER_BYTES	5120u
+#define PEER_BYTES	5184u
 #define CROWDS_MAX	2000u
 #define PER_CROWD_MAX	250u
 #define HUB_FDS		20000u		/* limit of descriptors of each process */

@@ -111,7 +111,7 @@ static int transfer_start(struct sci_peer *p, const struct transfer *t, struct s
 	req->detached = !out;
 	p->detached += !out;
 	p->transfers += !out;
-	list_add_tail(&req->link, &p->sending);
+	list_add_tail(&req->link, &p->onesided);
 	if (out)
 		*out = req;
 	/* the request starts when the connection is up */

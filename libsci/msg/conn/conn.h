@@ -178,6 +178,13 @@ void ring_free(struct sci_peer *p, enum msg_ring which);
 void ring_leave(struct sci_peer *p, enum msg_ring which);
 void rings_free(struct sci_peer *p);
 
+/* Return whether @p has sends after their RTS, or one-sided transfers. */
+static inline bool peer_has_transfers(const struct sci_peer *p)
+{
+	return !list_empty(&p->sending) || !list_empty(&p->moving) ||
+	       !list_empty(&p->onesided) || !list_empty(&p->arriving);
+}
+
 /* Return this endpoint's read position in its ring for @p. */
 static inline const uint32_t *ring_read(const struct sci_peer *p, enum msg_ring which)
 {

@@ -206,6 +206,9 @@ int peer_new(struct sci_ep *ep, struct sci_fabric *fabric,
 	list_init(&p->sendq);
 	list_init(&p->ctlq);
 	list_init(&p->sending);
+	list_init(&p->moving);
+	list_init(&p->onesided);
+	list_init(&p->arriving);
 	list_init(&p->receiving);
 	list_init(&p->matched);
 	list_init(&p->imports);
@@ -271,7 +274,7 @@ int peer_take_inbox(struct sci_peer *p, struct msg_call *c)
 	p->ep->stats.peers++;
 	p->ep->stats.peer_bytes += peer_bytes(p);
 	peer_heat(p);
-	if (!list_empty(&p->sendq) || !list_empty(&p->sending))
+	if (!list_empty(&p->sendq) || peer_has_transfers(p))
 		peer_busy(p);
 	peer_pair(p);
 	if (p->rail_node)

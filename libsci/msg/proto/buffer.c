@@ -88,6 +88,9 @@ static bool buf_in_use(struct sci_ep *ep, const struct msg_buf *b)
 
 		if (queue_touches(b, &p->sendq) ||
 		    queue_touches(b, &p->sending) ||
+		    queue_touches(b, &p->moving) ||
+		    queue_touches(b, &p->onesided) ||
+		    queue_touches(b, &p->arriving) ||
 		    queue_touches(b, &p->receiving) ||
 		    (chain && buf_touches(b, chain)))
 			return true;

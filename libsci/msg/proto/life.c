@@ -84,9 +84,12 @@ static void life_handle_end(struct sci_peer *p, int error)
 	peer_drop_incomplete(p);
 	/* the peer may have received the messages before it left */
 	if (p->stream)
-		rndv_arrive(p);
+		transfers_arrive(p);
 	reqs_fail(&p->sendq, error);
 	reqs_fail(&p->sending, error);
+	reqs_fail(&p->moving, error);
+	reqs_fail(&p->onesided, error);
+	reqs_fail(&p->arriving, error);
 	reqs_fail(&p->receiving, error);
 	p->importing = 0;
 	posted_fail(p, error);

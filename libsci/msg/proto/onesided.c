@@ -9,8 +9,7 @@
  * memory the processor waits for each packet. So reads are for a few bytes, or for peers that
  * cannot send the bytes themselves.
  *
- * One-sided transfers share peer->sending with the transfers of messages, and neither kind
- * waits for the other.
+ * One-sided transfers and the transfers of messages do not wait for each other: push.c.
  *
  * Where caches are not coherent, and where there is no room for an import, the owner copies the
  * bytes: see copies.c.
@@ -84,7 +83,7 @@ static int owner_ask(struct sci_req *req, int (*ask)(struct sci_req *req))
 	if (ret)
 		return ret;
 	req->peer->answers++;
-	req->state = MSG_HANDSHAKE;
+	transfer_set(req, MSG_HANDSHAKE);
 	return -EINPROGRESS;
 }
 
@@ -123,6 +122,8 @@ static __always_inline int transfer_move_bytes(struct sci_req *req, bool strided
 	req->at = (struct msg_cursor){ .iov = req->iov, .n = req->iovs };
 	msg_skip(&req->at, 0);
 	req->moved = 0;
+	if (req->marked)
+		transfer_set(req, MSG_MOVING);
 	req->marked = false;
 	return import_missing(p, &req->doubt_ms);
 }
@@ -162,6 +163,8 @@ static int word_move(struct sci_req *req)
 static void follower_begin(struct sci_req *req)
 {
 	req->kind = req->form == FORM_SIGNAL ? MSG_ATOMIC : MSG_WRITE_EVENT;
+	if (req->state == MSG_ARRIVING)
+		transfer_set(req, MSG_MOVING);
 	if (req->kind != MSG_ATOMIC)
 		return;
 	req->ep->stats.writes++;
@@ -255,6 +258,6 @@ void onesided_copied(struct sci_peer *p, uint64_t id, int error, const void *dat
 	}
 	if (req->kind == MSG_READ)
 		copy_take(req, data, len);
-	req->state = MSG_MOVING;
+	transfer_set(req, MSG_MOVING);
 	peer_busy(p);
 }

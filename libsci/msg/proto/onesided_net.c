@@ -45,6 +45,8 @@ static int net_confirm(struct sci_req *req, struct msg_import *im, int error)
 		stream->flush(im->seg);
 	if (error)
 		return error;
+	if (!req->marked)
+		transfer_set(req, MSG_ARRIVING);
 	req->marked = true;
 	ret = stream->arrived(im->seg, req->addr);
 	if (!ret)

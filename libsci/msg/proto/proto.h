@@ -221,6 +221,7 @@ void peer_went(struct sci_peer *p, int error);
 
 /* push.c */
 int send_push(struct sci_peer *p);
+bool transfers_arrive(struct sci_peer *p);
 
 /* send.c */
 int send_start(struct sci_req *req);
@@ -256,12 +257,24 @@ int handler_send(struct sci_peer *peer, unsigned int id, uint64_t tag,
 void handler_answer(struct sci_peer *peer, unsigned int id, uint64_t tag,
 		    const struct iovec *iov, size_t n);
 
+/* Put a send or a one-sided transfer into the list of its peer for its new state. */
+static inline void transfer_set(struct sci_req *req, enum msg_state state)
+{
+	struct sci_peer *p = req->peer;
+
+	req->state = state;
+	list_del(&req->link);
+	list_add_tail(&req->link, state == MSG_ARRIVING ? &p->arriving :
+				  state != MSG_MOVING ? &p->sending :
+				  req->kind == MSG_SEND ? &p->moving : &p->onesided);
+}
+
 /* rendezvous.c */
 void rndv_accept(struct sci_req *req, struct sci_peer *p,
 		 const struct line_rts *rts);
 bool rndv_accept_later(struct sci_peer *p);
 int rndv_push(struct sci_req *req);
-bool rndv_arrive(struct sci_peer *p);
+int rndv_arrive(struct sci_req *req);
 int rndv_ctl(struct sci_peer *p, const struct msg_typed *line);
 size_t rndv_block_size(const struct sci_req *req, enum msg_ring ring, size_t left);
 void rndv_blocks_end(struct sci_req *req);

@@ -4,28 +4,66 @@
 
 #include "libsci/msg/proto/send.h"
 
-static bool transfers_push(struct sci_peer *p)
+/*
+ * Limit for the one-sided transfers that one call tries in vain: those behind wait for the first
+ * ones. It is above the number of reads that a link of the net has in flight (NET_GETS).
+ */
+#define VAIN_MAX	128u
+
+/* Write the bytes of one message after the other. Return whether none is left. */
+static bool sends_push(struct sci_peer *p)
 {
-	bool blocks = true, onesided = true;
+	while (!list_empty(&p->moving))
+		if (rndv_push(container_of(p->moving.next, struct sci_req, link)) ||
+		    p->state == PEER_DOWN)
+			return false;
+	return true;
+}
+
+/* Advance one-sided transfers. Return whether none is left. */
+static bool onesided_push_all(struct sci_peer *p)
+{
+	unsigned int vain = 0;
 	struct list *pos, *n;
 
-	list_for_each_safe(pos, n, &p->sending) {
-		struct sci_req *req = container_of(pos, struct sci_req, link);
-
-		if (req->state != MSG_MOVING)
-			continue;
-		/*
-		 * write blocks of one message at a time; one-sided transfers do not wait for
-		 * messages
-		 */
-		if (req->kind != MSG_SEND)
-			onesided &= !onesided_push(req);
-		else if (blocks)
-			blocks = !rndv_push(req);
-		if (p->state == PEER_DOWN)
-			return false;
+	list_for_each_safe(pos, n, &p->onesided) {
+		vain += !!onesided_push(container_of(pos, struct sci_req, link));
+		if (vain == VAIN_MAX || p->state == PEER_DOWN)
+			break;
 	}
-	return (!p->stream || rndv_arrive(p)) && blocks && onesided;
+	return !vain;
+}
+
+/*
+ * Complete the transfers whose bytes the net has delivered. They arrive in the order of the list.
+ * Return whether none is left.
+ */
+bool transfers_arrive(struct sci_peer *p)
+{
+	struct sci_req *req, *n;
+
+	list_for_each_entry_safe(req, n, &p->arriving, link) {
+		if (req->kind == MSG_SEND) {
+			if (rndv_arrive(req))
+				return false;
+		} else if (p->state != PEER_DOWN && onesided_push(req) &&
+			   req->state == MSG_ARRIVING) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Advance the transfers that need no answer of the peer. Neither kind waits for the other one. */
+static bool transfers_push(struct sci_peer *p)
+{
+	bool idle = sends_push(p);
+
+	if (p->state == PEER_UP)
+		idle &= onesided_push_all(p);
+	if (p->state == PEER_UP && p->stream)
+		idle &= transfers_arrive(p);
+	return idle;
 }
 
 /* Return a number that each sent line changes. A line announces each block. */

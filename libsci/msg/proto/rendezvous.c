@@ -407,7 +407,7 @@ static int rndv_cleared(struct sci_peer *p, const struct line_cts *cts)
 	req->want = cts->len;
 	req->segment = cts->segment;
 	req->offset = cts->offset;
-	req->state = MSG_MOVING;
+	transfer_set(req, MSG_MOVING);
 	peer_busy(p);
 	return 0;
 }
@@ -441,7 +441,7 @@ void rndv_blocks_end(struct sci_req *req)
 
 	p->last_block_pos = p->data_rx.pos;
 	if (req->sync) {
-		req->state = MSG_MOVED;
+		transfer_set(req, MSG_MOVED);
 		peer_expect_ctl(p);
 		return;
 	}
@@ -487,7 +487,7 @@ static int target_push(struct sci_req *req)
 	int ret = target_fill(req);
 
 	if (ret == -ENOTCONN) {
-		req->state = MSG_HANDSHAKE;
+		transfer_set(req, MSG_HANDSHAKE);
 		peer_suspect(req->peer);
 		return 0;
 	}
@@ -496,28 +496,20 @@ static int target_push(struct sci_req *req)
 	fin_send(req->peer, req->their_id, 0, true);
 	/* otherwise the end of the connection has completed the send */
 	if (req->peer->state != PEER_DOWN)
-		req->state = MSG_ARRIVING;
+		transfer_set(req, MSG_ARRIVING);
 	return 0;
 }
 
-/*
- * Complete the sends whose bytes the net has delivered. Return false if some bytes are on their way.
- */
-bool rndv_arrive(struct sci_peer *p)
+/* Complete a send whose bytes the net has delivered. Return -EAGAIN if they are on their way. */
+int rndv_arrive(struct sci_req *req)
 {
-	struct sci_req *req, *n;
+	int ret = target_arrived(req);
 
-	list_for_each_entry_safe(req, n, &p->sending, link) {
-		if (req->kind != MSG_SEND || req->state != MSG_ARRIVING)
-			continue;
-		if (target_arrived(req) == -EAGAIN)
-			return false;
-		if (req->lent)
-			continue;
-		p->ep->stats.sent_zcopy++;
+	if (!req->lent) {
+		req->ep->stats.sent_zcopy++;
 		transfer_done(req, 0);
 	}
-	return true;
+	return ret == -EAGAIN ? ret : 0;
 }
 
 /* The first rail is lost: send the message from its start in blocks on the other rail. */
@@ -547,7 +539,7 @@ static int zcopy_push(struct sci_req *req)
 		return -EAGAIN;
 	}
 	if (!im && import_is_gone(error)) {
-		req->state = MSG_HANDSHAKE;
+		transfer_set(req, MSG_HANDSHAKE);
 		peer_suspect(p);
 		return 0;
 	}

@@ -193,7 +193,7 @@ static bool ring_is_idle(struct sci_peer *p, enum msg_ring which)
 {
 	const struct msg_blocks *b = blocks_tx(p, which);
 
-	if (which != RING_EAGER && !list_empty(&p->sending))
+	if (which != RING_EAGER && peer_has_transfers(p))
 		return false;
 	return ring_is_rail(p, which) ? rail_is_idle(p, which) : blocks_read(p, b) == b->end;
 }
