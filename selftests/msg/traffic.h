@@ -108,6 +108,7 @@ static inline void traffic_params(struct sci_ep *ep, unsigned int ways)
 		enum sci_param param;
 		uint64_t value;
 	} set[] = {
+		{ SCI_PARAM_LINES_MAX, SCI_SHORT_MAX },
 		{ SCI_PARAM_EAGER_MAX, WAY_EAGER_MAX },
 		{ SCI_PARAM_EAGER_RING, 65536 },
 		{ SCI_PARAM_BLOCK, 8192 },
