@@ -91,3 +91,48 @@ case_pool_mpi_beside_tcp() {
 	}
 	END { exit bad || n != 7 }' "$tmp/case/pool" "$tmp/case/tcp"
 }
+
+# FILE N: stores N random words into the tables of a pool, in 20 s, every other one into the
+# slots and bells
+random_words() {
+	perl -e '
+	my ($file, $n) = @ARGV;
+	open my $f, "+<", $file or die "$file: $!";
+	sysread $f, my $header, 64;
+	my $end = unpack "Q<", substr $header, 56;
+	srand 1;
+	for my $i (1 .. $n) {
+		my $at = 4096 + 8 * int rand(($i % 2 ? 8192 : $end - 4096) / 8);
+		my @values = (0, ~0, int rand 2**32, int(rand 2**32) << 32 | int rand 2**32);
+		my $value = $values[rand 5];
+		sysseek $f, $at, 0;
+		if (!defined $value) {		# change one bit
+			sysread $f, my $old, 8;
+			sysseek $f, $at, 0;
+			$value = unpack("Q<", $old) ^ 1 << int rand 64;
+		}
+		syswrite $f, pack "Q<", $value or die $!;
+		select undef, undef, undef, 0.02 if !($i % 1000);
+	}' "$@"
+}
+
+# A machine stores a million random words: kernels report nothing, modules can be unloaded, and
+# a pool that is formatted again works.
+case_pool_random_words_of_a_third_party() {
+	needs_pool || return
+	local i
+	for i in $(ids); do
+		begin "ping-$i" "$i" "$build/sci ping --serve & for n in {1..40}; do
+			timeout 2 $build/sci ping 4; timeout 2 $build/sci ping 8; done; kill \$!"
+	done
+	random_words "$D/pool" 1000000 || return
+	injected 1000000
+	abandon
+	for i in $(ids); do
+		on "$i" 'killall sci; echo "= node '"$i"': expelled $(dmesg | grep -c "been expelled") times"'
+	done
+	for i in $(ids); do within 60 modules_unload "$i" || return; done
+	"$build/sci" pool format --force --lease 12 --quarantine 24 \
+		${SCI_POOL_INCOHERENT:+--incoherent} "$D/pool" || return
+	for i in $(ids); do modules_load "$i" || return; done
+}
