@@ -167,7 +167,7 @@ static int ivshmem_start(struct pci_dev *pdev, struct pool_ivshmem *s)
 	int ret;
 
 	ret = pool_memory_map(&s->memory, pci_resource_start(pdev, IVSHMEM_BAR_MEMORY),
-			 pci_resource_len(pdev, IVSHMEM_BAR_MEMORY));
+			      pci_resource_len(pdev, IVSHMEM_BAR_MEMORY));
 	if (ret)
 		return ret;
 	ret = ivshmem_doorbell_init(pdev, s);

@@ -102,8 +102,8 @@ int pool_memory_map(struct pool_memory *m, phys_addr_t start, u64 bytes);
 void pool_memory_unmap(struct pool_memory *m);
 
 /*
- * Start the nodes of a memory. @doorbells, @doorbell: see struct pool_node. Return: 0; -ENODATA: the
- * memory is no pool.
+ * Start the nodes of a memory. @doorbells, @doorbell: see struct pool_node. Return: 0;
+ * -ENODATA: the memory is no pool.
  */
 int pool_memory_start(struct pool_memory *m, struct device *parent,
 		      void __iomem *doorbells, u32 doorbell);
@@ -128,8 +128,8 @@ static inline void pool_nvdimm_exit(void)
 /* ---- cache.c ---- */
 
 /*
- * Flush the cache at each access to any pool, until pool_cache_put(). Return: 0; -EOPNOTSUPP: modules
- * of this kernel cannot flush the cache.
+ * Flush the cache at each access to any pool, until pool_cache_put(). Return: 0; -EOPNOTSUPP:
+ * modules of this kernel cannot flush the cache.
  */
 int pool_cache_get(void);
 void pool_cache_put(void);

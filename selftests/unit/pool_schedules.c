@@ -7,7 +7,8 @@
  *
  * In a pool that is not coherent, each node has a cache of its own.
  *
- * SCI_TEST_ROUNDS: number of schedules (default 2000, and a quarter for a pool that is not coherent).
+ * SCI_TEST_ROUNDS: number of schedules (default 2000; a quarter of them for a pool that is not
+ * coherent).
  */
 #include <stdio.h>
 #include <ucontext.h>

@@ -149,8 +149,8 @@ int dev_peer_read(struct sci_rseg *r, void *dst, uint64_t src, size_t len);
 /* ---- cache.c ---- */
 
 /*
- * Set link.cache of an adapter whose caps are known. Return: 0; -EOPNOTSUPP: programs cannot flush this
- * CPU's cache.
+ * Set link.cache of an adapter whose caps are known. Return: 0; -EOPNOTSUPP: programs cannot
+ * flush this CPU's cache.
  */
 int dev_cache_init(struct dev_adapter *a);
 
