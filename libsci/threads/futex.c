@@ -66,6 +66,31 @@ static int span_add(struct dl_phdr_info *info, size_t size, void *arg)
 
 #ifdef ARCH
 
+static long futex_call(const ucontext_t *uc)
+{
+	futex_t *f = (futex_t *)ARGUMENT(uc, 0);
+	int op = (int)ARGUMENT(uc, 1) & ~FUTEX_PRIVATE_FLAG;
+	long ret;
+
+	if (futex_is_far(f))
+		return hosts_futex(f, op, (uint32_t)ARGUMENT(uc, 2),
+				   (const struct timespec *)ARGUMENT(uc, 3),
+				   (uint32_t)ARGUMENT(uc, 5));
+	ret = syscall(SYS_futex, f, op, ARGUMENT(uc, 2), ARGUMENT(uc, 3), ARGUMENT(uc, 4),
+		      ARGUMENT(uc, 5));
+	return ret < 0 ? -errno : ret;
+}
+
+/* Make a call that a filter of forward.c has trapped. */
+static long other_call(int nr, const ucontext_t *uc)
+{
+	long args[6];
+
+	for (unsigned int i = 0; i < 6; i++)
+		args[i] = (long)ARGUMENT(uc, i);
+	return forward_call(nr, args);
+}
+
 static void futex_trap(int sig, siginfo_t *info, void *context)
 {
 	ucontext_t *uc = context;
@@ -81,10 +106,8 @@ static void futex_trap(int sig, siginfo_t *info, void *context)
 		syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), sig);
 		return;
 	}
-	ret = syscall(SYS_futex, ARGUMENT(uc, 0),
-		      (int)ARGUMENT(uc, 1) & ~FUTEX_PRIVATE_FLAG, ARGUMENT(uc, 2),
-		      ARGUMENT(uc, 3), ARGUMENT(uc, 4), ARGUMENT(uc, 5));
-	RESULT(uc) = ret < 0 ? -errno : ret;
+	ret = info->si_syscall == SYS_futex ? futex_call(uc) : other_call(info->si_syscall, uc);
+	RESULT(uc) = ret;
 	errno = err;
 }
 
@@ -128,7 +151,10 @@ static size_t code_make(struct sock_filter *code)
 		LOAD(FIELD(arch)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 0, 7),
 		LOAD(FIELD(args[1])),
-		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, FUTEX_PRIVATE_FLAG, 0, 5),
+		/* between machines trap the calls of process-shared objects, too */
+		hosts_on ? (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0, 0, 5) :
+			   (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K,
+							FUTEX_PRIVATE_FLAG, 0, 5),
 		LOAD(FIELD(instruction_pointer) + 4),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, HIGH(s.from), 0, 3),
 		LOAD(FIELD(instruction_pointer)),

@@ -64,8 +64,7 @@ static int launcher_start(void)
 
 /* ---- the libraries ---- */
 
-/* Open a library from the directory of this library, or else where the dynamic linker finds it. */
-static void *library_open(const char *name)
+void *library_open(const char *name)
 {
 	char path[PATH_MAX], self[PATH_MAX];
 	Dl_info info;

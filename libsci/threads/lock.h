@@ -6,21 +6,41 @@
 
 #include <linux/futex.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef _Atomic uint32_t futex_t;
 
+/*
+ * Between machines, futexes in memory of the program are not the kernel's: see hosts.h. Return
+ * true if @f is such a futex.
+ */
+bool futex_is_far(const futex_t *f);
+/*
+ * The operations FUTEX_WAIT, FUTEX_WAIT_BITSET and FUTEX_WAKE of futex(2) on a far futex.
+ * Return: 0, or -errno. The program ends if the operation is another one.
+ */
+long hosts_futex(futex_t *f, int op, uint32_t value, const struct timespec *timeout,
+		 uint32_t bits);
+
 /* If *@f is @value, sleep until a wake-up, or less. May set errno. No cancellation point. */
 static inline void futex_wait(futex_t *f, uint32_t value)
 {
-	syscall(SYS_futex, f, FUTEX_WAIT, value, NULL, NULL, 0);
+	if (futex_is_far(f))
+		hosts_futex(f, FUTEX_WAIT, value, NULL, 0);
+	else
+		syscall(SYS_futex, f, FUTEX_WAIT, value, NULL, NULL, 0);
 }
 
 static inline void futex_wake(futex_t *f, int n)
 {
-	syscall(SYS_futex, f, FUTEX_WAKE, n, NULL, NULL, 0);
+	if (futex_is_far(f))
+		hosts_futex(f, FUTEX_WAKE, (uint32_t)n, NULL, 0);
+	else
+		syscall(SYS_futex, f, FUTEX_WAKE, n, NULL, NULL, 0);
 }
 
 /* A lock. @word is 0: free; 1: taken; 2: taken, and a thread may sleep until it is free. */

@@ -86,14 +86,47 @@ static void piece_add(char *from, char *to, int prot)
 		memory.pieces[memory.n++] = (struct piece){ from, to, prot };
 }
 
-/* Add the writable segments of a library to the pieces, without its RELRO part. */
+/*
+ * Objects that came with libsci, by their numbers in the order of dl_iterate_phdr(). Only hosts.c
+ * records them.
+ */
+static struct {
+	unsigned int from, to;
+} libsci_objects;
+
+static int object_count(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)info;
+	(void)size;
+	++*(unsigned int *)arg;
+	return 0;
+}
+
+void memory_libsci_loads(bool begin)
+{
+	unsigned int n = 0;
+
+	dl_iterate_phdr(object_count, &n);
+	libsci_objects.from = begin ? n : libsci_objects.from;
+	libsci_objects.to = n;
+}
+
+bool memory_is_libsci_object(unsigned int i)
+{
+	return i >= libsci_objects.from && i < libsci_objects.to;
+}
+
+/*
+ * Add the writable segments of a library to the pieces, without its RELRO part. @arg: the number of
+ * the library
+ */
 static int object_add(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	char *relro = NULL, *relro_end = NULL;
+	unsigned int *number = arg;
 
 	(void)size;
-	(void)arg;
-	if (object_is_private(info->dlpi_name))
+	if (memory_is_libsci_object((*number)++) || object_is_private(info->dlpi_name))
 		return 0;
 	for (unsigned int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
@@ -117,6 +150,38 @@ static int object_add(struct dl_phdr_info *info, size_t size, void *arg)
 		piece_add(from, to, PROT_READ | PROT_WRITE);
 	}
 	return 0;
+}
+
+static void pieces_find(void)
+{
+	unsigned int number = 0;
+
+	dl_iterate_phdr(object_add, &number);
+}
+
+bool memory_find_pieces(void)
+{
+	pieces_find();
+	return !memory.full;
+}
+
+void memory_piece_add(char *from, char *to)
+{
+	piece_add(from, to, PROT_READ | PROT_WRITE);
+}
+
+bool futex_is_far(const futex_t *f)
+{
+	const char *p = (const char *)f;
+
+	if (!hosts_on || !hosts_span_done)
+		return false;
+	if (is_global(p))
+		return true;
+	for (unsigned int i = 0; i < memory.n; i++)
+		if (p >= memory.pieces[i].from && p < memory.pieces[i].to)
+			return true;
+	return false;
 }
 
 static int object_libsci(struct dl_phdr_info *info, size_t size, void *arg)
@@ -180,7 +245,9 @@ void memory_discard(void *p, size_t len)
 {
 	int err = errno;
 
-	if (REAL(madvise)(p, len, world_spans() ? MADV_REMOVE : MADV_DONTNEED))
+	if (hosts_on && world_spans())
+		memset(p, 0, len);
+	else if (REAL(madvise)(p, len, world_spans() ? MADV_REMOVE : MADV_DONTNEED))
 		memset(p, 0, len);
 	errno = err;
 }
@@ -284,7 +351,7 @@ bool memory_share(void)
 		world_say("cannot share memory: %s", strerror(errno));
 		return false;
 	}
-	dl_iterate_phdr(object_add, NULL);
+	pieces_find();
 	global_add(GLOBAL_BASE, page_round_up((uintptr_t)(world + 1)));
 	global_add(GLOBAL_UNITS, page_round_up((uintptr_t)GLOBAL_UNITS + units));
 	global_add(GLOBAL_STACKS, GLOBAL_STACKS + world->slot_top * SLOT_SIZE);

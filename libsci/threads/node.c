@@ -74,7 +74,8 @@ void node_call(unsigned int node, void (*fn)(void *arg), void *arg)
 	struct call c = { .fn = fn, .arg = arg };
 	int err = errno;
 
-	if (node == self_node) {
+	/* a thread whose system calls node 0 makes leaves calls to the service thread */
+	if (node == self_node && !forward_is_needed()) {
 		fn(arg);
 		return;
 	}

@@ -20,6 +20,8 @@
  * range. So its pthread_t is unique, and the libc of its process uses them as usual.
  * Mutexes and the like are libc's own, made process-shared at their first use.
  *
+ * Nodes that share no memory, on several machines, are another case: see hosts.h.
+ *
  *	libsci/threads/		memory, heap and the homes of its pages, nodes
  *	    interpose/		functions that replace those of libc
  */
@@ -47,6 +49,9 @@
 
 /* The global range of addresses. No supported system maps memory there by itself. */
 #define GLOBAL_BASE	((char *)0x200000000000)
+/* Between machines: for each thread ID, 1 + the node that has a thread with this ID. */
+#define GLOBAL_TIDS	((_Atomic uint8_t *)(void *)(GLOBAL_BASE + ((size_t)512 << 20)))
+#define TIDS_MAX	(4u << 20)		/* limit of Linux */
 #define GLOBAL_UNITS	(GLOBAL_BASE + ((size_t)1 << 30))
 #define GLOBAL_STACKS	(GLOBAL_BASE + ((size_t)1 << 36))
 #define GLOBAL_HEAP	(GLOBAL_STACKS + THREADS_MAX * SLOT_SIZE)
@@ -139,6 +144,7 @@ struct world {
 	pid_t leader, parent;
 	_Atomic bool spans;		/* the other nodes run */
 	bool failed;			/* all threads run on node 0 */
+	_Atomic bool tids_repeat;	/* threads of two machines have had one thread ID */
 	_Atomic bool ending;
 	enum place place;
 	unsigned int nlist;
@@ -172,8 +178,59 @@ extern _Thread_local struct thread *self_thread;
  */
 bool world_active(void);
 
+/* ---- nodes that share no memory (hosts.h); variables of each process ---- */
+
+extern bool hosts_on;			/* each node is a process of a job of `sci run` */
+extern bool hosts_alone;		/* only threads of the program allocate global memory */
+extern char **hosts_env;		/* the environment at the start, in private memory */
+extern bool hosts_span_done;		/* the nodes run threads */
+
+/*
+ * Connect to the other nodes. On node 0 the function returns when all nodes are connected. On other
+ * nodes it does not return. Context: the initial thread.
+ */
+void hosts_open(void);
+/* Do world_span() for nodes that share no memory. Failures end the program. */
+bool hosts_span(void);
+/* End the program on all nodes, with exit status 1 and without handlers of exit(). */
+noreturn void hosts_abort(void);
+/* Tell the other nodes to end when this process, node 0, has ended. */
+void hosts_end(void);
+/* Print the numbers of threads and the CPU time of this node. */
+void hosts_report(void *arg);
+/* Return the ID of a node of the job. */
+uint32_t link_node_id(unsigned int node);
+/* Let node 0 make the system calls of the calling thread, a thread of the program. */
+void forward_begin(void);
+/* Return true if node 0 has to make the system calls of the calling thread. */
+static inline bool forward_is_needed(void)
+{
+	return hosts_on && hosts_span_done && self_node && self_thread;
+}
+/*
+ * Run @fn(@arg) in a thread of node 0, for the calling thread, and wait. Return false if node 0
+ * cannot create the thread.
+ */
+bool forward_run(void (*fn)(void *arg), void *arg);
+/* Make a system call on node 0. Return the result, or -errno. Safe in a signal handler. */
+long forward_call(int nr, const long args[6]);
+/* Leave the lists of sleepers on which a cancelled thread may still be. */
+void sleep_thread_end(void);
+
+/* Return true if the calling thread is not of the program, and must not touch global memory. */
+static inline bool thread_is_alone(void)
+{
+	return hosts_alone && !self_thread;
+}
+
+/*
+ * Return true if the nodes run threads. Between machines: false in threads of libsci, which must not
+ * touch global memory.
+ */
 static inline bool world_spans(void)
 {
+	if (hosts_on)
+		return hosts_span_done && self_thread;
 	return world && atomic_load_explicit(&world->spans, memory_order_relaxed);
 }
 
@@ -196,6 +253,8 @@ bool world_orphaned(pid_t sender);
 unsigned int node_id(unsigned int node);
 /* Print a line that begins with "sci: " on standard error. */
 __attribute__((format(printf, 1, 2))) void world_say(const char *fmt, ...);
+/* Remove this library from the environment, so that child programs run on one node. */
+void environment_clean(void);
 /* End the processes of the other nodes, and wait until they have ended. */
 void world_end(void);
 
@@ -205,6 +264,13 @@ bool memory_share(void);		/* false: failed, after a message */
 void memory_discard(void *p, size_t len);
 /* Get piece @i of the memory that memory_share() has shared. Return false if it does not exist. */
 bool memory_piece(unsigned int i, const char **from, const char **to);
+/* Find the memory that nodes have to share. */
+bool memory_find_pieces(void);		/* false: there are too many */
+void memory_piece_add(char *from, char *to);
+/* Record which libraries libsci loads, so that their memory stays private. */
+void memory_libsci_loads(bool begin);
+/* Return true for library @i, in the order of dl_iterate_phdr(), if libsci has loaded it. */
+bool memory_is_libsci_object(unsigned int i);
 /* Find the code of libsci again, after the program has opened libraries. */
 void memory_find_libsci(void);
 /* Return true if the address is in the code of libsci, whose memory stays private. */
@@ -221,6 +287,14 @@ extern bool home_loads;			/* home_prepare() is loading libsci */
  * each node (node 0: another thread, see span_end()), after home_prepare().
  */
 void home_open(void);
+
+/* Open a library from the directory of this library, or else where the dynamic linker finds it. */
+void *library_open(const char *name);
+
+/* Start a thread of this library. It blocks signals, so that threads of the program get them. */
+bool quiet_start(void *(*fn)(void *arg));
+/* Start the service thread of this node. */
+bool service_start(void);
 
 /* Make libraries' private futexes work between nodes. Return false if that is not possible. */
 bool futex_share(void);

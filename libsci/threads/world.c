@@ -23,7 +23,9 @@ extern FILE *_IO_list_all;		/* libc's list of all open streams */
 
 unsigned int node_id(unsigned int node)
 {
-	return 4 * (node + 1);
+	uint32_t id = hosts_on ? link_node_id(node) : 0;
+
+	return id ? id : 4 * (node + 1);
 }
 
 void world_say(const char *fmt, ...)
@@ -105,6 +107,10 @@ static bool world_open(const char *nodes)
 			  strerror(errno));
 		return false;
 	}
+	hosts_on = getenv("SCI_THREADS_HOSTS") != NULL;
+	if (hosts_on && getenv("SCI_RANK"))
+		self_node = (unsigned int)atoi(getenv("SCI_RANK"));
+	hosts_alone = self_node;
 	world = (struct world *)(void *)GLOBAL_BASE;
 	world->nodes = (unsigned int)n;
 	world->leader = getpid();
@@ -122,6 +128,10 @@ static bool world_open(const char *nodes)
 		world_say("SCI_THREADS_MEMORY: '%s' is neither shared, local nor round nor a node",
 			  getenv("SCI_THREADS_MEMORY"));
 		_exit(2);
+	}
+	if (hosts_on && world->memory != MEMORY_SHARED) {
+		world_say("SCI_THREADS_MEMORY has no effect between machines");
+		world->memory = MEMORY_SHARED;
 	}
 	if (world->memory != MEMORY_SHARED)
 		world->heap.limit /= 2;
@@ -159,13 +169,13 @@ static unsigned int tasks_count(void)
 	return n;
 }
 
-/* Remove this library from the environment, so that child programs run on one node. */
-static void environment_clean(void)
+void environment_clean(void)
 {
 	const char *preload = getenv("LD_PRELOAD");
 	char *left = preload ? strdup(preload) : NULL, *word, *rest = left, *out;
 
 	unsetenv("SCI_THREADS_NODES");
+	unsetenv("SCI_THREADS_HOSTS");
 	if (!left)
 		return;
 	out = calloc(1, strlen(preload) + 2);
@@ -191,8 +201,7 @@ static noreturn void *service_main(void *arg)
 	node_serve();
 }
 
-/* Start the service thread. It blocks signals, so that threads of the program receive them. */
-static bool service_start(void)
+bool quiet_start(void *(*fn)(void *arg))
 {
 	sigset_t all, old;
 	pthread_t t;
@@ -201,9 +210,14 @@ static bool service_start(void)
 	sigfillset(&all);
 	sigdelset(&all, SIGSYS);	/* see futex.c */
 	REAL(pthread_sigmask)(SIG_SETMASK, &all, &old);
-	ret = REAL(pthread_create)(&t, NULL, service_main, NULL);
+	ret = REAL(pthread_create)(&t, NULL, fn, NULL);
 	REAL(pthread_sigmask)(SIG_SETMASK, &old, NULL);
 	return !ret;
+}
+
+bool service_start(void)
+{
+	return quiet_start(service_main);
 }
 
 struct link {
@@ -282,6 +296,11 @@ bool world_span(pthread_t main, void (*done)(void))
 	pthread_t t;
 	bool homes;
 
+	if (hosts_on) {
+		hosts_span();
+		done();
+		return true;
+	}
 	if (tasks_count() != 2) {
 		world_say("a library has started threads before main(): all threads stay on node %u",
 			  node_id(0));
@@ -380,7 +399,7 @@ bool world_orphaned(pid_t sender)
 	static atomic_bool known;	/* this process knows of the death */
 
 	/* while the first node dies, getppid() may still return its process ID */
-	if (!self_node || (sender != world->leader && syscall(SYS_getppid) == world->leader))
+	if (!self_node || hosts_on || (sender != world->leader && syscall(SYS_getppid) == world->leader))
 		return false;
 	/* each dying thread of the parent sends a signal: let the first handler print */
 	if (atomic_exchange(&known, true))
@@ -396,6 +415,12 @@ void world_end(void)
 {
 	if (atomic_exchange(&world->ending, true))
 		return;
+	if (hosts_on) {
+		if (world->report)
+			node_call_all(hosts_report, NULL);
+		hosts_end();
+		return;
+	}
 	for (unsigned int i = 0; world->report && i < world->nodes; i++)
 		report_node(i);
 	for (unsigned int i = 1; i < world->nodes; i++)

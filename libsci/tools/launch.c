@@ -222,6 +222,7 @@ int tool_launch(const struct tool_command *self, const struct run_options *o, ch
 		.cluster = o->cluster,
 		.net = o->net,
 		.failover = o->failover,
+		.preload = o->preload,
 		.gateways = (unsigned int)o->gateways,
 		.argv = argv,
 		.hosts = &here,

@@ -235,6 +235,7 @@ struct launch {
 	const char *cluster;		/* NULL: not given */
 	const char *net;		/* SCI_NET of the hosts; NULL: none */
 	unsigned int gateways;		/* number on each host; without @net, in all */
+	const char *preload;		/* the ranks are nodes of --threads; NULL: they are not */
 	bool failover;			/* with @net: the fabric is a way, too */
 	unsigned int timeout;		/* seconds after which a silent host is lost; 0: never */
 	bool clusters;			/* hosts are clusters of this machine */

@@ -23,6 +23,8 @@
 #define HOST_WAIT_MS		10000
 /* ms for a shell to end after its descriptors are closed, for a message with its status */
 #define SHELL_WAIT_MS		1000
+/* variables of threads_environment() */
+#define THREADS_ENVIRONMENT	4u
 #define SSH			"ssh -o BatchMode=yes -o ServerAliveInterval=1 -o ServerAliveCountMax=5"
 
 struct front {
@@ -275,6 +277,18 @@ static bool env_is_local(const char *e)
 	return false;
 }
 
+/* Append the variables of nodes of libsci_threads(7). Return true if there is no memory. */
+static bool threads_environment(const struct launch *l, char **env, unsigned int *n)
+{
+	bool failed = asprintf(&env[(*n)++], "LD_PRELOAD=%s", l->preload) < 0;
+
+	failed |= asprintf(&env[(*n)++], "SCI_THREADS_NODES=%u", l->size) < 0;
+	failed |= !(env[(*n)++] = strdup("SCI_THREADS_HOSTS=1"));
+	/* functions are bound when the program is loaded: at the same time on all nodes */
+	failed |= !(env[(*n)++] = strdup("LD_BIND_NOW=1"));
+	return failed;
+}
+
 static int job_environment(const struct launch *l, const struct launch_host *h, char **env)
 {
 	unsigned int n = 0;
@@ -293,6 +307,8 @@ static int job_environment(const struct launch *l, const struct launch_host *h, 
 	/* the memory of other nodes is behind a stream, even in a virtual cluster */
 	if (l->failover && !getenv("SCI_TEAM_MEMORY"))
 		ret |= !(env[n++] = strdup("SCI_TEAM_MEMORY=node"));
+	if (l->preload)
+		ret |= threads_environment(l, env, &n);
 	if (l->cluster_nodes)
 		ret |= asprintf(&env[n++], "SCI_NODES=%u", l->cluster_nodes) < 0;
 	return ret ? -ENOMEM : 0;
@@ -326,7 +342,7 @@ static int host_job(struct front *f, struct launch_host *h, struct agent_job *jo
 		.pmix = l->pmix,
 		.interactive = (uint32_t)isatty(0),
 		.ranks = calloc(h->nranks + 1, sizeof(*job->ranks)),
-		.env = calloc(n + 4 + NET_ENVIRONMENT, sizeof(*job->env)),
+		.env = calloc(n + 4 + NET_ENVIRONMENT + THREADS_ENVIRONMENT, sizeof(*job->env)),
 		.gateways = net_gateways(l, h),
 		.argv = argv_copy(l->argv),
 		.cwd = h->name ? getcwd(NULL, 0) : strdup(""),
@@ -436,8 +452,10 @@ static void rank_print(const struct front *f, uint32_t rank, const char *fmt, ..
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	tool_error("rank %u%s%s %s", rank, h->name ? " on " : "", h->name ? h->name : "",
-		   text);
+	/* the user of --threads knows nodes, not ranks */
+	tool_error("%s %u%s%s %s", f->l->preload ? "node" : "rank",
+		   f->l->preload ? f->l->places[rank].node : rank, h->name ? " on " : "",
+		   h->name ? h->name : "", text);
 }
 
 static void rank_ended(struct front *f, uint32_t rank, int status)
@@ -446,7 +464,7 @@ static void rank_ended(struct front *f, uint32_t rank, int status)
 	if (WIFSIGNALED(status))
 		rank_print(f, rank, "was ended by signal %d (%s)", WTERMSIG(status),
 			   strsignal(WTERMSIG(status)));
-	else if (status)
+	else if (status && !f->l->preload)
 		rank_print(f, rank, "ended with status %d", WEXITSTATUS(status));
 	if (!status)
 		return;

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -152,6 +153,8 @@ static noreturn void proc_child(const struct proc *p, const struct agent_job *jo
 	proc_environment(p, job, local, env, f->boot[1]);
 	if (job->bind)
 		cpu_bind(local);
+	if (getenv("SCI_THREADS_HOSTS"))
+		personality(ADDR_NO_RANDOMIZE);	/* the nodes need the same addresses */
 	proc_origin_restore(origin);
 	execvp(job->argv[0], job->argv);
 	err = errno;

@@ -140,16 +140,24 @@ static void threads_library(char path[PATH_MAX])
 	strcpy(path, name);		/* let the dynamic linker search */
 }
 
+/* Return a value of LD_PRELOAD with libsci-threads, or NULL. */
+static char *threads_preload(void)
+{
+	const char *other = getenv("LD_PRELOAD");
+	char path[PATH_MAX], *preload;
+
+	threads_library(path);
+	return asprintf(&preload, "%s%s%s", path, other && *other ? ":" : "",
+			other ? other : "") < 0 ? NULL : preload;
+}
+
 /* Execute @argv with threads on several virtual nodes: libsci_threads(7). */
 static int threads_run(uint64_t nodes, char **argv)
 {
-	const char *other = getenv("LD_PRELOAD");
-	char path[PATH_MAX], *preload, value[24];
+	char *preload = threads_preload(), value[24];
 	int err;
 
-	threads_library(path);
-	if (asprintf(&preload, "%s%s%s", path, other && *other ? ":" : "",
-		     other ? other : "") < 0)
+	if (!preload)
 		return tool_error("out of memory");
 	snprintf(value, sizeof(value), "%llu", (unsigned long long)nodes);
 	setenv("SCI_THREADS_NODES", value, 1);
@@ -225,10 +233,15 @@ int tool_run(const struct tool_command *self, int argc, char **argv)
 	if (o.cluster && !cluster_is_valid(o.cluster))
 		tool_usage(self, "'%s' is no name of a cluster (1 to 32 letters, digits, '_', '-')",
 			   o.cluster);
-	if (o.threads && (!o.ranks || o.ranks > THREADS_NODES_MAX || o.hosts || o.bind || o.tag))
-		tool_usage(self, "--threads wants -n, 1 to %u, and none of --hosts, --bind, --tag-output",
+	if (o.threads && (!o.ranks || o.ranks > THREADS_NODES_MAX || o.bind || o.tag || o.keep || o.pmix))
+		tool_usage(self, "--threads wants -n, 1 to %u, and none of --bind, --keep, --pmix, --tag-output",
 			   THREADS_NODES_MAX);
-	if (o.threads)
+	if (o.threads && !o.hosts && !o.clusters)
 		return threads_run(o.ranks, argv + i);
+	if (o.threads) {
+		o.preload = threads_preload();
+		if (!o.preload)
+			return tool_error("out of memory");
+	}
 	return o.ranks ? tool_launch(self, &o, argv + i) : node_run(node, &o, argv + i);
 }

@@ -15,6 +15,7 @@ struct run_options {
 	const char *net;
 	uint64_t clusters, gateways;
 	const char *bind;
+	const char *preload;		/* LD_PRELOAD of the ranks, which are nodes of --threads */
 	bool failover, tag, keep, pmix, agent, threads;
 };
 

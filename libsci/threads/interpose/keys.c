@@ -20,7 +20,7 @@ static _Thread_local unsigned int nvalues;
 
 EXPORT int pthread_key_create(pthread_key_t *key, void (*destructor)(void *value))
 {
-	if (!world_active())
+	if (!world_active() || thread_is_alone())
 		return REAL(pthread_key_create)(key, destructor);
 	for (unsigned int i = 0; i < KEYS_MAX; i++) {
 		struct key *k = &world->keys[i];
@@ -39,7 +39,7 @@ EXPORT int pthread_key_delete(pthread_key_t key)
 {
 	uintptr_t seq;
 
-	if (!world)
+	if (!world || thread_is_alone())
 		return REAL(pthread_key_delete)(key);
 	if (key >= KEYS_MAX)
 		return EINVAL;
@@ -54,7 +54,7 @@ EXPORT void *pthread_getspecific(pthread_key_t key)
 {
 	const struct value *v = &values[key];
 
-	if (!world)
+	if (!world || thread_is_alone())
 		return REAL(pthread_getspecific)(key);
 	if (key >= nvalues ||
 	    v->seq != atomic_load_explicit(&world->keys[key].seq, memory_order_relaxed))
@@ -103,7 +103,7 @@ EXPORT int pthread_setspecific(pthread_key_t key, const void *value)
 {
 	uintptr_t seq;
 
-	if (!world)
+	if (!world || thread_is_alone())
 		return REAL(pthread_setspecific)(key, value);
 	if (key >= KEYS_MAX || !((seq = atomic_load(&world->keys[key].seq)) & 1))
 		return EINVAL;

@@ -23,12 +23,13 @@ void __libc_free(void *p);
  * Return true if the calling thread may use the global heap. While the heap grows, libsci runs in
  * the calling thread and waits for its own threads: neither may allocate from the heap. While
  * libsci is loaded, no memory may be global: the dynamic linker's data about libsci is private.
+ * Between machines a thread of this library must not touch global memory, see hosts.h.
  */
 static bool thread_may_allocate(void)
 {
 	const struct thread *t = self_thread;
 
-	return t ? !t->grows : !home_loads && !world->heap.grow;
+	return t ? !t->grows : !home_loads && !hosts_alone && !world->heap.grow;
 }
 
 /* True if the caller of the function that uses this macro gets memory of the global heap. */

@@ -16,7 +16,7 @@
 #define PAGE	4096u
 
 struct mapping {
-	void *addr;
+	void *addr, *hint;
 	size_t len;
 	int prot, flags, fd, advice;
 	off_t offset;
@@ -112,8 +112,39 @@ static void *mapping_share(struct mapping *m)
 	return nodes_run_all(range_map_here, m) ? MAP_FAILED : p;
 }
 
+/*
+ * Map memory between machines: a copy of the file, where another node cannot map the file. Return
+ * false if range_map() has to map, else set *@p.
+ */
+static bool hosts_map(struct mapping *m, void **p)
+{
+	bool fixed = m->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE);
+	bool file = !(m->flags & MAP_ANONYMOUS);
+
+	if (thread_is_alone())
+		*p = REAL(mmap)(m->hint, m->len, m->prot, m->flags, m->fd, m->offset);
+	else if (!m->len || m->flags & MAP_GROWSDOWN)
+		return false;
+	else if (!fixed && !(file && (m->flags & MAP_TYPE) != MAP_PRIVATE && m->prot & PROT_WRITE))
+		*p = map_private(m);
+	else if (!world_spans() || (!file && is_global(m->hint)))
+		return false;
+	else {
+		world_say("mmap(): only copies of files can be mapped on several machines");
+		errno = ENODEV;
+		*p = MAP_FAILED;
+	}
+	return true;
+}
+
 static void *range_map(void *hint, struct mapping *m)
 {
+	void *p;
+
+
+	m->hint = hint;
+	if (world_active() && hosts_on && hosts_map(m, &p))
+		return p;
 	if (!world_active() || !m->len || m->flags & MAP_GROWSDOWN ||
 	    (m->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) && !world_spans()))
 		return REAL(mmap)(hint, m->len, m->prot, m->flags, m->fd, m->offset);
@@ -168,7 +199,7 @@ EXPORT int munmap(void *p, size_t len)
 {
 	struct mapping m = { .addr = p, .len = len_round_up(len), .prot = PROT_READ | PROT_WRITE };
 
-	if (!world || !heap_has(&world->heap, p))
+	if (!world || !is_global(p) || !heap_has(&world->heap, p))
 		return REAL(munmap)(p, len);
 	if (heap_marked(&world->heap, p))
 		return nodes_run_all(range_unmap_here, &m);
@@ -184,7 +215,9 @@ EXPORT int mprotect(void *p, size_t len, int prot)
 {
 	struct mapping m = { .addr = p, .len = len, .prot = prot };
 
-	return world_spans() ? nodes_run_all(range_protect_here, &m) : REAL(mprotect)(p, len, prot);
+	if (!world_spans() || (hosts_on && !self_thread))
+		return REAL(mprotect)(p, len, prot);
+	return nodes_run_all(range_protect_here, &m);
 }
 
 EXPORT int madvise(void *p, size_t len, int advice)
@@ -207,7 +240,7 @@ EXPORT void *mremap(void *old, size_t len, size_t new_len, int flags, ...)
 		at = va_arg(ap, void *);
 		va_end(ap);
 	}
-	if (!world || !heap_has(&world->heap, old))
+	if (!world || !is_global(old) || !heap_has(&world->heap, old))
 		return REAL(mremap)(old, len, new_len, flags, at);
 	if (len_round_up(new_len) <= len_round_up(len) || heap_resize(&world->heap, old, new_len))
 		return old;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <locale.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,23 +95,68 @@ EXPORT __sighandler_t __sysv_signal(int sig, __sighandler_t handler)
 struct text {
 	const char *name, *value;
 	int number, ret;
-	char *out;
+	char *out, **env;
 };
+
+/* Find a variable for a thread of libsci: the environment of the program is global memory. */
+static char *alone_getenv(const char *name)
+{
+	size_t n = strlen(name);
+
+	for (char **e = hosts_env; *e; e++)
+		if (!strncmp(*e, name, n) && (*e)[n] == '=')
+			return *e + n + 1;
+	return NULL;
+}
+
+EXPORT char *getenv(const char *name)
+{
+	return thread_is_alone() && hosts_env ? alone_getenv(name) : REAL(getenv)(name);
+}
+
+EXPORT char *secure_getenv(const char *name)
+{
+	return thread_is_alone() && hosts_env ? alone_getenv(name) : REAL(secure_getenv)(name);
+}
+
+static void environ_take(void *arg)
+{
+	environ = arg;
+}
+
+/*
+ * Change the environment on all nodes. Between machines node 0 changes it, in global memory, and
+ * the other nodes use the same memory.
+ */
+static void env_change(void (*fn)(void *arg), struct text *t)
+{
+	if (!hosts_on) {
+		node_call_all(fn, t);
+		return;
+	}
+	t->ret = -1;
+	if (!forward_is_needed())
+		fn(t);
+	else if (!forward_run(fn, t))
+		errno = ENOMEM;
+	node_call_all(environ_take, t->env);
+}
 
 static void env_set(void *arg)
 {
 	struct text *t = arg;
 
 	t->ret = REAL(setenv)(t->name, t->value, t->number);
+	t->env = environ;
 }
 
 EXPORT int setenv(const char *name, const char *value, int overwrite)
 {
-	struct text t = { name, value, overwrite, 0, NULL };
+	struct text t = { name, value, overwrite, 0, NULL, NULL };
 
 	if (!world_spans())
 		return REAL(setenv)(name, value, overwrite);
-	node_call_all(env_set, &t);
+	env_change(env_set, &t);
 	return t.ret;
 }
 
@@ -119,6 +165,7 @@ static void env_unset(void *arg)
 	struct text *t = arg;
 
 	t->ret = REAL(unsetenv)(t->name);
+	t->env = environ;
 }
 
 EXPORT int unsetenv(const char *name)
@@ -127,7 +174,7 @@ EXPORT int unsetenv(const char *name)
 
 	if (!world_spans())
 		return REAL(unsetenv)(name);
-	node_call_all(env_unset, &t);
+	env_change(env_unset, &t);
 	return t.ret;
 }
 
@@ -136,6 +183,7 @@ static void env_put(void *arg)
 	struct text *t = arg;
 
 	t->ret = REAL(putenv)(t->out);
+	t->env = environ;
 }
 
 EXPORT int putenv(char *text)
@@ -144,7 +192,7 @@ EXPORT int putenv(char *text)
 
 	if (!world_spans())
 		return REAL(putenv)(text);
-	node_call_all(env_put, &t);
+	env_change(env_put, &t);
 	return t.ret;
 }
 
@@ -182,6 +230,116 @@ EXPORT pid_t fork(void)
 EXPORT pid_t _Fork(void)
 {
 	return world_spans() ? fork() : REAL(_Fork)();
+}
+
+/* Between machines only node 0 starts processes: children are children of node 0. */
+
+struct child {
+	const char *text, *mode;
+	FILE *f;
+	pid_t *pid;
+	const posix_spawn_file_actions_t *actions;
+	const posix_spawnattr_t *attr;
+	char *const *argv, *const *env;
+	bool search;
+	int ret, err;
+};
+
+/* Run @fn(@c) on node 0. */
+static void child_run(void (*fn)(void *arg), struct child *c)
+{
+	if (!forward_is_needed())
+		fn(c);
+	else if (!forward_run(fn, c))
+		c->err = EAGAIN;
+	if (c->err)
+		errno = c->err;
+}
+
+static void system_here(void *arg)
+{
+	struct child *c = arg;
+
+	c->ret = REAL(system)(c->text);
+	c->err = c->ret < 0 ? errno : 0;
+}
+
+EXPORT int system(const char *text)
+{
+	struct child c = { .text = text, .ret = -1 };
+
+	child_run(system_here, &c);
+	return c.ret;
+}
+
+static void popen_here(void *arg)
+{
+	struct child *c = arg;
+
+	c->f = REAL(popen)(c->text, c->mode);
+	c->err = c->f ? 0 : errno;
+}
+
+EXPORT FILE *popen(const char *text, const char *mode)
+{
+	struct child c = { .text = text, .mode = mode };
+
+	child_run(popen_here, &c);
+	return c.f;
+}
+
+static void pclose_here(void *arg)
+{
+	struct child *c = arg;
+
+	c->ret = REAL(pclose)(c->f);
+	c->err = c->ret < 0 ? errno : 0;
+}
+
+EXPORT int pclose(FILE *f)
+{
+	struct child c = { .f = f, .ret = -1 };
+
+	child_run(pclose_here, &c);
+	return c.ret;
+}
+
+static void posix_spawn_here(void *arg)
+{
+	struct child *c = arg;
+
+	c->ret = c->search ? REAL(posix_spawnp)(c->pid, c->text, c->actions, c->attr, c->argv,
+						c->env) :
+			     REAL(posix_spawn)(c->pid, c->text, c->actions, c->attr, c->argv,
+					       c->env);
+}
+
+/* Return errno: these functions do not set errno. */
+static int spawn(struct child *c)
+{
+	int err = errno;
+
+	child_run(posix_spawn_here, c);
+	errno = err;
+	return c->err ? c->err : c->ret;
+}
+
+EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+		       const posix_spawnattr_t *attr, char *const argv[], char *const env[])
+{
+	struct child c = { .pid = pid, .text = path, .actions = actions, .attr = attr,
+			   .argv = argv, .env = env };
+
+	return spawn(&c);
+}
+
+EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+			const posix_spawnattr_t *attr, char *const argv[], char *const env[])
+{
+	struct child c = { .pid = pid, .text = file, .actions = actions, .attr = attr,
+			   .argv = argv, .env = env, .search = true };
+
+	return spawn(&c);
 }
 
 /* End the other nodes before exec, which would end only the threads of its own process. */

@@ -40,9 +40,11 @@ bool threads_span(void)
 {
 	uint32_t state = SPAN_NOT;
 
-	if (!world || world->failed || world->leader != getpid_real())
+	if (!world || thread_is_alone())
 		return false;
-	if (atomic_load(&world->spans))
+	if (world->failed || (world->leader != getpid_real() && !(hosts_on && world_spans())))
+		return false;
+	if (world_spans())
 		return true;
 	if (!self_thread)
 		return false;		/* a library's constructor, or a thread of libsci */
@@ -51,7 +53,7 @@ bool threads_span(void)
 		futex_wake(&span_state, 1);
 	while (atomic_load(&span_state) != SPAN_DONE)
 		futex_wait(&span_state, SPAN_WANTED);
-	return atomic_load(&world->spans);
+	return world_spans();
 }
 
 static void span_done(void)
@@ -103,15 +105,28 @@ static void program_init(void)
 		((void (*)(int, char **, char **))array[i])(start.argc, start.argv, environ);
 }
 
-/* Copy the arguments, which programs change, to memory that all nodes share. */
+static char **strings_copy(char **s)
+{
+	size_t n = 0;
+	char **copy;
+
+	while (s[n])
+		n++;
+	copy = calloc(n + 1, sizeof(*copy));
+	for (size_t i = 0; copy && i < n; i++)
+		copy[i] = strdup(s[i]);
+	return copy ? copy : s;
+}
+
+/*
+ * Copy the arguments, which programs change, to memory that all nodes share. Between machines the
+ * stack of the initial thread, with the environment, is other memory on each node.
+ */
 static void arguments_copy(void)
 {
-	char **argv = calloc((size_t)start.argc + 1, sizeof(*argv));
-
-	for (int i = 0; argv && i < start.argc; i++)
-		argv[i] = strdup(start.argv[i]);
-	if (argv)
-		start.argv = argv;
+	start.argv = strings_copy(start.argv);
+	if (hosts_on)
+		environ = strings_copy(environ);
 }
 
 /* Handle exit(). This handler runs last, because it was set first. */
@@ -119,9 +134,8 @@ static void program_end(int status, void *arg)
 {
 	(void)status;
 	(void)arg;
-	if (getpid_real() != world->leader || !world_spans())
-		return;
-	world_end();
+	if (getpid_real() == world->leader && (hosts_on || world_spans()))
+		world_end();
 }
 
 static void *program_main(void *arg)
@@ -150,9 +164,17 @@ int __libc_start_main(main_fn main, int argc, char **argv,
 	start.argv = argv;
 	start.init = init;
 	start.rtld_fini = rtld_fini;
-	arguments_copy();
-	stdio_replace();
-	on_exit(program_end, NULL);
+	if (hosts_on) {
+		hosts_env = environ;
+		environment_clean();
+	}
+	if (!self_node) {
+		arguments_copy();
+		stdio_replace();
+		on_exit(program_end, NULL);
+	}
+	if (hosts_on)
+		hosts_open();
 	ret = thread_main_start(program_main);
 	if (ret) {
 		world_say("cannot start the main thread: %s", strerror(ret));
@@ -195,6 +217,8 @@ EXPORT noreturn void _exit(int status)
 {
 	if (world_spans() && (self_node || getpid_real() == world->leader))
 		node_call(0, exit_now, &status);
+	if (hosts_on && !world_spans() && !self_node && getpid_real() == world->leader)
+		exit_now(&status);
 	for (;;)
 		syscall(SYS_exit_group, status);
 }

@@ -91,7 +91,7 @@ struct thread *thread_find(pthread_t native)
 	struct thread *t;
 	size_t slot;
 
-	if (!world || !native)
+	if (!world || !native || thread_is_alone())
 		return NULL;
 	slot = (size_t)((char *)native - GLOBAL_STACKS) / SLOT_SIZE;
 	if (self_thread && self_thread->native == native)
@@ -106,6 +106,29 @@ struct thread *thread_find(pthread_t native)
 		t = t->next;
 	lock_give(&world->lock);
 	return t;
+}
+
+/* ---- thread ids ---- */
+
+/*
+ * Some mutexes of libc know their owner by its thread ID, which is unique on one machine. Find out
+ * whether two nodes have threads with the same ID: see sync.c.
+ */
+static void tid_claim(void)
+{
+	uint8_t none = 0, mine = (uint8_t)(self_node + 1);
+	_Atomic uint8_t *tid = &GLOBAL_TIDS[(unsigned int)syscall(SYS_gettid) % TIDS_MAX];
+
+	if (!atomic_compare_exchange_strong(tid, &none, mine) && none != mine)
+		atomic_store(&world->tids_repeat, true);
+}
+
+static void tid_release(void)
+{
+	uint8_t mine = (uint8_t)(self_node + 1);
+	_Atomic uint8_t *tid = &GLOBAL_TIDS[(unsigned int)syscall(SYS_gettid) % TIDS_MAX];
+
+	atomic_compare_exchange_strong(tid, &mine, 0);
 }
 
 /* ---- the end of a thread ---- */
@@ -133,6 +156,10 @@ static void thread_end(void *arg)
 	unsigned int node = t->node;
 
 	keys_destroy();
+	if (hosts_on) {
+		tid_release();
+		sleep_thread_end();
+	}
 	self_thread = NULL;
 	heap_cache_flush(&world->heap, &t->cache);
 	if (world->leader != getpid_real() && !node)
@@ -167,6 +194,10 @@ static void *thread_run(void *arg)
 	self_thread = t;
 	REAL(pthread_setspecific)(key, t);
 	REAL(pthread_sigmask)(SIG_SETMASK, &t->mask, NULL);
+	if (hosts_on)
+		tid_claim();
+	if (hosts_on && self_node)
+		forward_begin();
 	return t->fn(t->arg);
 }
 
