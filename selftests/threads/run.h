@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,14 +39,15 @@ static inline const char *build_path(const char *name)
 
 /*
  * Run a program and collect its standard output and error, until none of its processes has them
- * open. @nodes: 0: without the library. @argv: at most 6 arguments, and NULL.
+ * open. @nodes: 0: without the library. @options: of `sci run`, at most 6, and NULL. @argv: at most 6
+ * arguments, and NULL.
  */
-static inline void program_run(struct result *r, const char *name, int nodes,
-			       const char *const *argv)
+static inline void program_run_with(struct result *r, const char *name, int nodes,
+				    const char *const *options, const char *const *argv)
 {
 	char sci[2 * PATH_MAX], program[2 * PATH_MAX], number[16];
-	const char *args[16] = { "sci", "run", "--threads", "-n", number, program };
-	int out[2], at = 6;
+	const char *args[20] = { "sci", "run", "--threads", "-n", number };
+	int out[2], at = 5, first;
 	pid_t pid;
 	ssize_t n;
 
@@ -53,7 +55,11 @@ static inline void program_run(struct result *r, const char *name, int nodes,
 	snprintf(program, sizeof(program), "%s", build_path(name));
 	snprintf(sci, sizeof(sci), "%s", build_path("sci"));
 	snprintf(number, sizeof(number), "%d", nodes);
-	while (*argv && at < 12)
+	while (*options && at < 11)
+		args[at++] = *options++;
+	first = at;
+	args[at++] = program;
+	while (*argv && at < first + 7)
 		args[at++] = *argv++;
 	CHECK(!pipe2(out, O_CLOEXEC));
 	pid = fork();
@@ -63,7 +69,7 @@ static inline void program_run(struct result *r, const char *name, int nodes,
 		if (nodes)
 			execv(sci, (char *const *)(uintptr_t)args);
 		else
-			execv(program, (char *const *)(uintptr_t)(args + 5));
+			execv(program, (char *const *)(uintptr_t)(args + first));
 		_exit(126);
 	}
 	CHECK(pid > 0);
@@ -72,6 +78,29 @@ static inline void program_run(struct result *r, const char *name, int nodes,
 		r->len += (size_t)n;
 	close(out[0]);
 	CHECK_EQ(waitpid(pid, &r->status, 0), pid);
+}
+
+static inline void program_run(struct result *r, const char *name, int nodes,
+			       const char *const *argv)
+{
+	static const char *const none[] = { NULL };
+
+	program_run_with(r, name, nodes, none, argv);
+}
+
+/* Fail with the first lines that differ, if the texts differ. */
+static inline void text_compare(const char *want, const char *got)
+{
+	while (*want && *want == *got && strcspn(want, "\n") == strcspn(got, "\n") &&
+	       !strncmp(want, got, strcspn(want, "\n") + 1)) {
+		size_t n = strcspn(want, "\n");
+
+		want += n + (want[n] == '\n');
+		got += n + (got[n] == '\n');
+	}
+	if (*want || *got)
+		FAIL("natively: '%.*s'; on several nodes: '%.*s'", (int)strcspn(want, "\n"),
+		     want, (int)strcspn(got, "\n"), got);
 }
 
 #define PROGRAMS	"selftests/threads/programs/"

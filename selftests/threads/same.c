@@ -4,21 +4,6 @@
 
 #include "selftests/threads/run.h"
 
-/* Fail with the first lines that differ, if the texts differ. */
-static void text_compare(const char *want, const char *got)
-{
-	while (*want && *want == *got && strcspn(want, "\n") == strcspn(got, "\n") &&
-	       !strncmp(want, got, strcspn(want, "\n") + 1)) {
-		size_t n = strcspn(want, "\n");
-
-		want += n + (want[n] == '\n');
-		got += n + (got[n] == '\n');
-	}
-	if (*want || *got)
-		FAIL("natively: '%.*s'; on several nodes: '%.*s'", (int)strcspn(want, "\n"),
-		     want, (int)strcspn(got, "\n"), got);
-}
-
 static void same(const char *name, int nodes, const char *arg)
 {
 	static struct result native, spread;

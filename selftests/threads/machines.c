@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Threads of one program on nodes that share no memory: virtual clusters, or hosts of SCI_RSH. */
+
+#include <sys/syscall.h>
+
+#include "selftests/threads/run.h"
+
+/* Options of `sci run --threads` for nodes that share no memory. */
+static const char *const machines[] = { "--clusters", "2", "--net", "tcp", NULL };
+
+static struct result native, spread;
+
+static void skip_without_faults(void)
+{
+	int fd;
+
+	skip_sanitizers();
+	fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	if (fd < 0)
+		SKIP("userfaultfd(2) is not permitted");
+	close(fd);
+}
+
+static void same_on(const char *name, int nodes, const char *const *options, const char *arg)
+{
+	const char *const argv[] = { arg, NULL };
+
+	skip_without_faults();
+	program_run(&native, name, 0, argv);
+	program_run_with(&spread, name, nodes, options, argv);
+	text_compare(native.text, spread.text);
+	CHECK_EQ(spread.status, native.status);
+	CHECK(native.len > 0);
+}
+
+static void ends(const char *how, int status, const char *message)
+{
+	const char *const argv[] = { how, NULL };
+
+	skip_without_faults();
+	program_run_with(&spread, PROGRAMS "machines", 2, machines, argv);
+	if (!strstr(spread.text, message))
+		FAIL("%s: '%s' instead of '%s'", how, spread.text, message);
+	CHECK(WIFEXITED(spread.status));
+	CHECK_EQ(WEXITSTATUS(spread.status), status);
+}
+
+TEST(two_machines_are_as_one)
+{
+	same_on(PROGRAMS "machines", 2, machines, NULL);
+}
+
+TEST(three_machines_are_as_one)
+{
+	static const char *const three[] = { "--clusters", "3", "--net", "tcp", NULL };
+
+	same_on(PROGRAMS "machines", 3, three, NULL);
+}
+
+TEST(streams_of_two_machines)
+{
+	same_on(PROGRAMS "streams", 2, machines, NULL);
+}
+
+TEST(nbody_on_two_machines)
+{
+	same_on(PROGRAMS "compute", 2, machines, "nbody");
+}
+
+/* The program creates no thread: the other node ends with it. */
+TEST(a_program_without_threads)
+{
+	same_on("sci", 2, machines, "--help");
+}
+
+TEST(a_node_dies)
+{
+	ends("die", 128 + SIGKILL, "sci: node 8 was ended by signal 9 (Killed)\n");
+}
+
+TEST(another_node_calls_exit) { ends("exit", 5, ""); }
+
+TEST(another_node_maps_a_file)
+{
+	ends("map", 6, "sci: mmap(): only copies of files can be mapped on several machines\n");
+}
+
+TEST(robust_mutexes_are_refused)
+{
+	ends("robust", 1, "sci: robust mutexes and mutexes with priorities do not work between machines: the program ends\n");
+}
+
+/* Make a remote shell that runs the command on this machine, with the variable @set. */
+static void shell_make(char path[32], const char *set)
+{
+	static const char *const hosts[] = { "--hosts", "localhost,other", NULL };
+	const char *const argv[] = { NULL };
+	FILE *f;
+	int fd;
+
+	strcpy(path, "/tmp/sci-shell-XXXXXX");
+	fd = mkstemp(path);
+	CHECK(fd >= 0);
+	f = fdopen(fd, "w");
+	CHECK(f && fprintf(f, "#!/bin/sh\nshift\nexec env %s \"$@\"\n", set) > 0);
+	CHECK(!fchmod(fd, 0700) && !fclose(f));
+	setenv("SCI_RSH", path, 1);
+	program_run(&native, PROGRAMS "machines", 0, argv);
+	program_run_with(&spread, PROGRAMS "machines", 2, hosts, argv);
+	unlink(path);
+}
+
+TEST(hosts_of_a_remote_shell)
+{
+	char path[32];
+
+	skip_without_faults();
+	shell_make(path, "SCI_TEST=1");
+	text_compare(native.text, spread.text);
+	CHECK_EQ(spread.status, native.status);
+}
+
+/* With this tunable libc selects other variants of memcpy(), as on another kind of CPU. */
+TEST(hosts_with_another_cpu_are_refused)
+{
+	char path[32];
+
+	skip_without_faults();
+	shell_make(path, "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2_Usable,-AVX2,-AVX512VL,-AVX_Fast_Unaligned_Load,-ERMS");
+	if (WIFEXITED(spread.status) && WEXITSTATUS(spread.status) == 4)
+		SKIP("this libc has one variant of each function");
+	if (!strstr(spread.text, "threads need the same files at the same addresses, and the same kind of CPU"))
+		FAIL("'%s'", spread.text);
+	CHECK(WEXITSTATUS(spread.status) == 1);
+}

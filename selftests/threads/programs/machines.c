@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * usage: machines [die|exit|robust|map]
+ *
+ * Threads of two machines use everything that has to work between them, each thing a few times: a
+ * page of memory takes long to move. The output is the same as on one machine.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define THREADS	4
+#define ROUNDS	5
+#define WORDS	30000
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t turned = PTHREAD_COND_INITIALIZER;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_barrier_t barrier;
+static pthread_key_t key;
+static sem_t sem;
+static int counter, written, once_runs, ended;
+static atomic_int atomic, started;
+static int *block[THREADS];
+static int pipes[2];
+static long words[WORDS];
+static __thread int own = 7;
+
+static void once_body(void)
+{
+	once_runs++;
+}
+
+static void key_end(void *value)
+{
+	pthread_mutex_lock(&lock);
+	ended += *(int *)value;
+	pthread_mutex_unlock(&lock);
+	free(value);
+}
+
+static void turn_take(int me)
+{
+	pthread_mutex_lock(&lock);
+	while (counter % THREADS != me)
+		pthread_cond_wait(&turned, &lock);
+	counter++;
+	pthread_cond_broadcast(&turned);
+	pthread_mutex_unlock(&lock);
+}
+
+static void locks_use(int me)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		turn_take(me);
+		atomic_fetch_add(&atomic, 1);
+		pthread_rwlock_wrlock(&rwlock);
+		written++;
+		pthread_rwlock_unlock(&rwlock);
+		pthread_barrier_wait(&barrier);
+	}
+	sem_wait(&sem);
+	sem_post(&sem);
+	pthread_once(&once, once_body);
+}
+
+/* Use memory that another thread has allocated, and the memory of main()'s stack. */
+static void memory_use(int me, int *stack)
+{
+	int *k = malloc(sizeof(*k));
+
+	*k = me + 1;
+	pthread_setspecific(key, k);
+	block[me] = malloc(5000 * sizeof(int));
+	for (int i = 0; i < 5000; i++)
+		block[me][i] = me;
+	stack[me] = me * me;
+	own += me;
+	for (int i = me; i < WORDS; i += THREADS)
+		words[i] = i;
+	pthread_barrier_wait(&barrier);
+	if (block[(me + 1) % THREADS][4999] != (me + 1) % THREADS)
+		printf("thread %d: a wrong block\n", me);
+	pthread_barrier_wait(&barrier);
+	free(block[(me + 1) % THREADS]);
+	if (own != 7 + me)
+		printf("thread %d: a wrong thread-local variable\n", me);
+}
+
+/* The files, streams and children of a thread are those of all. Context: thread @me's turn. */
+static void files_use(int me)
+{
+	char text[32], line[32] = "";
+	FILE *f = tmpfile();
+	long n;
+
+	snprintf(text, sizeof(text), "thread %d", me);
+	if (f && fputs(text, f) >= 0 && !fseek(f, 0, SEEK_SET) && fgets(line, sizeof(line), f))
+		printf("a file of %s\n", line);
+	if (f)
+		fclose(f);
+	n = write(pipes[1], text, 9);
+	printf("write %ld, system %d\n", n, system("exit 3") >> 8);
+	f = popen("echo a child", "r");
+	if (f && fgets(line, sizeof(line), f))
+		printf("%s", line);
+	printf("pclose %d\n", f ? pclose(f) : -1);
+	printf("open %d, errno %d\n", open("/does/not/exist", 0), errno);
+	printf("variable %s, %d\n", getenv("MACHINES"), setenv("MACHINES", text, 1));
+}
+
+static void *body(void *arg)
+{
+	int *stack = arg, me = atomic_fetch_add(&started, 1);
+
+	locks_use(me);
+	memory_use(me, stack);
+	for (int i = 0; i < THREADS; i++) {
+		if (i == me)
+			files_use(me);
+		pthread_barrier_wait(&barrier);
+	}
+	return (void *)(long)(me + 100);
+}
+
+static bool elsewhere(void)
+{
+	return syscall(SYS_getpid) != getpid();
+}
+
+static void *die(void *arg)
+{
+	const char *how = arg;
+	pthread_mutexattr_t attr;
+	pthread_mutex_t m;
+
+	if (!elsewhere())
+		pthread_barrier_wait(&barrier);
+	if (!strcmp(how, "die"))
+		syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), 9);
+	if (!strcmp(how, "exit"))
+		exit(5);
+	if (!strcmp(how, "map")) {
+		void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, 0, 0);
+
+		exit(p == MAP_FAILED && errno == ENODEV ? 6 : 1);
+	}
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	pthread_mutex_init(&m, &attr);
+	pthread_mutex_lock(&m);
+	exit(7);
+}
+
+static void threads_run(void *(*fn)(void *), void *arg)
+{
+	pthread_t t[THREADS];
+	void *result;
+	long sum = 0;
+
+	for (int i = 0; i < THREADS; i++)
+		if (pthread_create(&t[i], NULL, fn, arg))
+			exit(1);
+	sem_post(&sem);
+	for (int i = 0; i < THREADS; i++) {
+		if (pthread_join(t[i], &result))
+			exit(1);
+		sum += (long)result;
+	}
+	printf("results %ld\n", sum);
+}
+
+int main(int argc, char **argv)
+{
+	int stack[THREADS] = { 0 };
+	long sum = 0;
+	char text[37] = "";
+
+	setenv("MACHINES", "first", 1);
+	if (pipe(pipes) || pthread_barrier_init(&barrier, NULL, THREADS) ||
+	    sem_init(&sem, 0, 0) || pthread_key_create(&key, key_end))
+		return 1;
+	if (argc > 1)
+		threads_run(die, argv[1]);
+	threads_run(body, stack);
+	for (int i = 0; i < WORDS; i++)
+		sum += words[i];
+	printf("counter %d atomic %d written %d once %d ended %d\n", counter, atomic, written,
+	       once_runs, ended);
+	printf("stack %d %d %d %d, words %ld\n", stack[0], stack[1], stack[2], stack[3], sum);
+	printf("read %ld: %s, variable %s\n", (long)read(pipes[0], text, 36), text,
+	       getenv("MACHINES"));
+	return 4;
+}
