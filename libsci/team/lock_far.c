@@ -194,6 +194,9 @@ static int call_step(void *arg)
 			c->listed = true;
 		}
 		ret = sci_handler_send(c->peer, LOCK_HANDLER, c->id, &c->msg, sizeof(c->msg));
+		/* after a request, wait for its answer: rank 0 may give the lock to this member */
+		if (ret == -ENOMEM && c->msg.op == LOCK_CANCEL)
+			return -EAGAIN;
 		if (ret)
 			return ret;
 		c->send = false;
@@ -210,7 +213,18 @@ static int call_sleep_ms(struct team_world *w, uint64_t now, uint64_t end)
 	return end - now < (uint64_t)ms ? (int)(end - now) : ms;
 }
 
-/* Wait for the answer. After @timeout ms, cancel the request, and wait for the answer to that. */
+/* Return false if the connection has ended: there will be no answer, also if the peer lives. */
+static bool peer_can_answer(struct sci_peer *peer)
+{
+	int state = sci_peer_state(peer);
+
+	return !state || state == -EINPROGRESS;
+}
+
+/*
+ * Wait for the answer. After @timeout ms, cancel the request, and wait for the answer to that. If there
+ * was no room to send the request, there is nothing to cancel.
+ */
 static int call_wait(struct lock_call *c, int home, int timeout)
 {
 	struct team_world *w = c->world;
@@ -220,9 +234,11 @@ static int call_wait(struct lock_call *c, int home, int timeout)
 	while ((ret = sci_wait_until(w->ep, call_step, c, call_sleep_ms(w, now, end))) ==
 	       -ETIMEDOUT) {
 		world_poll(w);
-		if (world_dead(w, home))
+		if (world_dead(w, home) || !peer_can_answer(c->peer))
 			return -ECONNRESET;
 		now = team_now_ms();
+		if (now >= end && c->send)
+			return -ETIMEDOUT;
 		if (now >= end) {
 			c->msg.op = LOCK_CANCEL;
 			c->send = true;

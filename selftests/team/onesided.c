@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -509,6 +511,71 @@ TEST(a_lock_costs_four_messages_however_long_the_wait)
 {
 	everywhere(locks_cost);
 	ranks_run_arg(8, 2, locks_cost, (void *)"node", false);
+}
+
+static _Atomic int *stage;		/* shared by all processes */
+
+/* There is no room for the request of a member until rank 0 makes progress, after the time limit. */
+static void lock_without_room(void *arg)
+{
+	struct sci_peer *peer;
+	uint64_t *lock;
+	int ret = 0;
+
+	open_team(arg, "64K");
+	lock = allocate(8);
+	if (me) {
+		CHECK_EQ(sci_team_peer(team, 0, &peer), 0);
+		WAIT_UNTIL(atomic_load(stage), TEST_WAIT_MS);
+		while (!ret)
+			ret = sci_handler_send(peer, SCI_HANDLER_USER, 0, NULL, 0);
+		CHECK_EQ(ret, -EAGAIN);
+		CHECK_EQ(sci_team_lock(team, lock, 1), -ETIMEDOUT);
+		atomic_store(stage, 2);
+	} else {
+		atomic_store(stage, 1);
+		WAIT_UNTIL(atomic_load(stage) == 2, TEST_WAIT_MS);
+	}
+	CHECK_EQ(sci_team_lock(team, lock, -1), 0);
+	CHECK_EQ(sci_team_unlock(team, lock), 0);
+	close_team();
+}
+
+TEST(a_lock_times_out_before_its_request_is_sent)
+{
+	stage = test_shared(sizeof(*stage));
+	ranks_run_arg(2, 1, lock_without_room, (void *)"none", false);
+}
+
+/* The connection of a member that waits ends. Rank 0 is alive, but there will be no answer. */
+static void lock_without_connection(void *arg)
+{
+	struct sci_peer *peer;
+	uint64_t *lock;
+
+	open_team(arg, "64K");
+	lock = allocate(8);
+	if (!me)
+		CHECK_EQ(sci_team_lock(team, lock, -1), 0);
+	CHECK_EQ(sci_team_barrier(team), 0);
+	if (me) {
+		CHECK_EQ(sci_team_lock(team, lock, -1), -ECONNRESET);
+		atomic_store(stage, 1);
+		CHECK_EQ(sci_team_close(team), 0);
+		return;
+	}
+	WAIT_UNTIL((sci_team_progress(team), sci_load_acquire(lock) >> 48 == 2), TEST_WAIT_MS);
+	CHECK_EQ(sci_team_peer(team, 1, &peer), 0);
+	CHECK_EQ(sci_disconnect(peer), 0);
+	/* the team cannot be used any more */
+	WAIT_UNTIL(atomic_load(stage), TEST_WAIT_MS);
+	raise(SIGKILL);
+}
+
+TEST(the_end_of_the_connection_ends_the_wait_for_a_lock)
+{
+	stage = test_shared(sizeof(*stage));
+	ranks_run_arg(2, 1, lock_without_connection, (void *)"none", true);
 }
 
 /* ---- messages through the team's endpoint ---- */
