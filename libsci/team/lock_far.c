@@ -19,6 +19,7 @@
 #include <stdlib.h>
 
 #define LOCK_HANDLER	(SCI_HANDLER_USER - 1)
+#define REQUESTS_MAX	0x7fffu		/* half of the numbers that a ticket has */
 #define WAIT_MS		10		/* between two checks for deaths and for collective calls */
 #define WAIT_BUSY_MS	1		/* the same while other members wait for this process */
 
@@ -76,8 +77,12 @@ static void request_step(struct team_world *w, struct lock_request *r)
 		r->result = ret;
 	}
 	ret = answer_send(r->peer, r->id, r->result);
-	if (ret != -EAGAIN && ret != -ENOMEM)
-		request_free(w, r);
+	if (ret == -EAGAIN || ret == -ENOMEM)
+		return;
+	/* the connection has ended: the member will not learn that it has the lock */
+	if (ret && !r->result && r->wait.word)
+		lock_release(r->wait.word, r->wait.member);
+	request_free(w, r);
 }
 
 static int requests_step(void *arg)
@@ -95,7 +100,10 @@ void locks_poll(struct team_world *w)
 	sci_wait_until(w->ep, requests_step, w, 0);
 }
 
-/* Execute a request. Return its result. -EINPROGRESS: the member waits with the ticket in @wait. */
+/*
+ * Execute a request. Return its result. 0: if the request was to take the lock, @wait names the lock.
+ * -EINPROGRESS: the member waits with the ticket in @wait.
+ */
 static int request_execute(struct team_world *w, const struct lock_msg *m, struct lock_wait *wait)
 {
 	const struct team_region *region;
@@ -111,6 +119,7 @@ static int request_execute(struct team_world *w, const struct lock_msg *m, struc
 	word = (uint64_t *)(void *)(region->base + m->offset);
 	if (m->op == LOCK_RELEASE)
 		return lock_release(word, member);
+	*wait = (struct lock_wait){ .word = word, .member = member };
 	ret = lock_try(w, word, member);
 	if (ret != -EAGAIN || m->op != LOCK_TAKE)
 		return ret;
@@ -134,8 +143,10 @@ static void request_cancel(struct team_world *w, const struct sci_handled *m)
 static void request_handle(struct team_world *w, const struct sci_handled *m,
 			   const struct lock_msg *msg)
 {
-	struct lock_request *r = calloc(1, sizeof(*r));
+	struct lock_request *r = NULL;
 
+	if (w->n_lock_requests < REQUESTS_MAX)
+		r = calloc(1, sizeof(*r));
 	if (!r) {
 		answer_send(m->peer, m->tag, -ENOMEM);
 		return;
@@ -145,7 +156,10 @@ static void request_handle(struct team_world *w, const struct sci_handled *m,
 	r->result = request_execute(w, msg, &r->wait);
 	list_add_tail(&r->link, &w->lock_requests);
 	sci_store_relaxed(&w->n_lock_requests, w->n_lock_requests + 1);
-	requests_step(w);
+	request_step(w, r);
+	/* the next member may be far, too */
+	if (msg->op == LOCK_RELEASE)
+		requests_step(w);
 }
 
 /* ---- far members ---- */

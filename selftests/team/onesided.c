@@ -578,6 +578,91 @@ TEST(the_end_of_the_connection_ends_the_wait_for_a_lock)
 	ranks_run_arg(2, 1, lock_without_connection, (void *)"none", true);
 }
 
+/* Send rank 0 requests to take a lock, as lock_far.c does, and wait for none of the answers. */
+static void requests_send(struct sci_peer *peer, uint64_t *lock, int n)
+{
+	const struct {
+		uint64_t offset;
+		uint32_t region, rank, op;
+		int32_t result;
+	} request = {
+		.offset = (size_t)lock - ((struct sci_team_view *)(void *)team)->base,
+		.rank = (uint32_t)me, .op = 1,
+	};
+
+	for (int i = 0; i < n;) {
+		int ret = sci_handler_send(peer, SCI_HANDLER_USER - 1, UINT64_MAX - (uint64_t)i,
+					   &request, sizeof(request));
+
+		if (ret == -EAGAIN)
+			ret = sci_team_progress(team);
+		else
+			i++;
+		CHECK_EQ(ret, 0);
+	}
+}
+
+/* The connection of a member ends before it gets the lock: other members can take the lock. */
+static void lock_for_nobody(void *arg)
+{
+	struct sci_peer *peer;
+	uint64_t *lock;
+
+	open_team(arg, "64K");
+	lock = allocate(8);
+	if (!me)
+		CHECK_EQ(sci_team_lock(team, lock, -1), 0);
+	CHECK_EQ(sci_team_barrier(team), 0);
+	CHECK_EQ(sci_team_peer(team, !me, &peer), 0);
+	if (me) {
+		requests_send(peer, lock, 1);
+		CHECK_EQ(sci_disconnect(peer), 0);
+		/* the team cannot be used any more */
+		WAIT_UNTIL(atomic_load(stage), TEST_WAIT_MS);
+		raise(SIGKILL);
+	}
+	WAIT_UNTIL((sci_team_progress(team), sci_load_acquire(lock) >> 48 == 2 &&
+		    sci_peer_state(peer)), TEST_WAIT_MS);
+	CHECK_EQ(sci_team_unlock(team, lock), 0);
+	CHECK_EQ(sci_team_lock(team, lock, TEST_WAIT_MS), 0);
+	CHECK_EQ(sci_team_unlock(team, lock), 0);
+	atomic_store(stage, 1);
+	CHECK_EQ(sci_team_close(team), 0);
+}
+
+TEST(a_member_without_a_connection_does_not_keep_a_lock)
+{
+	stage = test_shared(sizeof(*stage));
+	ranks_run_arg(2, 1, lock_for_nobody, (void *)"none", true);
+}
+
+/* A member sends more requests than there are tickets. */
+static void locks_flood(void *arg)
+{
+	struct sci_peer *peer;
+	uint64_t *lock;
+
+	open_team(arg, "64K");
+	lock = allocate(8);
+	if (!me)
+		CHECK_EQ(sci_team_lock(team, lock, -1), 0);
+	CHECK_EQ(sci_team_barrier(team), 0);
+	CHECK_EQ(sci_team_peer(team, !me, &peer), 0);
+	if (me)
+		requests_send(peer, lock, 0x9000);
+	CHECK_EQ(sci_team_barrier(team), 0);
+	if (!me)
+		CHECK_EQ(sci_load_acquire(lock) >> 48, 0x8000);
+	close_team();
+}
+
+TEST(waiting_requests_for_locks_are_limited)
+{
+	if (TEST_TSAN)
+		SKIP("one thread, for which the thread sanitizer takes long");
+	ranks_run_arg(2, 1, locks_flood, (void *)"none", false);
+}
+
 /* ---- messages through the team's endpoint ---- */
 
 static void messages(void *arg)
