@@ -13,8 +13,12 @@ enum call_state {
 	CALL_POSTED
 };
 
+/* Queue a call. A handler may queue another one, so no signal may interrupt the lock's owner. */
 static void node_queue(struct node *n, struct call *c)
 {
+	sigset_t old;
+
+	signals_block(&old);
 	lock_take(&n->lock);
 	c->next = NULL;
 	if (!n->first)
@@ -22,6 +26,7 @@ static void node_queue(struct node *n, struct call *c)
 	*n->last = c;
 	n->last = &c->next;
 	lock_give(&n->lock);
+	signals_restore(&old);
 	atomic_fetch_add(&n->calls, 1);
 	futex_wake(&n->calls, 1);
 }

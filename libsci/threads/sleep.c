@@ -76,13 +76,28 @@ static void sender_push(struct sleeper *s, enum link_op op)
 	futex_wake(&sleep_.sends, 1);
 }
 
+/* Take the lock of the free sleepers. Signals are blocked: handlers may call sem_post(3). */
+static void free_lock(sigset_t *old)
+{
+	signals_block(old);
+	lock_take(&sleep_.lock);
+}
+
+static void free_unlock(const sigset_t *old)
+{
+	lock_give(&sleep_.lock);
+	signals_restore(old);
+}
+
 static void sleeper_free(struct sleeper *s)
 {
+	sigset_t old;
+
 	atomic_store(&s->state, SLEEPER_FREE);
-	lock_take(&sleep_.lock);
+	free_lock(&old);
 	s->next = sleep_.free;
 	sleep_.free = s;
-	lock_give(&sleep_.lock);
+	free_unlock(&old);
 }
 
 /* A message about a sleeper has arrived, or has been sent: let its thread go on. */
@@ -232,14 +247,15 @@ void sleep_handle(unsigned int from, enum link_op op, const struct link_wire *w)
 static struct sleeper *sleeper_new(uint64_t addr)
 {
 	struct sleeper *s;
+	sigset_t old;
 
-	lock_take(&sleep_.lock);
+	free_lock(&old);
 	s = sleep_.free;
 	if (s)
 		sleep_.free = s->next;
 	else if (sleep_.used < SLEEPERS_MAX)
 		s = &sleep_.all[sleep_.used++];
-	lock_give(&sleep_.lock);
+	free_unlock(&old);
 	if (!s) {
 		world_say("node %u: more than %u threads sleep: the program ends",
 			  node_id(self_node), SLEEPERS_MAX);

@@ -291,6 +291,12 @@ void home_open(void);
 /* Open a library from the directory of this library, or else where the dynamic linker finds it. */
 void *library_open(const char *name);
 
+/*
+ * Block the signals of the calling thread, and restore its mask. SIGSYS stays unblocked: see futex.c.
+ * A handler must not run in a thread that holds a lock which calls in a handler need.
+ */
+void signals_block(sigset_t *old);
+void signals_restore(const sigset_t *old);
 /* Start a thread of this library. It blocks signals, so that threads of the program get them. */
 bool quiet_start(void *(*fn)(void *arg));
 /* Start the service thread of this node. */

@@ -201,17 +201,29 @@ static noreturn void *service_main(void *arg)
 	node_serve();
 }
 
-bool quiet_start(void *(*fn)(void *arg))
+void signals_block(sigset_t *old)
 {
-	sigset_t all, old;
-	pthread_t t;
-	int ret;
+	sigset_t all;
 
 	sigfillset(&all);
 	sigdelset(&all, SIGSYS);	/* see futex.c */
-	REAL(pthread_sigmask)(SIG_SETMASK, &all, &old);
+	REAL(pthread_sigmask)(SIG_SETMASK, &all, old);
+}
+
+void signals_restore(const sigset_t *old)
+{
+	REAL(pthread_sigmask)(SIG_SETMASK, old, NULL);
+}
+
+bool quiet_start(void *(*fn)(void *arg))
+{
+	sigset_t old;
+	pthread_t t;
+	int ret;
+
+	signals_block(&old);
 	ret = REAL(pthread_create)(&t, NULL, fn, NULL);
-	REAL(pthread_sigmask)(SIG_SETMASK, &old, NULL);
+	signals_restore(&old);
 	return !ret;
 }
 
