@@ -294,9 +294,11 @@ static void page_drop(uint64_t addr)
 
 static void view_drop(const struct link_wire *w)
 {
+	struct view *v = &page.views[page_number(w->addr)];
+
 	lock_take(&page.lock);
 	page_drop(w->addr);
-	page.views[page_number(w->addr)].right = RIGHT_NONE;
+	v->right = RIGHT_NONE;
 	lock_give(&page.lock);
 	link_send(page_manager(w->addr), PAGE_DROPPED, w, NULL);
 }
@@ -345,6 +347,10 @@ void page_handle(unsigned int from, enum link_op op, const struct link_wire *w,
 {
 	struct managed *m;
 
+	if (w->addr % HOSTS_PAGE || w->token >= page.nodes) {
+		errno = EPROTO;
+		page_fail("a message", w->addr);
+	}
 	switch (op) {
 	case PAGE_ASK:
 		manager_ask(from, w);
