@@ -243,15 +243,32 @@ struct child {
 	char *const *argv, *const *env;
 	bool search;
 	int ret, err;
+	void (*fn)(void *arg);
+	sigset_t mask;			/* of the calling thread: the child inherits it */
 };
+
+static void child_run_proxy(void *arg)
+{
+	struct child *c = arg;
+	sigset_t old;
+
+	REAL(pthread_sigmask)(SIG_SETMASK, &c->mask, &old);
+	c->fn(c);
+	REAL(pthread_sigmask)(SIG_SETMASK, &old, NULL);
+}
 
 /* Run @fn(@c) on node 0. */
 static void child_run(void (*fn)(void *arg), struct child *c)
 {
-	if (!forward_is_needed())
+	c->fn = fn;
+	if (!forward_is_needed()) {
 		fn(c);
-	else if (!forward_run(fn, c))
-		c->err = EAGAIN;
+	} else {
+		REAL(pthread_sigmask)(SIG_BLOCK, NULL, &c->mask);
+		sigdelset(&c->mask, SIGSYS);
+		if (!forward_run(child_run_proxy, c))
+			c->err = EAGAIN;
+	}
 	if (c->err)
 		errno = c->err;
 }
@@ -345,6 +362,10 @@ EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_act
 /* End the other nodes before exec, which would end only the threads of its own process. */
 static bool exec_begin(void)
 {
+	if (hosts_on && world && !world_spans() && getpid_real() == world->leader) {
+		world_end();		/* node 0 has no threads yet, but the other nodes wait */
+		return true;
+	}
 	if (!world_spans() || getpid_real() != world->leader) {
 		if (!world_spans() || getpid_real() != world->node[self_node].pid)
 			return true;	/* a child of vfork() */
@@ -358,7 +379,7 @@ static bool exec_begin(void)
 
 EXPORT int execve(const char *path, char *const argv[], char *const env[])
 {
-	if (world_spans() && access(path, X_OK))
+	if ((world_spans() || hosts_on) && access(path, X_OK))
 		return -1;
 	return exec_begin() ? REAL(execve)(path, argv, env) : -1;
 }
@@ -376,4 +397,51 @@ EXPORT int execvp(const char *file, char *const argv[])
 EXPORT int execvpe(const char *file, char *const argv[], char *const env[])
 {
 	return exec_begin() ? REAL(execvpe)(file, argv, env) : -1;
+}
+
+/* Copy the arguments of execl(3), which end with NULL, to an array. Leave *@ap behind the NULL. */
+#define ARGUMENTS_COPY(ap, first)						\
+	size_t n_ = 1;								\
+	va_list count_;								\
+										\
+	va_copy(count_, ap);							\
+	while (va_arg(count_, char *))						\
+		n_++;								\
+	va_end(count_);								\
+	char **argv = __builtin_alloca((n_ + 1) * sizeof(*argv));		\
+										\
+	argv[0] = (char *)(uintptr_t)(first);					\
+	for (size_t i_ = 1; i_ <= n_; i_++)					\
+		argv[i_] = va_arg(ap, char *)
+
+EXPORT int execl(const char *path, const char *arg, ...)
+{
+	va_list ap;
+
+	va_start(ap, arg);
+	ARGUMENTS_COPY(ap, arg);
+	va_end(ap);
+	return execve(path, argv, environ);
+}
+
+EXPORT int execle(const char *path, const char *arg, ...)
+{
+	char **env;
+	va_list ap;
+
+	va_start(ap, arg);
+	ARGUMENTS_COPY(ap, arg);
+	env = va_arg(ap, char **);
+	va_end(ap);
+	return execve(path, argv, env);
+}
+
+EXPORT int execlp(const char *file, const char *arg, ...)
+{
+	va_list ap;
+
+	va_start(ap, arg);
+	ARGUMENTS_COPY(ap, arg);
+	va_end(ap);
+	return execvp(file, argv);
 }
