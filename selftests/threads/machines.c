@@ -68,6 +68,16 @@ TEST(nbody_on_two_machines)
 	same_on(PROGRAMS "compute", 2, machines, "nbody");
 }
 
+TEST(signals_interrupt_calls_on_another_machine)
+{
+	same_on(PROGRAMS "machines", 2, machines, "signals");
+}
+
+TEST(a_program_executes_another_one)
+{
+	same_on(PROGRAMS "machines", 2, machines, "exec");
+}
+
 /* The program creates no thread: the other node ends with it. */
 TEST(a_program_without_threads)
 {

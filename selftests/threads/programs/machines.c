@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * usage: machines [die|exit|robust|map]
+ * usage: machines [die|exit|robust|map|signals|exec]
  *
  * Threads of two machines use everything that has to work between them, each thing a few times: a
  * page of memory takes long to move. The output is the same as on one machine.
@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,6 +24,8 @@
 #define THREADS	4
 #define ROUNDS	5
 #define WORDS	30000
+#define SIGNALS	300
+#define WRITERS	6
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t turned = PTHREAD_COND_INITIALIZER;
@@ -113,7 +116,8 @@ static void files_use(int me)
 		fclose(f);
 	n = write(pipes[1], text, 9);
 	printf("write %ld, system %d\n", n, system("exit 3") >> 8);
-	f = popen("echo a child", "r");
+	printf("signal %d\n", system("kill $$; exit 3"));
+	f = popen("echo a child; kill $$", "r");
 	if (f && fgets(line, sizeof(line), f))
 		printf("%s", line);
 	printf("pclose %d\n", f ? pclose(f) : -1);
@@ -134,6 +138,46 @@ static void *body(void *arg)
 	}
 	return (void *)(long)(me + 100);
 }
+
+/* ---- signals that interrupt calls which node 4 makes ---- */
+
+static int sink;
+
+static void signal_take(int sig)
+{
+	(void)sig;
+	if (write(sink, "s", 1) == 1)
+		sem_post(&sem);
+}
+
+static void *bytes_write(void *arg)
+{
+	while (write(sink, "x", 1) == 1 && atomic_load(&started))
+		;
+	return arg;
+}
+
+static int signals_use(void)
+{
+	pthread_t t[WRITERS];
+
+	sink = open("/dev/null", O_WRONLY);
+	signal(SIGUSR1, signal_take);
+	atomic_store(&started, 1);
+	for (int i = 0; i < WRITERS; i++)
+		if (pthread_create(&t[i], NULL, bytes_write, NULL))
+			return 1;
+	for (int i = 0; i < SIGNALS; i++)
+		pthread_kill(t[i % WRITERS], SIGUSR1);
+	sem_wait(&sem);
+	atomic_store(&started, 0);
+	for (int i = 0; i < WRITERS; i++)
+		pthread_join(t[i], NULL);
+	printf("%d signals\n", SIGNALS);
+	return 0;
+}
+
+/* ---- the end ---- */
 
 static bool elsewhere(void)
 {
@@ -192,6 +236,10 @@ int main(int argc, char **argv)
 	if (pipe(pipes) || pthread_barrier_init(&barrier, NULL, THREADS) ||
 	    sem_init(&sem, 0, 0) || pthread_key_create(&key, key_end))
 		return 1;
+	if (argc > 1 && !strcmp(argv[1], "signals"))
+		return signals_use();
+	if (argc > 1 && !strcmp(argv[1], "exec"))
+		return execl("/bin/echo", "echo", "another program", NULL);
 	if (argc > 1)
 		threads_run(die, argv[1]);
 	threads_run(body, stack);
