@@ -198,7 +198,7 @@ unsigned long sci_mapping_inode(const void *addr)
 	return found ? m.inode : 0;
 }
 
-int sci_check_file(const void *addr, size_t len, unsigned long inode)
+int sci_check_file(const void *addr, size_t len, unsigned long inode, bool anonymous)
 {
 	uintptr_t begin = (uintptr_t)addr, want = begin;
 	struct mapping m;
@@ -208,7 +208,8 @@ int sci_check_file(const void *addr, size_t len, unsigned long inode)
 	if (ret)
 		return ret;
 	while (want < begin + len && maps_next(&s, want, &m) && m.start <= want &&
-	       m.inode == inode && m.offset + (want - m.start) == want - begin)
+	       ((m.inode == inode && m.offset + (want - m.start) == want - begin) ||
+		(anonymous && mapping_is_anonymous(&m))))
 		want = m.end;
 	close(s.fd);
 	return want < begin + len ? -EFAULT : 0;

@@ -91,10 +91,11 @@ int sci_check_mapped(uintptr_t addr, size_t len);
 unsigned long sci_mapping_inode(const void *addr);
 
 /*
- * Return: 0 if all of [@addr, @addr + @len) maps the start of the file @inode; -EFAULT: it does not;
- * or another error: /proc cannot be read.
+ * Return: 0 if all of [@addr, @addr + @len) maps the start of the file @inode, or with @anonymous
+ * is private anonymous writable memory elsewhere; -EFAULT: it does not; or another error: /proc
+ * cannot be read.
  */
-int sci_check_file(const void *addr, size_t len, unsigned long inode);
+int sci_check_file(const void *addr, size_t len, unsigned long inode, bool anonymous);
 
 /*
  * Call @fn for each mapping in [@addr, @addr + @len) of the file @inode whose offset in the file is

@@ -713,6 +713,9 @@ TEST(registered_pages_that_were_replaced)
 	/* memory that cannot be registered is not a registration */
 	CHECK_EQ(munmap(p + PAGE, PAGE), 0);
 	CHECK_EQ(sci_buf_register(l.ep, p, size), -EFAULT);
+	/* the other pages are still those that peers use */
+	CHECK_EQ(receive(&l, p + 2 * PAGE + EDGE, size - 2 * PAGE - 2 * EDGE,
+			 size - 2 * PAGE - 2 * EDGE, false), 1);
 	for (unsigned int n = 0; n < 4; n++)
 		CHECK_EQ(sci_buf_unregister(l.ep, p, size), 0);
 	CHECK(sci_buf_unregister(l.ep, p, size) < 0);

@@ -391,8 +391,9 @@ struct sci_lseg_ops {
  *		-EINVAL: not page aligned; -EOPNOTSUPP: not in this fabric.
  * @renew:	Make [@addr, @addr + @len), for which @reg was called, the memory of the segment
  *		again if the program has replaced some of these pages. Importers keep the segment,
- *		but a store of theirs during the call may be lost. Errors as @reg; after an error
- *		the pages are not of the segment. NULL: the fabric does not know of such changes.
+ *		but a store of theirs during the call may be lost. Errors as @reg; -EFAULT changes
+ *		no page, after another error the pages are not of the segment. NULL: the fabric
+ *		does not know of such changes.
  * @share:	Let processes of the same node attach.
  */
 struct sci_local_ops {

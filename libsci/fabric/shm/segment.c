@@ -566,8 +566,13 @@ int shm_lseg_register(struct sci_lseg *s, void *addr, size_t len)
 
 int shm_lseg_renew(struct sci_lseg *s, void *addr, size_t len)
 {
-	if (sci_check_file(addr, len, s->shm->link.cache ? s->cover : s->inode) != -EFAULT)
+	unsigned long inode = s->shm->link.cache ? s->cover : s->inode;
+
+	if (sci_check_file(addr, len, inode, false) != -EFAULT)
 		return 0;
+	/* peers use the pages that the program has kept: change none of them in vain */
+	if (sci_check_file(addr, len, inode, true))
+		return -EFAULT;
 	shm_copy_unmap(s->shm, addr);
 	/* the pages that the program has kept become private, as the new ones are */
 	registered_return(s);
