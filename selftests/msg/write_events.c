@@ -383,3 +383,66 @@ TEST(events_returned_that_were_not_sent)
 {
 	check_lie((struct lie){ HANDLER_EVENTS_TAKEN, 1, 0, 1, &events });
 }
+
+/* ---- memory that ends when the bytes have arrived ---- */
+
+static void freeing_owner(struct peer *self, void *arg)
+{
+	struct pair l = pair_open(self, 4, 0);
+	unsigned char *buf = own(&l);
+
+	(void)arg;
+	peer_expect(self, "free");
+	CHECK_EQ(sci_buf_free(l.ep, buf), 0);
+	pair_meet(&l);
+	pair_close(&l);
+}
+
+static struct {
+	const struct sci_stream_ops *ops;	/* of the net */
+	struct sci_fabric *fabric;
+	struct peer *owner;
+	unsigned int looks;
+} net;
+
+/*
+ * The first call looks twice. Let the owner free the memory while a later call looks.
+ */
+static int arrived_and_gone(struct sci_rseg *r, uint64_t mark)
+{
+	if (net.looks++ < 2)
+		return -EAGAIN;
+	if (net.looks == 3)
+		peer_send(net.owner, "free");
+	WAIT_UNTIL(atomic_load(&net.fabric->ops->rseg.status(r)->gone), TEST_WAIT_MS);
+	return net.ops->arrived(r, mark);
+}
+
+/* On the net the owner frees its memory while the writer looks whether the bytes have arrived. */
+TEST(memory_that_is_freed_after_a_write)
+{
+	struct peer *p = peer_spawn(8, freeing_owner, NULL);
+	struct pair l = pair_open(p, 8, 0);
+	struct sci_key key = key_of(&l);
+	struct sci_stream_ops late;
+	unsigned char byte = 1;
+	struct iovec iov = { &byte, 1 };
+	struct sci_req *req;
+
+	net.ops = l.to->stream;
+	net.fabric = l.to->fabric;
+	net.owner = p;
+	if (net.ops) {
+		late = *net.ops;
+		late.arrived = arrived_and_gone;
+		l.to->stream = &late;
+	}
+	CHECK_EQ(sci_iwritev(l.to, &key, 0, &iov, 1, &req), 0);
+	CHECK_EQ(test_wait(req, NULL), net.ops ? -ENOENT : 0);
+	if (!net.ops)
+		peer_send(p, "free");
+	l.to->stream = net.ops;
+	pair_meet(&l);
+	pair_close(&l);
+	peer_join(p);
+}

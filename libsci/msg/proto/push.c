@@ -36,22 +36,29 @@ static bool onesided_push_all(struct sci_peer *p)
 
 /*
  * Complete the transfers whose bytes the net has delivered. They arrive in the order of the list.
- * Return whether none is left.
+ * Return whether none is left. A transfer that has to begin again, or whose atomic or event has to
+ * wait, is left in another list.
  */
 bool transfers_arrive(struct sci_peer *p)
 {
+	bool is_down = p->state == PEER_DOWN, idle = true;
 	struct sci_req *req, *n;
 
 	list_for_each_entry_safe(req, n, &p->arriving, link) {
-		if (req->kind == MSG_SEND) {
-			if (rndv_arrive(req))
-				return false;
-		} else if (p->state != PEER_DOWN && onesided_push(req) &&
-			   req->state == MSG_ARRIVING) {
+		bool waits = false;
+
+		if (req->kind == MSG_SEND)
+			waits = rndv_arrive(req);
+		else if (!is_down)
+			waits = onesided_push(req);
+		/* the end of the connection has freed the transfers */
+		if (!is_down && p->state == PEER_DOWN)
 			return false;
-		}
+		if (waits && req->state == MSG_ARRIVING)
+			return false;
+		idle &= !waits;
 	}
-	return true;
+	return idle;
 }
 
 /* Advance the transfers that need no answer of the peer. Neither kind waits for the other one. */

@@ -503,13 +503,13 @@ static int target_push(struct sci_req *req)
 /* Complete a send whose bytes the net has delivered. Return -EAGAIN if they are on their way. */
 int rndv_arrive(struct sci_req *req)
 {
-	int ret = target_arrived(req);
-
+	if (target_arrived(req) == -EAGAIN)
+		return -EAGAIN;
 	if (!req->lent) {
 		req->ep->stats.sent_zcopy++;
 		transfer_done(req, 0);
 	}
-	return ret == -EAGAIN ? ret : 0;
+	return 0;
 }
 
 /* The first rail is lost: send the message from its start in blocks on the other rail. */
