@@ -112,6 +112,7 @@ struct thread {
 	char *stack;			/* lowest byte; NULL: the program provides the stack */
 	size_t guard;			/* bytes of the guard below @stack */
 	_Atomic uint32_t state;
+	futex_t *tid;			/* between machines: the kernel sets it to 0 at the end */
 	sem_t ended;
 	struct thread *_Atomic joiner;	/* the thread that waits in pthread_join() */
 	struct call call;

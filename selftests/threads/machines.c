@@ -73,6 +73,11 @@ TEST(signals_interrupt_calls_on_another_machine)
 	same_on(PROGRAMS "machines", 2, machines, "signals");
 }
 
+TEST(threads_on_stacks_of_the_program)
+{
+	same_on(PROGRAMS "machines", 2, machines, "stacks");
+}
+
 TEST(a_program_executes_another_one)
 {
 	same_on(PROGRAMS "machines", 2, machines, "exec");

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include "interpose.h"
@@ -114,13 +115,14 @@ struct thread *thread_find(pthread_t native)
  * Some mutexes of libc know their owner by its thread ID, which is unique on one machine. Find out
  * whether two nodes have threads with the same ID: see sync.c.
  */
-static void tid_claim(void)
+static void tid_claim(struct thread *t)
 {
 	uint8_t none = 0, mine = (uint8_t)(self_node + 1);
 	_Atomic uint8_t *tid = &GLOBAL_TIDS[(unsigned int)syscall(SYS_gettid) % TIDS_MAX];
 
 	if (!atomic_compare_exchange_strong(tid, &none, mine) && none != mine)
 		atomic_store(&world->tids_repeat, true);
+	prctl(PR_GET_TID_ADDRESS, &t->tid);
 }
 
 static void tid_release(void)
@@ -133,11 +135,30 @@ static void tid_release(void)
 
 /* ---- the end of a thread ---- */
 
+/*
+ * When a thread ends, the kernel sets a word of its descriptor to 0 and wakes threads that wait in
+ * pthread_join(). On a stack of the program this word is in memory of the program. Then the
+ * waiter is not the kernel's, and the kernel fails to write if another machine has just taken the page.
+ */
+static void tid_wait(struct thread *t)
+{
+	const struct timespec pause = { 0, 10000000 };
+	uint32_t tid;
+
+	while (t->tid && (tid = atomic_load(t->tid))) {
+		syscall(SYS_futex, t->tid, FUTEX_WAIT, tid, &pause, NULL, 0);
+		if (syscall(SYS_tgkill, syscall(SYS_getpid), tid, 0) && errno == ESRCH)
+			atomic_store(t->tid, 0);
+	}
+}
+
 /* Wait until the kernel no longer uses the thread's stack. Context: the thread's process. */
 static void thread_reap(void *arg)
 {
 	struct thread *t = arg;
 
+	if (hosts_on)
+		tid_wait(t);
 	REAL(pthread_join)(t->native, &t->result);
 	if (t->guard)
 		REAL(mprotect)(t->stack - t->guard, t->guard, PROT_READ | PROT_WRITE);
@@ -195,7 +216,7 @@ static void *thread_run(void *arg)
 	REAL(pthread_setspecific)(key, t);
 	REAL(pthread_sigmask)(SIG_SETMASK, &t->mask, NULL);
 	if (hosts_on)
-		tid_claim();
+		tid_claim(t);
 	if (hosts_on && self_node)
 		forward_begin();
 	return t->fn(t->arg);

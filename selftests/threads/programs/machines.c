@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * usage: machines [die|exit|robust|map|signals|exec]
+ * usage: machines [die|exit|robust|map|signals|exec|stacks]
  *
  * Threads of two machines use everything that has to work between them, each thing a few times: a
  * page of memory takes long to move. The output is the same as on one machine.
@@ -26,6 +26,7 @@
 #define WORDS	30000
 #define SIGNALS	300
 #define WRITERS	6
+#define STACKS	100
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t turned = PTHREAD_COND_INITIALIZER;
@@ -177,6 +178,44 @@ static int signals_use(void)
 	return 0;
 }
 
+/* ---- stacks of the program, in a page that another thread reads ---- */
+
+static void *result_return(void *arg)
+{
+	return arg;
+}
+
+static void *stack_read(void *arg)
+{
+	volatile char *last = arg;
+	long sum = 0;
+
+	while (atomic_load(&started))
+		sum += *last;
+	return (void *)(sum & 1);
+}
+
+static int stacks_use(void)
+{
+	static char area[1 << 16] __attribute__((aligned(4096)));
+	pthread_attr_t attr;
+	pthread_t reader, t;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstack(&attr, area, sizeof(area));
+	atomic_store(&started, 1);
+	/* the 1st thread is on node 8, the 2nd one on node 4, and so on */
+	if (pthread_create(&reader, NULL, stack_read, area + sizeof(area) - 4096))
+		return 1;
+	for (int i = 0; i < STACKS; i++)
+		if (pthread_create(&t, &attr, result_return, NULL) || pthread_join(t, NULL))
+			return 1;
+	atomic_store(&started, 0);
+	pthread_join(reader, NULL);
+	printf("%d threads on one stack\n", STACKS);
+	return 0;
+}
+
 /* ---- the end ---- */
 
 static bool elsewhere(void)
@@ -238,6 +277,8 @@ int main(int argc, char **argv)
 		return 1;
 	if (argc > 1 && !strcmp(argv[1], "signals"))
 		return signals_use();
+	if (argc > 1 && !strcmp(argv[1], "stacks"))
+		return stacks_use();
 	if (argc > 1 && !strcmp(argv[1], "exec"))
 		return execl("/bin/echo", "echo", "another program", NULL);
 	if (argc > 1)
