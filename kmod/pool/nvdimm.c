@@ -45,6 +45,9 @@ static int nvdimm_probe(struct device *dev)
 	if (!strstarts(dev_name(dev), "namespace") || to_ndns(dev)->claim)
 		return -ENODEV;
 	res = &container_of(to_ndns(dev), struct nd_namespace_io, common)->res;
+	/* the bus also has a namespace without memory, for the next `ndctl create-namespace` */
+	if (resource_size(res) < SZ_2M)
+		return -ENODEV;
 	if (!IS_ALIGNED(res->start, SZ_2M) || !IS_ALIGNED(resource_size(res), SZ_2M)) {
 		dev_err(dev, "%pR: not whole pieces of 2 MiB\n", res);
 		return -EINVAL;
