@@ -81,13 +81,24 @@ static void pool_flush_cache(const void *p, size_t n)
 	sci_pio_cache_refresh(p, n);
 }
 
+/* Return the flags to open @path. The kernel refuses O_EXCL for a block device that is mounted. */
+static int pool_open_flags(const char *path, bool write, uint64_t create)
+{
+	struct stat st;
+
+	if (!write)
+		return O_RDONLY | O_CLOEXEC;
+	if (!stat(path, &st) && S_ISBLK(st.st_mode))
+		return O_RDWR | O_CLOEXEC | O_EXCL;
+	return O_RDWR | O_CLOEXEC | (create ? O_CREAT : 0);
+}
+
 int pool_file_open(struct pool_file *f, const char *path, bool write, uint64_t create)
 {
 	if (sci_pio_cache_init())
 		pool_cache_hook = pool_flush_cache;
 	*f = (struct pool_file){ .path = path };
-	f->fd = open(path, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC |
-			   (create ? O_CREAT : 0), 0600);
+	f->fd = open(path, pool_open_flags(path, write, create), 0600);
 	if (f->fd < 0)
 		return tool_error("cannot open %s: %s", path, strerror(errno));
 	if (pool_file_size(f, create))
