@@ -236,6 +236,7 @@ bool shm_bell_take(struct sci_lintr *i, struct epoll_event *ev, int n)
 bool shm_bell_input(struct sci_lintr *i)
 {
 	struct epoll_event ev[SHM_BELL_EVENTS];
+	int n = epoll_wait(i->epfd, ev, SHM_BELL_EVENTS, 0);
 
-	return shm_bell_take(i, ev, epoll_wait(i->epfd, ev, SHM_BELL_EVENTS, 0));
+	return shm_bell_take(i, ev, n);
 }
