@@ -389,18 +389,12 @@ struct sci_lseg_ops {
  * @reg:	Make [@addr, @addr + @len) the memory of an EMPTY segment.
  *		-EFAULT: not private anonymous writable memory of the caller;
  *		-EINVAL: not page aligned; -EOPNOTSUPP: not in this fabric.
- * @renew:	Make [@addr, @addr + @len), for which @reg was called, the memory of the segment
- *		again if the program has replaced some of these pages. Importers keep the segment,
- *		but a store of theirs during the call may be lost. Errors as @reg; -EFAULT changes
- *		no page, after another error the pages are not of the segment. NULL: the fabric
- *		does not know of such changes.
  * @share:	Let processes of the same node attach.
  */
 struct sci_local_ops {
 	int (*attach)(struct sci_fabric *f, const struct sci_lseg_param *p,
 		      struct sci_lseg **out);
 	int (*reg)(struct sci_lseg *s, void *addr, size_t len);
-	int (*renew)(struct sci_lseg *s, void *addr, size_t len);
 	int (*share)(struct sci_lseg *s);
 };
 
@@ -604,6 +598,11 @@ struct sci_fabric_place {
  * @close:	Leave the fabric. The caller has destroyed every object before.
  * @stream:	The operations of a fabric whose imports are not memory; else NULL.
  * @unmap:	Undo lseg.map or rseg.map.
+ * @renew:	Make [@addr, @addr + @len), for which @local.reg was called, the memory of the segment
+ *		again if the program has replaced some of these pages. Importers keep the segment,
+ *		but a store of theirs during the call may be lost. Errors as @local.reg; -EFAULT changes
+ *		no page, after another error the pages are not of the segment. NULL: the fabric
+ *		does not know of such changes.
  * @ring:	Trigger the bell of an imported segment, see struct sci_lseg_param. Without a
  *		bell nothing happens. Returns as rintr.trigger does. NULL: the fabric has no
  *		bells of segments.
@@ -642,6 +641,7 @@ struct sci_fabric_ops {
 	const struct sci_stream_ops *stream;
 
 	void (*unmap)(struct sci_fabric *f, void *addr, size_t len);
+	int (*renew)(struct sci_lseg *s, void *addr, size_t len);
 	int (*ring)(struct sci_rseg *r);
 	int (*pair)(struct sci_lseg *s, struct sci_rseg *r);
 	int (*wake_barrier)(struct sci_fabric *f);
@@ -680,7 +680,7 @@ static inline int sci_lseg_register(struct sci_fabric *f, struct sci_lseg *s, vo
 static inline int sci_lseg_renew(struct sci_fabric *f, struct sci_lseg *s, void *addr,
 				 size_t len)
 {
-	return f->ops->local.renew ? f->ops->local.renew(s, addr, len) : 0;
+	return f->ops->renew ? f->ops->renew(s, addr, len) : 0;
 }
 
 static inline int sci_lseg_share(struct sci_fabric *f, struct sci_lseg *s)

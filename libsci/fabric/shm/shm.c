@@ -355,7 +355,6 @@ const struct sci_fabric_ops sci_shm_fabric = {
 	.local = {
 		.attach = shm_lseg_attach,
 		.reg = shm_lseg_register,
-		.renew = shm_lseg_renew,
 		.share = shm_lseg_share,
 	},
 	.rseg = {
@@ -385,6 +384,7 @@ const struct sci_fabric_ops sci_shm_fabric = {
 		.peer_read = shm_peer_read,
 	},
 	.unmap = shm_unmap,
+	.renew = shm_lseg_renew,
 	.ring = shm_rseg_ring,
 	.pair = shm_pair,
 	.wake_barrier = shm_wake_barrier,
