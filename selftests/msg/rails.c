@@ -305,7 +305,7 @@ static void play_unusable(struct side *s)
 		number_recv(s, 1);
 		CHECK(p->rails->turn);
 		number_send(s, 2);
-		PROGRESS_UNTIL(ep, !p->rerouting, TEST_WAIT_MS);
+		PROGRESS_UNTIL(ep, lines_use(s, RAIL_FIRST), TEST_WAIT_MS);
 	}
 	CHECK(lines_use(s, RAIL_FIRST));
 	p->rails->lost[RAIL_SECOND] = false;
