@@ -415,7 +415,7 @@ TEST(missing_adapters_are_explained)
 	setenv("SCI_FABRIC", "dev:/dev/null", 1);
 	run(&ran, "info");
 	CHECK_EQ(ran.status, 1);
-	ERR_HAS("libsci: cannot open /dev/null: no SCI adapter: set SCI_FABR");
+	ERR_HAS("libsci: cannot open /dev/null: no SCI adapter: name one of /dev/sci*, or set SCI_FABRIC=shm");
 	ERR_HAS("\nsci: cannot join the fabric\n");
 	if (access("/dev/sci0", F_OK)) {
 		setenv("SCI_FABRIC", "dev", 1);
