@@ -19,8 +19,6 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "libsci/fabric/net/net.h"
-#include "libsci/msg/endpoint.h"
 #include "selftests/msg/traffic.h"
 
 #define HELLO_CONTEXT	1000u
@@ -501,20 +499,6 @@ struct doom {
 	_Atomic bool told;
 };
 
-/* Return whether messages wait in this process for the end of a row: libsci/fabric/net/row.c. */
-static bool messages_wait(struct sci_ep *ep)
-{
-	struct net *net = ep->net ? net_of(ep->net) : NULL;
-	bool wait;
-
-	if (!net)
-		return false;
-	pthread_mutex_lock(&net->svc.lock);
-	wait = !list_empty(&net->held);
-	pthread_mutex_unlock(&net->svc.lock);
-	return wait;
-}
-
 static void doomed(struct peer *self, void *arg)
 {
 	struct doom *d = arg;
@@ -524,7 +508,7 @@ static void doomed(struct peer *self, void *arg)
 	long_begin(ep);
 	to = test_ep_connect(ep, 4, TEST_ID);
 	doomed_send(to, d->what);
-	WAIT_UNTIL(!messages_wait(ep), TEST_WAIT_MS);
+	test_send_rows(ep);
 	atomic_store(&d->sent, true);
 	(void)self;
 	while (d->what & DOOM_SILENT)

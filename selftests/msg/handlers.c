@@ -368,6 +368,7 @@ static void dies(struct peer *self, void *arg)
 	pair_meet(&l);
 	for (unsigned int i = 0; i < 10; i++)
 		CHECK_EQ(sci_handler_send(l.to, ECHO, i, buf, 100), 0);
+	test_send_rows(l.ep);
 	peer_send(self, "sent");
 	for (;;)
 		pause();

@@ -35,6 +35,8 @@
 
 #include <sci/msg.h>
 
+#include "libsci/fabric/net/net.h"
+#include "libsci/msg/endpoint.h"
 #include "selftests/harness.h"
 
 #define TEST_ID		1u		/* id of each node's endpoint */
@@ -53,6 +55,26 @@ static inline struct sci_ep *test_ep_open(uint32_t id, unsigned int flags)
 	CHECK_EQ(sci_ep_open(&ep, id, flags), 0);
 	CHECK(ep);
 	return ep;
+}
+
+/* Return whether messages wait in this process for the end of a row: libsci/fabric/net/row.c. */
+static inline bool test_rows_wait(struct sci_ep *ep)
+{
+	struct net *net = ep->net ? net_of(ep->net) : NULL;
+	bool wait;
+
+	if (!net)
+		return false;
+	pthread_mutex_lock(&net->svc.lock);
+	wait = !list_empty(&net->held);
+	pthread_mutex_unlock(&net->svc.lock);
+	return wait;
+}
+
+/* Wait until no message waits in this process: it may die now, and its messages arrive. */
+static inline void test_send_rows(struct sci_ep *ep)
+{
+	WAIT_UNTIL(!test_rows_wait(ep), TEST_WAIT_MS);
 }
 
 static inline struct sci_peer *test_ep_connect(struct sci_ep *ep,
