@@ -227,6 +227,24 @@ TEST(a_trigger_outlives_who_sent_it)
 	CHECK_OK(SCIClose(sd, 0, &err));
 }
 
+/* The library's thread and a waiter both take the trigger of an importer that has left. */
+TEST(a_wait_of_no_time_sees_triggers_of_those_who_left)
+{
+	sci_desc_t sd = test_open();
+	sci_local_interrupt_t i = interrupt(sd, 1, 0);
+
+	for (int k = 0; k < 20000; k++) {
+		sci_remote_interrupt_t r = test_connect_interrupt(sd, 4, 1);
+
+		CHECK_OK(SCITriggerInterrupt(r, 0, &err));
+		CHECK_OK(SCIDisconnectInterrupt(r, 0, &err));
+		CHECK_OK(SCIWaitForInterrupt(i, 0, 0, &err));
+		CHECK_ERR(SCIWaitForInterrupt(i, 0, 0, &err), SCI_ERR_TIMEOUT);
+	}
+	CHECK_OK(SCIRemoveInterrupt(i, 0, &err));
+	CHECK_OK(SCIClose(sd, 0, &err));
+}
+
 TEST(triggers_of_a_counting_interrupt_count)
 {
 	sci_desc_t sd = test_open();

@@ -220,13 +220,18 @@ static bool ring_take(struct sci_lintr *i, const struct epoll_event *ev, int n)
 	return rung;
 }
 
-/* Take all triggers, beginning with the events in @ev. Context: svc.lock is held. */
+/*
+ * Take all triggers, beginning with the events in @ev. Context: svc.lock is held.
+ *
+ * The service thread may have handled the end of an importer since the events were read. Then its
+ * trigger is in the eventfd now: look again if the events had none.
+ */
 bool shm_bell_take(struct sci_lintr *i, struct epoll_event *ev, int n)
 {
 	unsigned int rounds = RING_ROUNDS;
 	bool rung = ring_take(i, ev, n);
 
-	while (n == SHM_BELL_EVENTS && --rounds) {
+	while ((n == SHM_BELL_EVENTS || (n > 0 && !rung)) && --rounds) {
 		n = epoll_wait(i->epfd, ev, SHM_BELL_EVENTS, 0);
 		rung |= ring_take(i, ev, n);
 	}
