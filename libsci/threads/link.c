@@ -109,6 +109,16 @@ static void link_handle(void *arg, const struct sci_handled *m)
 
 /* ---- the end ---- */
 
+static int link_wait(void *arg)
+{
+	(void)arg;
+	return -EAGAIN;
+}
+
+/*
+ * Context: no handler. The process ends without closing its endpoint: wait until the messages have left
+ * it. Those to peers behind sockets leave when a thread sleeps, or after 100 us (sci_net(7)).
+ */
 void link_end(int status)
 {
 	const struct link_wire w = { .value = status };
@@ -117,6 +127,7 @@ void link_end(int status)
 	for (unsigned int i = 0; i < lnk.nodes; i++)
 		if (i != self_node)
 			link_send(i, PROGRAM_END, &w, NULL);
+	lib.wait_until(lnk.ep, link_wait, NULL, 1);
 }
 
 noreturn void link_leave(void)

@@ -43,7 +43,8 @@ static void ends(const char *how, int status, const char *message)
 	if (!strstr(spread.text, message))
 		FAIL("%s: '%s' instead of '%s'", how, spread.text, message);
 	CHECK(WIFEXITED(spread.status));
-	CHECK_EQ(WEXITSTATUS(spread.status), status);
+	if (WEXITSTATUS(spread.status) != status)
+		FAIL("%s: status %d, '%s'", how, WEXITSTATUS(spread.status), spread.text);
 }
 
 TEST(two_machines_are_as_one)
