@@ -94,6 +94,15 @@ static size_t page_number(uint64_t addr)
 	page_fail("a message", addr);
 }
 
+/* End the program if a message of another node is not what this node waits for. */
+static void page_check(bool good, uint64_t addr)
+{
+	if (good)
+		return;
+	errno = EPROTO;
+	page_fail("a message", addr);
+}
+
 unsigned int page_manager(uint64_t addr)
 {
 	return (unsigned int)(addr / HOSTS_PAGE % page.nodes);
@@ -218,6 +227,7 @@ static void manager_done(const struct link_wire *w)
 	struct managed *m = &page.managed[page_number(w->addr)];
 	struct ask *a = m->first;
 
+	page_check(a, w->addr);
 	if (a->write) {
 		m->owner = a->node;
 		m->readers = 0;
@@ -347,10 +357,8 @@ void page_handle(unsigned int from, enum link_op op, const struct link_wire *w,
 {
 	struct managed *m;
 
-	if (w->addr % HOSTS_PAGE || w->token >= page.nodes) {
-		errno = EPROTO;
-		page_fail("a message", w->addr);
-	}
+	page_check(!(w->addr % HOSTS_PAGE) && w->token < page.nodes && !bytes == (op != PAGE_DATA),
+		   w->addr);
 	switch (op) {
 	case PAGE_ASK:
 		manager_ask(from, w);
@@ -360,6 +368,7 @@ void page_handle(unsigned int from, enum link_op op, const struct link_wire *w,
 		break;
 	case PAGE_DROPPED:
 		m = &page.managed[page_number(w->addr)];
+		page_check(m->first && m->drops, w->addr);
 		if (!--m->drops)
 			ask_give(m);
 		break;
@@ -372,7 +381,9 @@ void page_handle(unsigned int from, enum link_op op, const struct link_wire *w,
 		view_take(w, bytes);
 		break;
 	case PAGE_NEXT:
-		ask_begin(&page.managed[page_number(w->addr)]);
+		m = &page.managed[page_number(w->addr)];
+		page_check(from == self_node && m->first, w->addr);
+		ask_begin(m);
 		break;
 	default:
 		manager_done(w);
