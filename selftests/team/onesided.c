@@ -547,10 +547,9 @@ TEST(a_lock_times_out_before_its_request_is_sent)
 	ranks_run_arg(2, 1, lock_without_room, (void *)"none", false);
 }
 
-/* The connection of a member that waits ends. Rank 0 is alive, but there will be no answer. */
-static void lock_without_connection(void *arg)
+/* Open the team, and return a lock that rank 0 holds. */
+static uint64_t *lock_of_rank_0(void *arg)
 {
-	struct sci_peer *peer;
 	uint64_t *lock;
 
 	open_team(arg, "64K");
@@ -558,6 +557,16 @@ static void lock_without_connection(void *arg)
 	if (!me)
 		CHECK_EQ(sci_team_lock(team, lock, -1), 0);
 	CHECK_EQ(sci_team_barrier(team), 0);
+	return lock;
+}
+
+/* The connection of a member that waits ends. Rank 0 is alive, but there will be no answer. */
+static void lock_without_connection(void *arg)
+{
+	struct sci_peer *peer;
+	uint64_t *lock;
+
+	lock = lock_of_rank_0(arg);
 	if (me) {
 		CHECK_EQ(sci_team_lock(team, lock, -1), -ECONNRESET);
 		atomic_store(stage, 1);
@@ -608,11 +617,7 @@ static void lock_for_nobody(void *arg)
 	struct sci_peer *peer;
 	uint64_t *lock;
 
-	open_team(arg, "64K");
-	lock = allocate(8);
-	if (!me)
-		CHECK_EQ(sci_team_lock(team, lock, -1), 0);
-	CHECK_EQ(sci_team_barrier(team), 0);
+	lock = lock_of_rank_0(arg);
 	CHECK_EQ(sci_team_peer(team, !me, &peer), 0);
 	if (me) {
 		requests_send(peer, lock, 1);
@@ -642,11 +647,7 @@ static void locks_flood(void *arg)
 	struct sci_peer *peer;
 	uint64_t *lock;
 
-	open_team(arg, "64K");
-	lock = allocate(8);
-	if (!me)
-		CHECK_EQ(sci_team_lock(team, lock, -1), 0);
-	CHECK_EQ(sci_team_barrier(team), 0);
+	lock = lock_of_rank_0(arg);
 	CHECK_EQ(sci_team_peer(team, !me, &peer), 0);
 	if (me)
 		requests_send(peer, lock, 0x9000);
