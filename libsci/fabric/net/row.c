@@ -15,8 +15,8 @@
  *	- with the next frame that cannot wait
  *	- after ROW_WAIT_NS, by a timer: the program may be busy with other work
  *
- * The receiver returns credits after 12 lines of 48. So a row of 12 lines never makes the receiver
- * wait for lines for which the sender waits for credits.
+ * A sender that waits for credits makes progress, which sends its row: the two sides never wait for
+ * each other.
  */
 
 #include <errno.h>

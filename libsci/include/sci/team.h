@@ -544,7 +544,8 @@ int sci_team_wait_until(struct sci_team *team, const void *word, unsigned int si
  * -EOWNERDEAD: the caller has the lock, but the member that held it before has died, and the data
  * that the lock protects may be in any state; -ECONNRESET: the member with rank 0, which has the
  * lock's word, has died, or the connection to it has ended; -ENOMEM: where memory is not shared, out
- * of memory, or 32,767 requests of members without shared memory wait.
+ * of memory, or 32,767 requests of members without shared memory wait; -ENOBUFS: the connection to
+ * rank 0 has ended for want of memory.
  */
 int sci_team_lock(struct sci_team *team, uint64_t *lock, int timeout);
 
