@@ -100,6 +100,13 @@ enum thread_state {			/* bits */
 	THREAD_ENDED	= 2
 };
 
+/* The result of a claim: does a thread of another machine have the ID of the new thread? */
+enum thread_claim {
+	CLAIM_UNKNOWN,
+	CLAIM_FAILED,
+	CLAIM_DONE
+};
+
 struct thread {
 	struct thread *next;		/* in the list of free records, or in @foreign */
 	pthread_t native;
@@ -113,6 +120,7 @@ struct thread {
 	size_t guard;			/* bytes of the guard below @stack */
 	_Atomic uint32_t state;
 	futex_t *tid;			/* between machines: the kernel sets it to 0 at the end */
+	_Atomic uint32_t claim;		/* between machines: enum thread_claim */
 	sem_t ended;
 	struct thread *_Atomic joiner;	/* the thread that waits in pthread_join() */
 	struct call call;
@@ -145,7 +153,6 @@ struct world {
 	pid_t leader, parent;
 	_Atomic bool spans;		/* the other nodes run */
 	bool failed;			/* all threads run on node 0 */
-	_Atomic bool tids_repeat;	/* threads of two machines have had one thread ID */
 	_Atomic bool ending;
 	enum place place;
 	unsigned int nlist;

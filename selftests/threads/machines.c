@@ -107,19 +107,22 @@ TEST(robust_mutexes_are_refused)
 	ends("robust", 1, "sci: robust mutexes and mutexes with priorities do not work between machines: the program ends\n");
 }
 
-/* Make a remote shell that runs the command on this machine, with the variable @set. */
-static void shell_make(char path[32], const char *set)
+/*
+ * Make a remote shell that runs the command on this machine, by the words @how, and run a program on
+ * two machines of this shell.
+ */
+static void shell_run(const char *how)
 {
 	static const char *const hosts[] = { "--hosts", "localhost,other", NULL };
 	const char *const argv[] = { NULL };
+	char path[] = "/tmp/sci-shell-XXXXXX";
 	FILE *f;
 	int fd;
 
-	strcpy(path, "/tmp/sci-shell-XXXXXX");
 	fd = mkstemp(path);
 	CHECK(fd >= 0);
 	f = fdopen(fd, "w");
-	CHECK(f && fprintf(f, "#!/bin/sh\nshift\nexec env %s \"$@\"\n", set) > 0);
+	CHECK(f && fprintf(f, "#!/bin/sh\nshift\nexec %s \"$@\"\n", how) > 0);
 	CHECK(!fchmod(fd, 0700) && !fclose(f));
 	setenv("SCI_RSH", path, 1);
 	program_run(&native, PROGRAMS "machines", 0, argv);
@@ -129,10 +132,19 @@ static void shell_make(char path[32], const char *set)
 
 TEST(hosts_of_a_remote_shell)
 {
-	char path[32];
-
 	skip_without_faults();
-	shell_make(path, "SCI_TEST=1");
+	shell_run("env SCI_TEST=1");
+	text_compare(native.text, spread.text);
+	CHECK_EQ(spread.status, native.status);
+}
+
+/* Each machine counts its threads from 1. */
+TEST(threads_of_two_machines_with_equal_ids)
+{
+	skip_without_faults();
+	if (system("unshare -fp true 2>/dev/null"))
+		SKIP("no PID namespaces");
+	shell_run("unshare -fp --kill-child");
 	text_compare(native.text, spread.text);
 	CHECK_EQ(spread.status, native.status);
 }
@@ -140,10 +152,8 @@ TEST(hosts_of_a_remote_shell)
 /* With this tunable libc selects other variants of memcpy(), as on another kind of CPU. */
 TEST(hosts_with_another_cpu_are_refused)
 {
-	char path[32];
-
 	skip_without_faults();
-	shell_make(path, "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2_Usable,-AVX2,-AVX512VL,-AVX_Fast_Unaligned_Load,-ERMS");
+	shell_run("env GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2_Usable,-AVX2,-AVX512VL,-AVX_Fast_Unaligned_Load,-ERMS");
 	if (WIFEXITED(spread.status) && WEXITSTATUS(spread.status) == 4)
 		SKIP("this libc has one variant of each function");
 	if (!strstr(spread.text, "threads need the same files at the same addresses, and the same kind of CPU"))

@@ -6,8 +6,8 @@
  * Static initialisers lack the mark, so each call that may sleep, or may be the first use of the
  * object, sets the mark. The marks are part of libc's ABI.
  *
- * Owners of mutexes and rwlocks are thread ids, which the nodes of one machine have in
- * common.
+ * Owners of mutexes and rwlocks are thread ids. The nodes of one machine have one set of them, and
+ * thread.c lets no threads of two machines have one ID.
  */
 
 #include <errno.h>
@@ -16,19 +16,15 @@
 #include "interpose.h"
 
 #define MUTEX_SHARED	128		/* a bit of __kind */
-#define MUTEX_OWNED	3		/* recursive, error-checking; 3 is adaptive */
 #define MUTEX_KERNEL	(16 | 32 | 64)	/* robust; PTHREAD_PRIO_INHERIT, PTHREAD_PRIO_PROTECT */
 #define COND_SHARED	1u		/* a bit of __wrefs */
 
-/* Between machines, refuse objects that would not work: never let them work wrongly. */
+/* Between machines, refuse mutexes that would not work: never let them work wrongly. */
 static void hosts_check(int kind)
 {
-	if (kind & MUTEX_KERNEL)
-		world_say("robust mutexes and mutexes with priorities do not work between machines: the program ends");
-	else if (kind && atomic_load_explicit(&world->tids_repeat, memory_order_relaxed))
-		world_say("recursive and error-checking mutexes and read-write locks do not work between machines whose threads have equal thread ids: the program ends");
-	else
+	if (!(kind & MUTEX_KERNEL))
 		return;
+	world_say("robust mutexes and mutexes with priorities do not work between machines: the program ends");
 	hosts_abort();
 }
 
@@ -37,7 +33,7 @@ static inline pthread_mutex_t *mutex_share(pthread_mutex_t *m)
 	int *kind = &m->__data.__kind;
 
 	if (hosts_on && world_spans())
-		hosts_check(*kind & MUTEX_KERNEL ? *kind : (*kind & MUTEX_OWNED) % MUTEX_OWNED);
+		hosts_check(*kind);
 	if (world && !hosts_on && !(__atomic_load_n(kind, __ATOMIC_RELAXED) & MUTEX_SHARED))
 		__atomic_fetch_or(kind, MUTEX_SHARED, __ATOMIC_SEQ_CST);
 	return m;
@@ -54,8 +50,6 @@ static inline pthread_cond_t *cond_share(pthread_cond_t *c)
 
 static inline pthread_rwlock_t *rwlock_share(pthread_rwlock_t *l)
 {
-	if (hosts_on && world_spans())
-		hosts_check(PTHREAD_MUTEX_RECURSIVE);
 	if (world && !hosts_on && !__atomic_load_n(&l->__data.__shared, __ATOMIC_RELAXED))
 		__atomic_store_n(&l->__data.__shared, 1, __ATOMIC_SEQ_CST);
 	return l;
@@ -98,10 +92,6 @@ EXPORT int mtx_init(mtx_t *m, int type)
 {
 	int ret = REAL(mtx_init)(m, type);
 
-	if (hosts_on && world && type & mtx_recursive) {
-		world_say("recursive C11 mutexes do not work between machines");
-		return thrd_error;
-	}
 	if (ret == thrd_success)
 		mutex_share((pthread_mutex_t *)m);
 	return ret;

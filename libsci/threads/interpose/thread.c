@@ -111,26 +111,29 @@ struct thread *thread_find(pthread_t native)
 
 /* ---- thread ids ---- */
 
-/*
- * Some mutexes of libc know their owner by its thread ID, which is unique on one machine. Find out
- * whether two nodes have threads with the same ID: see sync.c.
- */
-static void tid_claim(struct thread *t)
-{
-	uint8_t none = 0, mine = (uint8_t)(self_node + 1);
-	_Atomic uint8_t *tid = &GLOBAL_TIDS[(unsigned int)syscall(SYS_gettid) % TIDS_MAX];
+/* Counts claims of this process. It is private memory, so that a wait needs no messages. */
+static futex_t claims;
 
-	if (!atomic_compare_exchange_strong(tid, &none, mine) && none != mine)
-		atomic_store(&world->tids_repeat, true);
-	prctl(PR_GET_TID_ADDRESS, &t->tid);
+static _Atomic uint8_t *tid_owner(void)
+{
+	return &GLOBAL_TIDS[(unsigned int)syscall(SYS_gettid) % TIDS_MAX];
 }
 
-static void tid_release(void)
+/*
+ * Claim the ID of the calling thread for this node, and tell the creator the result. Mutexes and
+ * rwlocks of libc know their owner by this ID, which is unique on one machine only. So a thread
+ * whose ID a thread of another node has ends at once, and its creator creates another one.
+ */
+static bool tid_claim(struct thread *t)
 {
-	uint8_t mine = (uint8_t)(self_node + 1);
-	_Atomic uint8_t *tid = &GLOBAL_TIDS[(unsigned int)syscall(SYS_gettid) % TIDS_MAX];
+	uint8_t none = 0;
+	bool done = atomic_compare_exchange_strong(tid_owner(), &none, (uint8_t)(self_node + 1));
 
-	atomic_compare_exchange_strong(tid, &mine, 0);
+	prctl(PR_GET_TID_ADDRESS, &t->tid);
+	atomic_store(&t->claim, done ? CLAIM_DONE : CLAIM_FAILED);
+	atomic_fetch_add(&claims, 1);
+	futex_wake(&claims, INT_MAX);
+	return done;
 }
 
 /* ---- the end of a thread ---- */
@@ -178,7 +181,7 @@ static void thread_end(void *arg)
 
 	keys_destroy();
 	if (hosts_on) {
-		tid_release();
+		atomic_store(tid_owner(), 0);
 		sleep_thread_end();
 	}
 	self_thread = NULL;
@@ -203,6 +206,8 @@ static void *thread_run(void *arg)
 	struct thread *t = arg;
 	uint32_t none = 0;
 
+	if (hosts_on && !tid_claim(t))
+		return NULL;
 	if (atomic_compare_exchange_strong(&once, &none, 1)) {
 		REAL(pthread_key_create)(&key, thread_end);
 		atomic_store(&once, 2);
@@ -215,8 +220,6 @@ static void *thread_run(void *arg)
 	self_thread = t;
 	REAL(pthread_setspecific)(key, t);
 	REAL(pthread_sigmask)(SIG_SETMASK, &t->mask, NULL);
-	if (hosts_on)
-		tid_claim(t);
 	if (hosts_on && self_node)
 		forward_begin();
 	return t->fn(t->arg);
@@ -242,6 +245,33 @@ static void stack_set(struct thread *t, pthread_attr_t *attr)
 	pthread_attr_setstack(attr, t->stack, size);
 }
 
+/* Wait until the new thread has claimed its ID. Return true if it has succeeded. */
+static bool claim_wait(struct thread *t)
+{
+	for (;;) {
+		uint32_t seen = atomic_load(&claims), claim = atomic_load(&t->claim);
+
+		if (claim != CLAIM_UNKNOWN)
+			return claim == CLAIM_DONE;
+		futex_wait(&claims, seen);
+	}
+}
+
+/* Create the thread. Return 0, or errno. */
+static int thread_clone(struct thread *t, const pthread_attr_t *attr)
+{
+	for (;;) {
+		int err;
+
+		atomic_store(&t->claim, CLAIM_UNKNOWN);
+		err = REAL(pthread_create)(&t->native, attr, thread_run, t);
+		if (err || !hosts_on || claim_wait(t))
+			return err;
+		tid_wait(t);
+		REAL(pthread_join)(t->native, NULL);
+	}
+}
+
 /*
  * Create the thread, in its process. libc stores @t->native before the thread runs. A thread is
  * created joinable: thread_start() detaches it later, so that the record stays valid until then.
@@ -262,7 +292,7 @@ static void thread_create(void *arg)
 	atomic_fetch_add(&n->live, 1);
 	atomic_fetch_add(&n->created, 1);
 	atomic_fetch_add(&world->live, 1);
-	t->err = REAL(pthread_create)(&t->native, &attr, thread_run, t);
+	t->err = thread_clone(t, &attr);
 	if (!t->err)
 		return;
 	atomic_fetch_sub(&n->live, 1);
