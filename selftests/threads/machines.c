@@ -102,9 +102,11 @@ TEST(another_node_maps_a_file)
 	ends("map", 6, "sci: mmap(): only copies of files can be mapped on several machines\n");
 }
 
-TEST(robust_mutexes_are_refused)
+TEST(another_node_asks_for_mutexes_with_priorities) { ends("priorities", 7, ""); }
+
+TEST(robust_mutexes_of_threads_that_end)
 {
-	ends("robust", 1, "sci: robust mutexes and mutexes with priorities do not work between machines: the program ends\n");
+	same_on(PROGRAMS "machines", 2, machines, "robust");
 }
 
 /*

@@ -16,24 +16,12 @@
 #include "interpose.h"
 
 #define MUTEX_SHARED	128		/* a bit of __kind */
-#define MUTEX_KERNEL	(16 | 32 | 64)	/* robust; PTHREAD_PRIO_INHERIT, PTHREAD_PRIO_PROTECT */
 #define COND_SHARED	1u		/* a bit of __wrefs */
-
-/* Between machines, refuse mutexes that would not work: never let them work wrongly. */
-static void hosts_check(int kind)
-{
-	if (!(kind & MUTEX_KERNEL))
-		return;
-	world_say("robust mutexes and mutexes with priorities do not work between machines: the program ends");
-	hosts_abort();
-}
 
 static inline pthread_mutex_t *mutex_share(pthread_mutex_t *m)
 {
 	int *kind = &m->__data.__kind;
 
-	if (hosts_on && world_spans())
-		hosts_check(*kind);
 	if (world && !hosts_on && !(__atomic_load_n(kind, __ATOMIC_RELAXED) & MUTEX_SHARED))
 		__atomic_fetch_or(kind, MUTEX_SHARED, __ATOMIC_SEQ_CST);
 	return m;
@@ -56,6 +44,16 @@ static inline pthread_rwlock_t *rwlock_share(pthread_rwlock_t *l)
 }
 
 /* ---- mutexes ---- */
+
+/* Refuse priority protocols between machines: the kernel of one machine would apply them. */
+EXPORT int pthread_mutexattr_setprotocol(pthread_mutexattr_t *attr, int protocol)
+{
+	bool priority = protocol == PTHREAD_PRIO_INHERIT || protocol == PTHREAD_PRIO_PROTECT;
+
+	if (world && hosts_on && priority)
+		return ENOTSUP;
+	return REAL(pthread_mutexattr_setprotocol)(attr, protocol);
+}
 
 EXPORT int pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr)
 {

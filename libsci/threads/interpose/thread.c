@@ -139,6 +139,31 @@ static bool tid_claim(struct thread *t)
 /* ---- the end of a thread ---- */
 
 /*
+ * Mark the robust mutexes of the calling thread: their owner has died. The kernel does this at the
+ * end of a thread, but it knows no thread of another machine that waits.
+ */
+static void robust_end(void)
+{
+	struct robust_list_head *head;
+	struct robust_list *at;
+	size_t len;
+
+	if (syscall(SYS_get_robust_list, 0, &head, &len))
+		return;
+	while ((at = head->list.next) != &head->list) {
+		futex_t *f = (futex_t *)(void *)((char *)at + head->futex_offset);
+		uint32_t old = atomic_load(f);
+
+		head->list.next = at->next;
+		while (!atomic_compare_exchange_weak(f, &old,
+						     (old & FUTEX_WAITERS) | FUTEX_OWNER_DIED))
+			;
+		if (old & FUTEX_WAITERS)
+			futex_wake(f, 1);
+	}
+}
+
+/*
  * When a thread ends, the kernel sets a word of its descriptor to 0 and wakes threads that wait in
  * pthread_join(). On a stack of the program this word is in memory of the program. Then the
  * waiter is not the kernel's, and the kernel fails to write if another machine has just taken the page.
@@ -181,6 +206,7 @@ static void thread_end(void *arg)
 
 	keys_destroy();
 	if (hosts_on) {
+		robust_end();
 		atomic_store(tid_owner(), 0);
 		sleep_thread_end();
 	}

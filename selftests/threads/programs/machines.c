@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * usage: machines [die|exit|robust|map|signals|exec|stacks]
+ * usage: machines [die|exit|map|priorities|robust|signals|exec|stacks]
  *
  * Threads of two machines use everything that has to work between them, each thing a few times: a
  * page of memory takes long to move. The output is the same as on one machine.
@@ -216,6 +216,110 @@ static int stacks_use(void)
 	return 0;
 }
 
+/* ---- robust mutexes ---- */
+
+static pthread_mutex_t robust, other;
+
+/* Lock two robust mutexes and end with them. Return the sum of the results. */
+static void *locks_keep(void *arg)
+{
+	int ret = pthread_mutex_lock(&robust);
+
+	if (ret == EOWNERDEAD)
+		ret += pthread_mutex_consistent(&robust);
+	if (pthread_mutex_lock(&other) == EOWNERDEAD)
+		ret += EOWNERDEAD + pthread_mutex_consistent(&other);
+	sem_post(&sem);
+	if (arg)
+		sem_wait(arg);
+	return (void *)(long)ret;
+}
+
+static void *lock_take(void *arg)
+{
+	struct timespec at;
+	int ret;
+
+	clock_gettime(CLOCK_REALTIME, &at);
+	at.tv_sec += 3600;
+	ret = arg ? pthread_mutex_timedlock(&robust, &at) : pthread_mutex_lock(&robust);
+	if (ret == EOWNERDEAD)
+		pthread_mutex_consistent(&robust);
+	pthread_mutex_unlock(&robust);
+	return (void *)(long)ret;
+}
+
+static void *lock_spoil(void *arg)
+{
+	int ret = pthread_mutex_lock(&robust);
+
+	(void)arg;
+	pthread_mutex_unlock(&robust);
+	return (void *)(long)ret;
+}
+
+static long thread_result(void *(*fn)(void *), void *arg)
+{
+	pthread_t t;
+	void *result;
+
+	if (pthread_create(&t, NULL, fn, arg) || pthread_join(t, &result))
+		exit(1);
+	return (long)result;
+}
+
+/* Threads of both machines end with mutexes while threads of both wait for these. */
+static void robust_waits(void)
+{
+	pthread_t owner, t[THREADS];
+	int died = 0, taken = 0;
+	void *result;
+	sem_t end;
+
+	sem_init(&end, 0, 0);
+	while (!sem_trywait(&sem))
+		;
+	if (pthread_create(&owner, NULL, locks_keep, &end))
+		exit(1);
+	sem_wait(&sem);
+	for (int i = 0; i < THREADS; i++)
+		if (pthread_create(&t[i], NULL, lock_take, i < 2 ? NULL : &end))
+			exit(1);
+	sem_post(&end);
+	pthread_join(owner, &result);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(t[i], &result);
+		died += (long)result == EOWNERDEAD;
+		taken += !result;
+	}
+	printf("the owner has died for %d, not for %d\n", died, taken);
+}
+
+static int robust_use(int type)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, type);
+	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	pthread_mutex_init(&robust, &attr);
+	pthread_mutex_init(&other, &attr);
+	for (int i = 0; i < 5; i++)
+		printf("thread %d: %ld\n", i, thread_result(locks_keep, NULL));
+	for (int i = 0; i < ROUNDS; i++)
+		robust_waits();
+	pthread_mutex_lock(&robust);
+	printf("again: %d\n", type == PTHREAD_MUTEX_NORMAL ? 0 : pthread_mutex_lock(&robust));
+	pthread_mutex_unlock(&robust);
+	if (type == PTHREAD_MUTEX_RECURSIVE)
+		pthread_mutex_unlock(&robust);
+	printf("taken: %ld\n", thread_result(locks_keep, NULL));
+	printf("spoilt: %ld\n", thread_result(lock_spoil, NULL));
+	printf("lost: %ld\n", thread_result(lock_take, NULL));
+	printf("lost: %ld\n", thread_result(lock_take, &sem));
+	return 0;
+}
+
 /* ---- the end ---- */
 
 static bool elsewhere(void)
@@ -227,7 +331,6 @@ static void *die(void *arg)
 {
 	const char *how = arg;
 	pthread_mutexattr_t attr;
-	pthread_mutex_t m;
 
 	if (!elsewhere())
 		pthread_barrier_wait(&barrier);
@@ -241,10 +344,10 @@ static void *die(void *arg)
 		exit(p == MAP_FAILED && errno == ENODEV ? 6 : 1);
 	}
 	pthread_mutexattr_init(&attr);
-	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-	pthread_mutex_init(&m, &attr);
-	pthread_mutex_lock(&m);
-	exit(7);
+	exit(pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT) == ENOTSUP &&
+	     pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_PROTECT) == ENOTSUP &&
+	     pthread_mutexattr_setprotocol(&attr, -1) == EINVAL &&
+	     !pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_NONE) ? 7 : 1);
 }
 
 static void threads_run(void *(*fn)(void *), void *arg)
@@ -281,6 +384,9 @@ int main(int argc, char **argv)
 		return stacks_use();
 	if (argc > 1 && !strcmp(argv[1], "exec"))
 		return execl("/bin/echo", "echo", "another program", NULL);
+	if (argc > 1 && !strcmp(argv[1], "robust"))
+		return robust_use(PTHREAD_MUTEX_NORMAL) | robust_use(PTHREAD_MUTEX_ERRORCHECK) |
+		       robust_use(PTHREAD_MUTEX_RECURSIVE);
 	if (argc > 1)
 		threads_run(die, argv[1]);
 	threads_run(body, stack);
