@@ -931,6 +931,7 @@ TEST(an_absent_group_is_not_supported)
 	CHECK_EQ(sci_lseg_attach(&f, NULL, NULL), -EOPNOTSUPP);
 	CHECK_EQ(sci_lseg_register(&f, NULL, NULL, 0), -EOPNOTSUPP);
 	CHECK_EQ(sci_lseg_share(&f, NULL), -EOPNOTSUPP);
+	CHECK_EQ(sci_lseg_twin(&f, NULL, NULL), -EOPNOTSUPP);
 	CHECK_EQ(sci_dma_copy(&f, NULL, NULL, NULL, false), -EOPNOTSUPP);
 	CHECK_EQ(sci_peer_read(&f, NULL, NULL, 0, 0), -EOPNOTSUPP);
 }

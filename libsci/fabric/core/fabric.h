@@ -390,12 +390,16 @@ struct sci_lseg_ops {
  *		-EFAULT: not private anonymous writable memory of the caller;
  *		-EINVAL: not page aligned; -EOPNOTSUPP: not in this fabric.
  * @share:	Let processes of the same node attach.
+ * @twin:	Make the memory of @of the memory of the EMPTY segment @s, too. This process has
+ *		created @of, which has the size of @s, in another instance of this fabric, and
+ *		destroys @s first. -EOPNOTSUPP: the memory cannot belong to two adapters.
  */
 struct sci_local_ops {
 	int (*attach)(struct sci_fabric *f, const struct sci_lseg_param *p,
 		      struct sci_lseg **out);
 	int (*reg)(struct sci_lseg *s, void *addr, size_t len);
 	int (*share)(struct sci_lseg *s);
+	int (*twin)(struct sci_lseg *s, struct sci_lseg *of);
 };
 
 /**
@@ -686,6 +690,11 @@ static inline int sci_lseg_renew(struct sci_fabric *f, struct sci_lseg *s, void 
 static inline int sci_lseg_share(struct sci_fabric *f, struct sci_lseg *s)
 {
 	return f->ops->local.share ? f->ops->local.share(s) : -EOPNOTSUPP;
+}
+
+static inline int sci_lseg_twin(struct sci_fabric *f, struct sci_lseg *s, struct sci_lseg *of)
+{
+	return f->ops->local.twin ? f->ops->local.twin(s, of) : -EOPNOTSUPP;
 }
 
 static inline int sci_dma_copy(struct sci_fabric *f, struct sci_lseg *s,

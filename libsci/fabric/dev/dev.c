@@ -514,6 +514,7 @@ const struct sci_fabric_ops sci_dev_fabric = {
 	.local = {
 		.attach = dev_lseg_attach,
 		.reg = dev_lseg_register,
+		.twin = dev_lseg_twin,
 		.share = dev_lseg_share,
 	},
 	.rseg = {

@@ -125,6 +125,7 @@ int dev_lseg_create(struct sci_fabric *f, const struct sci_lseg_param *p,
 int dev_lseg_attach(struct sci_fabric *f, const struct sci_lseg_param *p,
 		    struct sci_lseg **out);
 int dev_lseg_register(struct sci_lseg *s, void *addr, size_t len);
+int dev_lseg_twin(struct sci_lseg *s, struct sci_lseg *of);
 int dev_lseg_share(struct sci_lseg *s);
 int dev_lseg_export(struct sci_lseg *s, unsigned int adapter);
 int dev_lseg_unexport(struct sci_lseg *s, enum sci_unexport how);

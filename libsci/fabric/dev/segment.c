@@ -192,6 +192,21 @@ int dev_lseg_register(struct sci_lseg *s, void *addr, size_t len)
 	return ret;
 }
 
+int dev_lseg_twin(struct sci_lseg *s, struct sci_lseg *of)
+{
+	struct sci_ioc_segment_get_dmabuf get = { .size = sizeof(get) };
+	struct sci_ioc_segment_register_dmabuf reg = { .size = sizeof(reg) };
+	int ret = dev_make(of->dev, of->fd, SCI_IOC_SEGMENT_GET_DMABUF, &get, &get.out_fd, &reg.fd);
+
+	if (ret)
+		return ret;
+	ret = dev_ioctl(s->fd, SCI_IOC_SEGMENT_REGISTER_DMABUF, &reg);
+	dev_drop(of->dev, reg.fd);
+	if (!ret)
+		s->empty = false;
+	return ret;
+}
+
 /* ---- states ---- */
 
 int dev_lseg_share(struct sci_lseg *s)

@@ -564,6 +564,26 @@ int shm_lseg_register(struct sci_lseg *s, void *addr, size_t len)
 	return ret;
 }
 
+int shm_lseg_twin(struct sci_lseg *s, struct sci_lseg *of)
+{
+	struct shm *shm = s->shm;
+	int fd, ret;
+
+	/* each node keeps its cached copy of a segment beside the segment */
+	if (shm->link.cache)
+		return -EOPNOTSUPP;
+	pthread_mutex_lock(&shm->svc.lock);
+	fd = fcntl(of->memfd, F_DUPFD_CLOEXEC, 0);
+	ret = fd < 0 ? -errno : sci_fd_track(&shm->svc, fd);
+	if (!ret) {
+		s->memfd = fd;
+		s->length = of->length;
+		s->page = of->page;
+	}
+	pthread_mutex_unlock(&shm->svc.lock);
+	return ret;
+}
+
 int shm_lseg_renew(struct sci_lseg *s, void *addr, size_t len)
 {
 	unsigned long inode = s->shm->link.cache ? s->cover : s->inode;

@@ -355,6 +355,7 @@ const struct sci_fabric_ops sci_shm_fabric = {
 	.local = {
 		.attach = shm_lseg_attach,
 		.reg = shm_lseg_register,
+		.twin = shm_lseg_twin,
 		.share = shm_lseg_share,
 	},
 	.rseg = {

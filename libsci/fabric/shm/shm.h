@@ -311,6 +311,7 @@ int shm_lseg_create(struct sci_fabric *f, const struct sci_lseg_param *p,
 int shm_lseg_attach(struct sci_fabric *f, const struct sci_lseg_param *p,
 		    struct sci_lseg **out);
 int shm_lseg_register(struct sci_lseg *s, void *addr, size_t len);
+int shm_lseg_twin(struct sci_lseg *s, struct sci_lseg *of);
 int shm_lseg_renew(struct sci_lseg *s, void *addr, size_t len);
 int shm_lseg_share(struct sci_lseg *s);
 int shm_lseg_export(struct sci_lseg *s, unsigned int adapter);
