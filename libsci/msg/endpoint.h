@@ -164,6 +164,8 @@ struct msg_rails {
 	struct msg_blocks blocks_tx;	/* RING_RAIL */
 	struct msg_blocks_rx blocks_rx;
 	struct msg_lent lent[RAILS];
+	struct list imports;		/* memory of the peer on the second rail */
+	uint64_t import_ms;		/* no such import before this time, in ms */
 	uint32_t there_errors[RAILS];	/* of the links, see rail_is_there() */
 
 	bool lost[RAILS];		/* the fabric has reported the end of a connection */
@@ -209,8 +211,7 @@ struct sci_peer {
 	bool careful;			/* tx_put() needs tx_put_careful() */
 	bool stale;			/* caches are not coherent: peer_refresh() before loads */
 	bool may_read;			/* imports read as fast as they write */
-	/* the owner of memory copies the bytes: caches are not coherent, or the first rail is lost */
-	bool by_owner;
+	bool detour;			/* caches are not coherent, or there are two rails */
 	bool imported;			/* the peer has imported its inbox here */
 	bool incoming;			/* on import, the peer goes to ep->accept_queue */
 	bool fence;			/* full barrier between a store and the load of *sleeps */

@@ -393,7 +393,7 @@ TEST(arguments_that_make_no_sense)
 	other.offset = 1;
 	CHECK_EQ(sci_write(l.to, &other, 0, &key, 8), -EINVAL);
 	other = key;
-	other.reserved = 1;
+	other.rail = 1;
 	CHECK_EQ(sci_write(l.to, &other, 0, &key, 8), -EINVAL);
 	other = key;
 	other.segment = 1;

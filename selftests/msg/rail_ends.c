@@ -10,20 +10,16 @@
 
 /* ---- one-sided transfers ---- */
 
-/* One-sided transfers reach memory of the peer by the first rail, or with the help of its owner. */
+/* One-sided transfers reach memory of the peer by one of the rails, or with the help of its owner. */
 static void play_onesided(struct side *s)
 {
 	struct sci_peer *to = s->traffic.flow[0].peer;
 	struct sci_ep *ep = s->traffic.ep;
 	unsigned char *mem = NULL, bytes[5000], back[sizeof(bytes)];
-	struct sci_key mine, theirs;
-	struct sci_req *req = NULL;
+	struct sci_key theirs;
 
 	CHECK_EQ(sci_buf_alloc(ep, sizeof(bytes), (void **)&mem), 0);
-	CHECK_EQ(sci_buf_key(ep, mem, sizeof(bytes), &mine), 0);
-	CHECK_EQ(sci_itrecv(ep, to, 7, 0, 0, &theirs, sizeof(theirs), &req), 0);
-	CHECK_EQ(sci_tsend(to, 7, 0, &mine, sizeof(mine)), 0);
-	CHECK_EQ(test_wait(req, NULL), 0);
+	theirs = keys_swap(s, mem, sizeof(bytes));
 	for (unsigned int i = 0; i < 8; i++) {
 		if (i == 2)
 			links_set(s, RAIL_FIRST, false);
@@ -50,6 +46,37 @@ static void play_onesided(struct side *s)
 TEST(one_sided_transfers_without_the_first_rail)
 {
 	stage_run(stage_new(play_onesided, "loss=0"));
+}
+
+/* A write without the first rail needs no call of the owner of the memory. */
+static void play_alone_on_second(struct side *s)
+{
+	struct sci_ep *ep = s->traffic.ep;
+	struct sci_key theirs;
+	uint64_t *mem = NULL;
+
+	CHECK_EQ(sci_buf_alloc(ep, sizeof(*mem), (void **)&mem), 0);
+	theirs = keys_swap(s, mem, sizeof(*mem));
+	run_until_second(s, 0);
+	links_set(s, RAIL_FIRST, false);
+	run_until(s, lines_use, RAIL_SECOND);
+	meet_quiet(s, !s->first);
+	if (s->first) {
+		CHECK_EQ(sci_write(s->traffic.flow[0].peer, &theirs, 0, &s->stage->seed,
+				   sizeof(*mem)), 0);
+		atomic_store(&s->stage->wanted, 1);
+	} else {
+		WAIT_UNTIL(atomic_load(&s->stage->wanted) == 1, TEST_WAIT_MS);
+		CHECK_EQ(*mem, s->stage->seed);
+	}
+	meet(ep, &s->stage->meeting, 2);
+	links_set(s, RAIL_FIRST, true);
+	CHECK_EQ(sci_buf_free(ep, mem), 0);
+}
+
+TEST(writes_on_the_second_rail_need_no_owner)
+{
+	stage_run(stage_new(play_alone_on_second, "loss=0"));
 }
 
 /* ---- the end of a connection ---- */
@@ -251,6 +278,43 @@ TEST(a_peer_dies_on_the_second_rail)
 {
 	test_needs_shm();
 	stage_run_dying(stage_new(side_dies, "loss=0"), other_side);
+}
+
+#define DYING_AREA	(1u << 20)
+
+/* Node 8 dies while node 4 writes into its memory through both rails. */
+static void play_dying_owner(struct side *s)
+{
+	struct sci_peer *to = s->traffic.flow[0].peer;
+	struct sci_ep *ep = s->traffic.ep;
+	struct sci_key theirs;
+	void *mem = NULL;
+	uint64_t before;
+	int ret = 0;
+
+	second_wait(s);
+	CHECK_EQ(sci_buf_alloc(ep, DYING_AREA, &mem), 0);
+	theirs = keys_swap(s, mem, DYING_AREA);
+	meet_quiet(s, !s->first);
+	if (!s->first) {
+		WAIT_UNTIL(atomic_load(&s->stage->wanted) == 1, TEST_WAIT_MS);
+		raise(SIGKILL);
+	}
+	before = second_bytes(s);
+	while (!ret) {
+		ret = sci_write(to, &theirs, 0, mem, DYING_AREA);
+		if (second_bytes(s) > before)
+			atomic_store(&s->stage->wanted, 1);
+	}
+	CHECK_EQ(ret, -ECONNRESET);
+	CHECK_EQ(sci_peer_state(to), -ECONNRESET);
+	CHECK_EQ(sci_buf_free(ep, mem), 0);
+}
+
+TEST(the_owner_of_memory_dies_during_writes_through_both_rails)
+{
+	test_needs_shm();
+	stage_run_dying(stage_new(play_dying_owner, "loss=0"), other_side);
 }
 
 /*

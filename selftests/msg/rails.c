@@ -42,6 +42,249 @@ TEST(both_rails_lose_packets)
 	stage_run(stage_new(play_both, "loss=0.01,reorder=0.05,dup=0.05"));
 }
 
+/* ---- bytes that go straight into memory of the other node ---- */
+
+/* More than both rails carry between two checks for lost packets. */
+#define AREA		(3u << 20)
+
+/* Exported memory of this node, and the key of the other node's. */
+struct area {
+	unsigned char *mem;
+	struct sci_key theirs;
+	bool registered;
+};
+
+static void area_make(struct side *s, struct area *a)
+{
+	struct sci_ep *ep = s->traffic.ep;
+
+	if (a->registered) {
+		a->mem = mmap(NULL, AREA, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			      -1, 0);
+		CHECK(a->mem != MAP_FAILED);
+		CHECK_EQ(sci_buf_register(ep, a->mem, AREA), 0);
+	} else {
+		CHECK_EQ(sci_buf_alloc(ep, AREA, (void **)&a->mem), 0);
+	}
+	a->theirs = keys_swap(s, a->mem, AREA);
+	CHECK(a->theirs.rail);
+	second_wait(s);
+}
+
+static void area_free(struct side *s, struct area *a)
+{
+	if (!a->registered) {
+		CHECK_EQ(sci_buf_free(s->traffic.ep, a->mem), 0);
+		return;
+	}
+	CHECK_EQ(sci_buf_unregister(s->traffic.ep, a->mem, AREA), 0);
+	CHECK_EQ(munmap(a->mem, AREA), 0);
+}
+
+enum { BY_WRITE, BY_MESSAGE };
+
+/* Fill the area of node 8 once: @how. @n changes the bytes. */
+static void area_fill(struct side *s, struct area *a, int how, uint64_t n)
+{
+	struct sci_peer *peer = s->traffic.flow[0].peer;
+	struct sci_ep *ep = s->traffic.ep;
+	struct sci_req *req = NULL;
+	unsigned char *bytes;
+
+	if (!s->first) {
+		memset(a->mem, 0, AREA);
+		if (how == BY_MESSAGE)
+			CHECK_EQ(sci_irecv(ep, peer, a->mem, AREA, &req), 0);
+		meet(ep, &s->stage->meeting, 2);
+		if (req)
+			CHECK_EQ(test_wait(req, NULL), 0);
+		meet(ep, &s->stage->meeting, 2);
+		CHECK_EQ(message_differs(a->mem, AREA, n, s->stage->seed + n), -1);
+		return;
+	}
+	bytes = malloc(AREA);
+	CHECK(bytes);
+	message_write(bytes, AREA, n, s->stage->seed + n);
+	meet(ep, &s->stage->meeting, 2);
+	if (how == BY_WRITE)
+		CHECK_EQ(sci_write(peer, &a->theirs, 0, bytes, AREA), 0);
+	else
+		CHECK_EQ(sci_send(peer, bytes, AREA), 0);
+	/* nothing that the rails still hold may arrive from now on */
+	memset(bytes, 0xff, AREA);
+	meet(ep, &s->stage->meeting, 2);
+	free(bytes);
+}
+
+/* Fill the area of node 8 until both rails have carried a good part of the bytes. */
+static void area_fill_by_both(struct side *s, struct area *a, int how)
+{
+	struct sci_ep *ep = s->traffic.ep;
+	struct sci_ep_stats was, is;
+	uint64_t n = 0;
+	bool both;
+
+	do {
+		was = test_ep_stats(ep);
+		area_fill(s, a, how, ++n);
+		is = test_ep_stats(ep);
+		both = is.first_rail_bytes - was.first_rail_bytes > AREA / 3 &&
+		       is.second_rail_bytes - was.second_rail_bytes > AREA / 3;
+		if (s->first) {
+			CHECK_EQ(is.first_rail_bytes + is.second_rail_bytes, n * AREA);
+			CHECK_EQ(how == BY_WRITE ? is.writes : is.sent_zcopy, n);
+			atomic_store(&s->stage->wanted, both);
+		}
+		meet(ep, &s->stage->meeting, 2);
+	} while (!atomic_load(&s->stage->wanted));
+}
+
+static void play_write(struct side *s)
+{
+	struct area a = { 0 };
+	int ret = 0;
+
+	area_make(s, &a);
+	area_fill_by_both(s, &a, BY_WRITE);
+	if (!s->first)
+		area_free(s, &a);
+	meet(s->traffic.ep, &s->stage->meeting, 2);
+	if (s->first) {
+		/* the memory is freed, and both imports end soon */
+		while (!ret)
+			ret = sci_write(s->traffic.flow[0].peer, &a.theirs, 0, a.mem, AREA);
+		CHECK_EQ(ret, -ENOENT);
+		area_free(s, &a);
+	}
+	meet(s->traffic.ep, &s->stage->meeting, 2);
+}
+
+TEST(both_rails_carry_a_write)
+{
+	stage_run(stage_new(play_write, ""));
+}
+
+TEST(both_rails_lose_packets_of_a_write)
+{
+	stage_run(stage_new(play_write, "loss=0.001,reorder=0.05,dup=0.05"));
+}
+
+static void play_write_registered(struct side *s)
+{
+	struct area a = { .registered = true };
+
+	area_make(s, &a);
+	area_fill_by_both(s, &a, BY_WRITE);
+	area_free(s, &a);
+}
+
+TEST(both_rails_carry_a_write_into_registered_memory)
+{
+	stage_run(stage_new(play_write_registered, ""));
+}
+
+static void play_zero_copy(struct side *s)
+{
+	struct area a = { 0 };
+
+	area_make(s, &a);
+	area_fill_by_both(s, &a, BY_MESSAGE);
+	area_free(s, &a);
+}
+
+TEST(both_rails_carry_a_zero_copy_message)
+{
+	stage_run(stage_new(play_zero_copy, ""));
+}
+
+TEST(both_rails_lose_packets_of_a_zero_copy_message)
+{
+	stage_run(stage_new(play_zero_copy, "loss=0.001,reorder=0.05,dup=0.05"));
+}
+
+/* The rail that fails, and the number of store barriers before that. */
+static struct {
+	struct side *side;
+	unsigned int rail;
+	unsigned int left;
+} failure;
+
+/* From the last of these barriers on, the rail loses all packets, and its link is down. */
+static void barrier_of_failure(struct sci_fabric *f, struct sci_rseg *r)
+{
+	sci_shm_fabric.rseg.store_barrier(f, r);
+	if (!r || (failure.left && --failure.left))
+		return;
+	link_set(failure.side, failure.rail, false);
+}
+
+/* Fill the area while one rail of node 4 fails. Then no byte of it may arrive. */
+static void area_fill_amid(struct side *s, struct area *a, int how, unsigned int rail,
+			   unsigned int barriers)
+{
+	struct sci_ep *ep = s->traffic.ep;
+	struct sci_fabric *f = rail == RAIL_SECOND ? ep->rail : ep->fabric;
+	const struct sci_fabric_ops *ops = f->ops;
+	struct sci_fabric_ops broken = *ops;
+
+	broken.rseg.store_barrier = barrier_of_failure;
+	failure.side = s;
+	failure.rail = rail;
+	failure.left = barriers;
+	msg_lock(&ep->lock);
+	f->ops = s->first ? &broken : ops;
+	msg_unlock(&ep->lock);
+	area_fill(s, a, how, barriers);
+	if (!s->first)
+		memset(a->mem, GUARD, AREA);
+	/* later lines of node 4 bring what its rails still hold */
+	run(s, MESSAGES / 4 + 1);
+	if (!s->first)
+		for (size_t i = 0; i < AREA; i++)
+			if (a->mem[i] != GUARD)
+				FAIL("byte %zu was written late", i);
+	msg_lock(&ep->lock);
+	f->ops = ops;
+	msg_unlock(&ep->lock);
+	link_set(s, rail, true);
+	run_until(s, lines_use, RAIL_FIRST);
+}
+
+static void fill_amid(struct side *s, int how)
+{
+	struct area a = { 0 };
+
+	area_make(s, &a);
+	area_fill_by_both(s, &a, how);
+	for (unsigned int i = 0; i < 4; i++)
+		area_fill_amid(s, &a, how, i % RAILS, i / RAILS + 1);
+	if (s->first)
+		CHECK(test_ep_stats(s->traffic.ep).resent_blocks);
+	area_free(s, &a);
+}
+
+static void play_write_amid(struct side *s)
+{
+	fill_amid(s, BY_WRITE);
+}
+
+static void play_zero_copy_amid(struct side *s)
+{
+	fill_amid(s, BY_MESSAGE);
+}
+
+TEST(a_rail_fails_amid_a_write)
+{
+	test_needs_shm();
+	stage_run(stage_new(play_write_amid, "loss=0,reorder=0.05"));
+}
+
+TEST(a_rail_fails_amid_a_zero_copy_message)
+{
+	test_needs_shm();
+	stage_run(stage_new(play_zero_copy_amid, "loss=0,reorder=0.05"));
+}
+
 /* ---- the second rail fails ---- */
 
 /* Let the second link go down and come back during the traffic. */

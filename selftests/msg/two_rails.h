@@ -266,6 +266,22 @@ static inline void stage_run(struct stage *st)
 	peer_join(p);
 }
 
+/* ---- memory of the other node ---- */
+
+/* Give the other node the key of @len exported bytes, and get the key of its bytes. */
+static inline struct sci_key keys_swap(struct side *s, const void *mem, size_t len)
+{
+	struct sci_peer *to = s->traffic.flow[0].peer;
+	struct sci_req *req = NULL;
+	struct sci_key mine, theirs;
+
+	CHECK_EQ(sci_buf_key(s->traffic.ep, mem, len, &mine), 0);
+	CHECK_EQ(sci_itrecv(s->traffic.ep, to, 7, 0, 0, &theirs, sizeof(theirs), &req), 0);
+	CHECK_EQ(sci_tsend(to, 7, 0, &mine, sizeof(mine)), 0);
+	CHECK_EQ(test_wait(req, NULL), 0);
+	return theirs;
+}
+
 /* ---- single messages ---- */
 
 /* Wait until this side has imported the peer's inbox on the second rail, and meet the other side. */

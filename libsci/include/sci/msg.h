@@ -293,7 +293,7 @@ struct sci_ep_stats {
 	uint64_t handled;		/* messages to handlers */
 	uint64_t unhandled;		/* messages dropped because their handler is not set */
 	uint64_t atomics;		/* atomics of this endpoint that have completed */
-	/* between endpoints with two rails: bytes of rendezvous blocks sent through each rail */
+	/* between endpoints with two rails: bytes of long transfers sent through each rail */
 	uint64_t first_rail_bytes;
 	uint64_t second_rail_bytes;
 	uint64_t reroutes;		/* moves of a connection's lines to the other rail */
@@ -996,7 +996,7 @@ int sci_buf_unregister(struct sci_ep *ep, void *addr, size_t len);
 /**
  * struct sci_key - names memory of an endpoint to its peers
  * @segment: the fabric's number of the segment that has the memory
- * @reserved: 0
+ * @rail: its number on the second rail of the endpoint, or 0
  * @offset: start of the memory in the segment, in bytes
  * @len: length of the memory, in bytes
  *
@@ -1005,7 +1005,7 @@ int sci_buf_unregister(struct sci_ep *ep, void *addr, size_t len);
  */
 struct sci_key {
 	uint32_t segment;
-	uint32_t reserved;
+	uint32_t rail;
 	uint64_t offset;
 	uint64_t len;
 };

@@ -21,6 +21,7 @@ int sci_buf_key(struct sci_ep *ep, const void *addr, size_t len,
 	if (b)
 		*key = (struct sci_key){
 			.segment = ep->ops->lseg.id(b->seg),
+			.rail = buf_rail(ep, b),
 			.offset = (uint64_t)((const uint8_t *)addr - b->addr),
 			.len = len,
 		};
@@ -87,6 +88,8 @@ static void word_describe(struct sci_req *req, const struct transfer *t)
 
 static int transfer_start(struct sci_peer *p, const struct transfer *t, struct sci_req **out)
 {
+	const struct sci_key *key = t->key;
+	uint32_t segment, rail;
 	struct sci_req *req;
 	int ret;
 
@@ -103,8 +106,11 @@ static int transfer_start(struct sci_peer *p, const struct transfer *t, struct s
 		return ret;
 	}
 	req->peer = p;
-	req->segment = t->key->segment;
-	req->offset = t->key->offset + t->offset;
+	segment = key->segment;
+	rail = key->rail;
+	req->segment = segment;
+	req->rail_segment = rail;
+	req->offset = key->offset + t->offset;
 	word_describe(req, t);
 	req->status.len = req->len;
 	req->state = MSG_MOVING;
@@ -122,9 +128,15 @@ static int transfer_start(struct sci_peer *p, const struct transfer *t, struct s
 	return 0;
 }
 
+static bool key_is_valid(const struct sci_key *key)
+{
+	return (!key->rail || msg_number_is_valid(key->rail)) &&
+	       key->offset + key->len >= key->offset;
+}
+
 static int onesided_check_place(const struct sci_key *key, uint64_t offset, uint64_t len)
 {
-	if (key->reserved || key->offset + key->len < key->offset)
+	if (!key_is_valid(key))
 		return -EINVAL;
 	return offset > key->len || key->len - offset < len ? -ERANGE : 0;
 }
@@ -404,8 +416,7 @@ int sci_peer_map(struct sci_peer *peer, const struct sci_key *key, int timeout,
 	struct map_test m = { .p = peer, .key = key };
 	int ret;
 
-	if (!peer || !key || !addr || key->reserved || !key->len ||
-	    key->offset + key->len < key->offset)
+	if (!peer || !key || !addr || !key_is_valid(key) || !key->len)
 		return -EINVAL;
 	if (!msg_usable(peer->ep))
 		return -ENOTCONN;
@@ -468,7 +479,7 @@ int sci_peer_unmap(struct sci_peer *peer, void *addr)
 	} else {
 		im = map_find(&peer->maps, addr);
 		if (im && !--im->pointers)
-			import_drop(peer, im);
+			import_drop(im);
 	}
 	msg_unlock(&peer->ep->lock);
 	return im ? 0 : -EINVAL;

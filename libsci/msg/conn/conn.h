@@ -10,7 +10,8 @@
 
 /* An imported segment of a peer, for stores and loads. */
 struct msg_import {
-	struct list link;
+	struct list link;		/* peer->imports, peer->maps or rails->imports */
+	struct sci_fabric *fabric;
 	struct sci_rseg *seg;
 	uint8_t *addr;
 	uint64_t size;
@@ -255,6 +256,7 @@ struct msg_rail {
 	struct sci_fabric *fabric;
 	struct sci_link_status *link;
 	struct sci_rseg *seg;
+	enum msg_ring ring;		/* the ring of blocks on this rail */
 	unsigned int tries;		/* attempts at a store before it fails */
 };
 
@@ -286,6 +288,7 @@ int rail_bell_make(struct sci_ep *ep, uint32_t id);
 void rail_bell_end(struct sci_ep *ep);
 int rail_lent(struct sci_peer *p, const struct line_attached *a);
 void rail_answered(struct sci_peer *p, const struct msg_call *c);
+bool rail_may(struct sci_peer *p, enum msg_ring ring);
 bool rail_ready(struct sci_peer *p, enum msg_ring ring);
 bool rail_is_idle(struct sci_peer *p, enum msg_ring ring);
 void rail_fail(struct sci_peer *p, enum msg_ring ring);
@@ -386,13 +389,14 @@ void peer_keep(struct sci_peer *p);
 void peer_drop(struct sci_peer *p);
 
 /* import.c */
-void import_drop(struct sci_peer *p, struct msg_import *im);
+void import_drop(struct msg_import *im);
 void imports_drop_gone(struct sci_peer *p);
 void imports_leave(struct sci_peer *p);
 void maps_drop(struct sci_peer *p);
 int peer_connect_segment(struct sci_peer *p, enum msg_call_kind kind, uint32_t id,
 			 struct sci_rseg **seg);
 struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error);
+struct msg_import *rail_import(struct sci_peer *p, uint32_t id, int *error);
 bool import_is_there(struct sci_peer *p, struct msg_import *im);
 bool import_is_gone(int error);
 bool import_has_no_room(const struct sci_peer *p, int error);
@@ -434,7 +438,8 @@ void reroute_handle(struct sci_ep *ep, const struct sci_addr *from, const struct
  */
 static inline bool first_rail_works(const struct sci_peer *p)
 {
-	return !p->by_owner && !p->rails->lost[RAIL_FIRST] && !sci_link_down(p->ep->link);
+	return p->line == &p->first && !p->rails->lost[RAIL_FIRST] &&
+	       !sci_link_down(p->ep->link);
 }
 
 /* Return the number of packets that the endpoint's adapters have lost. */

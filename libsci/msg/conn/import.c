@@ -27,13 +27,13 @@ static void import_event(void *owner, const struct sci_event *ev)
 		peer_event_add(owner, PEER_FREED);
 }
 
-void import_drop(struct sci_peer *p, struct msg_import *im)
+void import_drop(struct msg_import *im)
 {
-	const struct sci_fabric_ops *ops = p->fabric->ops;
+	const struct sci_fabric_ops *ops = im->fabric->ops;
 
 	list_del(&im->link);
 	sci_fault_forget(im->addr, im->size);
-	ops->unmap(p->fabric, im->addr, im->size);
+	ops->unmap(im->fabric, im->addr, im->size);
 	ops->rseg.disconnect(im->seg);
 	free(im);
 }
@@ -42,53 +42,63 @@ void import_drop(struct sci_peer *p, struct msg_import *im)
 static void import_end(struct sci_peer *p, struct msg_import *im)
 {
 	if (!im->pointers) {
-		import_drop(p, im);
+		import_drop(im);
 		return;
 	}
 	list_del(&im->link);
 	list_add_tail(&im->link, &p->maps);
 }
 
+static bool import_has_ended(const struct msg_import *im)
+{
+	return atomic_load(&im->fabric->ops->rseg.status(im->seg)->gone);
+}
+
+static void list_drop_gone(struct sci_peer *p, struct list *imports)
+{
+	struct msg_import *im, *n;
+
+	list_for_each_entry_safe(im, n, imports, link)
+		if (import_has_ended(im))
+			import_end(p, im);
+}
+
 void imports_drop_gone(struct sci_peer *p)
 {
-	struct list *pos, *n;
-
-	list_for_each_safe(pos, n, &p->imports) {
-		struct msg_import *im = container_of(pos, struct msg_import,
-						     link);
-
-		if (atomic_load(&p->fabric->ops->rseg.status(im->seg)->gone))
-			import_end(p, im);
-	}
+	list_drop_gone(p, &p->imports);
+	if (p->rails)
+		list_drop_gone(p, &p->rails->imports);
 }
 
 /* Stop using all imports of @p, which is DOWN. */
 void imports_leave(struct sci_peer *p)
 {
-	struct list *pos, *n;
+	struct msg_import *im, *n;
 
-	list_for_each_safe(pos, n, &p->imports)
-		import_end(p, container_of(pos, struct msg_import, link));
+	list_for_each_entry_safe(im, n, &p->imports, link)
+		import_end(p, im);
+	if (p->rails)
+		list_for_each_entry_safe(im, n, &p->rails->imports, link)
+			import_drop(im);
 }
 
 /* Unmap the remaining imports: the program has no pointer to @p, nor into its memory. */
 void maps_drop(struct sci_peer *p)
 {
 	while (!list_empty(&p->maps))
-		import_drop(p, container_of(p->maps.next, struct msg_import,
-					    link));
+		import_drop(container_of(p->maps.next, struct msg_import, link));
 }
 
-static struct msg_import *import_find_known(struct sci_peer *p, uint32_t id)
+/* Return the import of a segment, or NULL. Drop those before it in the list that have ended. */
+static inline struct msg_import *import_find_known(struct sci_peer *p, struct list *imports,
+						   uint32_t id)
 {
-	struct list *pos, *n;
+	struct msg_import *im, *n;
 
-	imports_drop_gone(p);
-	list_for_each_safe(pos, n, &p->imports) {
-		struct msg_import *im = container_of(pos, struct msg_import,
-						     link);
-
-		if (im->id == id)
+	list_for_each_entry_safe(im, n, imports, link) {
+		if (import_has_ended(im))
+			import_end(p, im);
+		else if (im->id == id)
 			return im;
 	}
 	return NULL;
@@ -140,13 +150,15 @@ int peer_connect_segment(struct sci_peer *p, enum msg_call_kind kind, uint32_t i
 	return -ENOTCONN;
 }
 
-static int import_make(struct sci_peer *p, uint32_t id, struct msg_import **out)
+static int import_make(struct sci_peer *p, enum msg_call_kind kind, uint32_t id,
+		       struct msg_import **out)
 {
-	const struct sci_fabric_ops *ops = p->fabric->ops;
+	struct sci_fabric *f = kind == CALL_RAIL ? p->ep->rail : p->fabric;
+	const struct sci_fabric_ops *ops = f->ops;
 	struct msg_import *im;
 	struct sci_rseg *seg;
 	void *addr = NULL;
-	int ret = peer_connect_segment(p, CALL_SEGMENT, id, &seg);
+	int ret = peer_connect_segment(p, kind, id, &seg);
 
 	if (ret)
 		return ret;
@@ -154,6 +166,7 @@ static int import_make(struct sci_peer *p, uint32_t id, struct msg_import **out)
 	ret = -ENOMEM;
 	if (!im)
 		goto err;
+	im->fabric = f;
 	im->seg = seg;
 	im->id = id;
 	im->errors = sci_link_errors(p->ep->link);
@@ -162,7 +175,7 @@ static int import_make(struct sci_peer *p, uint32_t id, struct msg_import **out)
 	if (ret)
 		goto err;
 	im->addr = addr;
-	list_add_tail(&im->link, &p->imports);
+	list_add_tail(&im->link, kind == CALL_RAIL ? &p->rails->imports : &p->imports);
 	*out = im;
 	return 0;
 
@@ -172,21 +185,46 @@ err:
 	return ret;
 }
 
-/* Return the import of a segment, which is made on first use; NULL: *@error says why. */
-struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error)
+static struct msg_import *import_try(struct sci_peer *p, uint32_t id, int *error)
 {
-	struct msg_import *im = import_find_known(p, id);
+	struct msg_import *im = NULL;
 
-	if (im)
-		return im;
 	if (p->no_room && msg_now_ms() < p->no_room_ms) {
 		*error = p->no_room;
 		return NULL;
 	}
-	*error = import_make(p, id, &im);
+	*error = import_make(p, CALL_SEGMENT, id, &im);
 	p->no_room = import_has_no_room(p, *error) ? *error : 0;
 	if (p->no_room)
 		p->no_room_ms = msg_now_ms() + NO_ROOM_MS;
+	return im;
+}
+
+/* Return the import of a segment, which is made on first use; NULL: *@error says why. */
+struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error)
+{
+	struct msg_import *im = import_find_known(p, &p->imports, id);
+
+	return im ? im : import_try(p, id, error);
+}
+
+/*
+ * Return the import of a segment on the second rail as peer_import() does. *@error is -EAGAIN also
+ * while the link is down, and for a pause after an error.
+ */
+struct msg_import *rail_import(struct sci_peer *p, uint32_t id, int *error)
+{
+	struct msg_rails *rails = p->rails;
+	struct msg_import *im = import_find_known(p, &rails->imports, id);
+
+	*error = -EAGAIN;
+	/* take the result of a call also while the link is down */
+	if (im || ((sci_link_down(p->ep->rail_link) || msg_now_ms() < rails->import_ms) &&
+		   !call_find(p, CALL_RAIL, id)))
+		return im;
+	*error = import_make(p, CALL_RAIL, id, &im);
+	if (*error && *error != -EAGAIN)
+		rails->import_ms = msg_now_ms() + NO_ROOM_MS;
 	return im;
 }
 
@@ -264,7 +302,7 @@ int import_missing(struct sci_peer *p, uint64_t *doubt_ms)
 {
 	uint64_t now = msg_now_ms();
 
-	if (p->rail_node && !p->by_owner && (p->rerouting || !first_rail_works(p)))
+	if (p->rail_node && p->line == &p->first && (p->rerouting || !first_rail_works(p)))
 		*doubt_ms = 0;
 	if (!*doubt_ms || now >= *doubt_ms + DOUBT_MS)
 		*doubt_ms = now + DOUBT_MS;

@@ -161,6 +161,7 @@ static size_t peer_bytes(const struct sci_peer *p)
 static void rails_init(struct sci_peer *p)
 {
 	p->rails->second.link = p->ep->rail_link;
+	list_init(&p->rails->imports);
 	p->rails->event[RAIL_FIRST] = outbox_event;
 	p->rails->event[RAIL_SECOND] = second_outbox_event;
 }
@@ -185,7 +186,7 @@ int peer_new(struct sci_ep *ep, struct sci_fabric *fabric,
 	p->adapter = p->stream ? 0 : ep->adapter;
 	p->lossy = ep->lossy && !p->stream;
 	p->stale = ep->link->cache && !p->stream;
-	p->by_owner = p->stale;
+	p->detour = p->stale || p->rails;
 	p->careful = ep->lossy || p->stale || p->stream;
 	p->may_read = ep->may_read && !p->stream;
 	ret = hash_add(&ep->by_addr, &p->by_addr, key_of(addr));

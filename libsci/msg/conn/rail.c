@@ -6,13 +6,19 @@
  * An endpoint with SCI_RAIL has a second fabric with an adapter of its own: the second rail. Each
  * HELLO names the sender's node there. If both endpoints have a second rail, the receiver of a
  * rendezvous lends two transfer rings, one on each rail, and the sender stores the blocks of a
- * message to both rings in turn. Lines use one of the two rails: reroute.c. All other bytes use the
- * first rail while it works.
+ * message to both rings in turn. Buffers are exported on both rails: keys and the CTS of a zero-copy
+ * message name both segments, and the sender stores half of the bytes through each rail. Lines use
+ * one of the two rails: reroute.c. All other bytes use the first rail while it works.
  *
- * A line announces a block only after a check that the block has arrived, so no announced byte is
- * lost with a rail. When a rail loses packets, its link is down, or its connection to the ring has
- * ended, the sender stores the block again through the other rail. It tries the first one again
- * after a pause, and imports the ring again if necessary: the ring exists as long as the connection.
+ * A line announces bytes, and a write completes, only after a check that the bytes have arrived, so
+ * no announced byte is lost with a rail. When a rail loses packets, its link is down, or its
+ * connection to a segment has ended, the sender stores the bytes again through the other rail. It
+ * tries the first one again after a pause, and imports the segment again if necessary.
+ *
+ * A rail that has failed must not bring a byte later, when the program uses the memory for something
+ * else. So a store barrier follows the stores of a part, on the rail of the part, before
+ * rails_store() returns, also after a failure. When the barrier returns, each packet has arrived or
+ * is lost: see sci_remote_barrier().
  */
 
 #include "libsci/msg/conn/conn.h"
@@ -196,14 +202,22 @@ static struct msg_call *ring_call(struct sci_peer *p, enum msg_ring ring)
 			 ring_lent(p, ring)->ring.segment);
 }
 
+/* Return whether bytes may use the rail of @ring now: its link is up, and no pause goes on. */
+bool rail_may(struct sci_peer *p, enum msg_ring ring)
+{
+	const struct msg_lent *lent = ring_lent(p, ring);
+
+	return !sci_link_down(ring == RING_RAIL ? p->ep->rail_link : p->ep->link) &&
+	       (!lent->ms || msg_now_ms() >= lent->ms);
+}
+
 /* Return whether blocks can use the rail of @ring now. Import the ring if necessary. */
 bool rail_ready(struct sci_peer *p, enum msg_ring ring)
 {
 	const struct sci_fabric_ops *ops = ring_fabric(p, ring)->ops;
 	struct msg_blocks *b = blocks_tx(p, ring);
 	struct msg_lent *lent = ring_lent(p, ring);
-	bool may = !sci_link_down(ring == RING_RAIL ? p->ep->rail_link : p->ep->link) &&
-		   (!lent->ms || msg_now_ms() >= lent->ms);
+	bool may = rail_may(p, ring);
 	int ret;
 
 	if (!lent->ring.size || p->state != PEER_UP)
@@ -219,14 +233,20 @@ bool rail_ready(struct sci_peer *p, enum msg_ring ring)
 	return !ret && may;
 }
 
-/* Take the result of @c if it is the import of a ring on a rail, which ends the call. */
+/*
+ * Take the result of @c, which ends the call, if it is the import of a ring on a rail or of memory
+ * on the second rail: no transfer waits for the latter.
+ */
 void rail_answered(struct sci_peer *p, const struct msg_call *c)
 {
 	enum msg_ring ring = c->kind == CALL_RAIL ? RING_RAIL : RING_XFER;
 	const struct line_attached *a = p->rails ? &ring_lent(p, ring)->ring : NULL;
+	int error;
 
 	if (a && a->size && a->segment == c->id)
 		rail_ready(p, ring);
+	else if (c->kind == CALL_RAIL && p->state == PEER_UP)
+		rail_import(p, c->id, &error);
 }
 
 /* Return whether a ring has no block that the peer has not read. */
@@ -250,7 +270,7 @@ static void part_check(struct sci_peer *p, struct rail_part *part, bool block)
 		part->ret = rail_store(p->ep, &part->rail, part->dst, &at, part->len, block);
 	}
 	if (!part->ret &&
-	    !rail_is_there(p, part->rail.fabric == p->ep->rail ? RAIL_SECOND : RAIL_FIRST,
+	    !rail_is_there(p, part->rail.ring == RING_RAIL ? RAIL_SECOND : RAIL_FIRST,
 			   part->rail.seg))
 		part->ret = -EAGAIN;
 }

@@ -114,7 +114,6 @@ static void reroute_finish(struct sci_peer *p)
 	struct msg_inbox *to;
 
 	p->line = route_of(p, line_rail(p));
-	p->by_owner = line_rail(p) == RAIL_SECOND;
 	to = p->line->outbox_map;
 	p->status_line = &to->status;
 	if (!tx_continue(&p->data_tx, to->data, DATA_LINES, rails->their_data,
@@ -191,8 +190,8 @@ static void reroute_try(struct sci_peer *p)
 }
 
 /*
- * A block has arrived through the first rail: let lines use the rail again. Eager and zero-copy
- * messages and one-sided transfers need it.
+ * A block has arrived through the first rail: let lines use the rail again. Eager messages and
+ * one-sided reads need it.
  */
 void reroute_home(struct sci_peer *p)
 {

@@ -342,12 +342,12 @@ static int lossy_store(struct sci_peer *p, struct sci_rseg *seg, volatile void *
 		return ret;
 	if (!ret && rail_is_there(p, RAIL_FIRST, seg)) {
 		/* lines that use this rail arrive, too */
-		if (!p->by_owner)
+		if (p->line == &p->first)
 			lines_arrive(p);
 		return 0;
 	}
 	/* there may be no line that shows that lines do not arrive either */
-	if (!p->by_owner)
+	if (p->line == &p->first)
 		lines_stuck(p);
 	*at = start;
 	return -EAGAIN;

@@ -45,7 +45,7 @@
 
 #include "libsci/msg/conn/line.h"
 
-#define MSG_VERSION	10u
+#define MSG_VERSION	11u
 #define MSG_MAGIC	0x4d494353u	/* "SCIM" */
 /* First number of the segments and interrupts of this layer. */
 #define MSG_NUMBERS	0x4d000000u
@@ -260,6 +260,7 @@ struct line_cts {
 	uint64_t len;			/* bytes that the receiver wants */
 	uint64_t offset;		/* CTS_ZCOPY: offset in this segment */
 	uint32_t segment;		/* CTS_TARGET: id of a target of the net */
+	uint32_t rail_segment;		/* CTS_ZCOPY: id on the second rail, or 0 */
 	uint8_t mode;
 } __attribute__((packed));
 

@@ -113,18 +113,34 @@ static int buf_segment(struct sci_ep *ep, struct msg_buf *b, unsigned int flags)
 	return segment_create(ep, ep->fabric, &param, &b->seg);
 }
 
-static void net_buf_event(void *owner, const struct sci_event *ev)
-{
-	(void)owner;
-	(void)ev;
-}
-
-/* Remove the net's segment of a buffer, before its memory is freed. */
-static void net_buf_end(struct sci_ep *ep, struct msg_buf *b)
+/* Remove the other segments of a buffer, before its memory is freed. */
+static void buf_segments_end(struct sci_ep *ep, struct msg_buf *b)
 {
 	if (b->net_seg)
 		ep->net->ops->lseg.destroy(b->net_seg);
+	if (b->rail_seg && !b->shared)
+		ep->rail->ops->lseg.destroy(b->rail_seg);
 	b->net_seg = NULL;
+	b->rail_seg = NULL;
+}
+
+/*
+ * Export the memory of a buffer on the second rail, too. If that is impossible, peers use the first
+ * rail only.
+ */
+static void rail_buf_add(struct sci_ep *ep, struct msg_buf *b)
+{
+	struct sci_lseg_param param = {
+		.flags = SCI_LSEG_EMPTY, .size = b->len, .event = buf_event, .owner = b,
+	};
+	struct sci_fabric *f = ep->rail;
+
+	if (!f || segment_create(ep, f, &param, &b->rail_seg))
+		return;
+	if (sci_lseg_twin(f, b->rail_seg, b->seg) || f->ops->lseg.export(b->rail_seg, 0)) {
+		f->ops->lseg.destroy(b->rail_seg);
+		b->rail_seg = NULL;
+	}
 }
 
 /* Export the memory of a buffer on the net, too: peers on both fabrics may use it. */
@@ -132,7 +148,7 @@ static int net_buf_add(struct sci_ep *ep, struct msg_buf *b)
 {
 	struct sci_lseg_param param = {
 		.id = ep->ops->lseg.id(b->seg), .size = b->len,
-		.flags = SCI_LSEG_EMPTY, .event = net_buf_event, .owner = b,
+		.flags = SCI_LSEG_EMPTY, .event = buf_event, .owner = b,
 	};
 	int ret;
 
@@ -144,15 +160,17 @@ static int net_buf_add(struct sci_ep *ep, struct msg_buf *b)
 		return ret;
 	ret = sci_lseg_register(ep->net, b->net_seg, b->addr, b->len);
 	ret = ret ? ret : ep->net->ops->lseg.export(b->net_seg, 0);
-	if (ret)
-		net_buf_end(ep, b);
+	if (ret) {
+		ep->net->ops->lseg.destroy(b->net_seg);
+		b->net_seg = NULL;
+	}
 	return ret;
 }
 
 static void buf_free(struct sci_ep *ep, struct msg_buf *b)
 {
 	list_del(&b->link);
-	net_buf_end(ep, b);
+	buf_segments_end(ep, b);
 	if (!b->shared) {
 		if (!b->count)
 			ep->ops->unmap(ep->fabric, b->addr, b->len);
@@ -191,6 +209,7 @@ static int buf_alloc(struct sci_ep *ep, size_t len, void **out)
 	ret = net_buf_add(ep, b);
 	if (ret)
 		goto err_map;
+	rail_buf_add(ep, b);
 	list_add_tail(&b->link, &ep->bufs);
 	*out = addr;
 	return 0;
@@ -262,6 +281,7 @@ static int buf_describe(struct sci_ep *owner, const void *addr, struct msg_buf *
 	if (b && b->addr == addr && !b->count && !b->shared) {
 		*out = (struct msg_buf){
 			.seg = b->seg, .addr = b->addr, .len = b->len, .shared = true,
+			.rail_seg = b->rail_seg,
 		};
 		ret = 0;
 	}
@@ -275,7 +295,8 @@ static int buf_describe(struct sci_ep *owner, const void *addr, struct msg_buf *
  */
 static int buf_share(struct sci_ep *ep, const struct msg_buf *from)
 {
-	uint32_t next = ep->ops->lseg.id(from->seg) + 1 - MSG_NUMBERS;
+	uint32_t id = ep->ops->lseg.id(from->seg), rail = buf_rail(ep, from);
+	uint32_t next = (id > rail ? id : rail) + 1 - MSG_NUMBERS;
 	struct msg_buf *b;
 	int ret;
 
@@ -308,6 +329,8 @@ int sci_buf_share(struct sci_ep *ep, struct sci_ep *owner, void *buf)
 	ret = buf_describe(owner, buf, &b);
 	if (ret)
 		return ret;
+	if (ep->rail != owner->rail)
+		b.rail_seg = NULL;
 	msg_lock(&ep->lock);
 	ret = buf_share(ep, &b);
 	msg_unlock(&ep->lock);
@@ -342,6 +365,7 @@ static int buf_register(struct sci_ep *ep, uint8_t *addr, size_t len)
 	ret = ret ? ret : net_buf_add(ep, b);
 	if (ret)
 		goto err_seg;
+	rail_buf_add(ep, b);
 	list_add_tail(&b->link, &ep->bufs);
 	return 0;
 

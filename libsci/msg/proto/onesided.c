@@ -12,7 +12,9 @@
  * One-sided transfers and the transfers of messages do not wait for each other: push.c.
  *
  * Where caches are not coherent, and where there is no room for an import, the owner copies the
- * bytes: see copies.c.
+ * bytes: see copies.c. Between endpoints with two rails, the bytes of a long write are shared among
+ * the rails: rails.c. A read is not: the processor waits for the answer to each load before the
+ * next one, so a second rail would not save time.
  *
  * Atomics work in the same way where imports are coherent memory. Elsewhere the request
  * goes to the owner of the word, and completes with the owner's answer: see atomic.c. An
@@ -92,14 +94,38 @@ static int transfer_by_owner(struct sci_req *req)
 	return req->moved < req->len ? owner_ask(req, copy_ask) : 0;
 }
 
+/*
+ * Move the bytes of a transfer through both rails or with the help of the owner, if necessary. Return
+ * false if they go the plain way.
+ */
+static __attribute__((noinline)) bool transfer_detour(struct sci_req *req, bool strided, int *ret)
+{
+	struct sci_peer *p = req->peer;
+
+	if (!req->by_owner && req->kind == MSG_WRITE && !strided && rails_reach(req, req->len)) {
+		*ret = rails_write(req, req->len);
+		req->by_owner = import_has_no_room(p, *ret);
+		if (import_later(p, *ret))
+			*ret = -EAGAIN;
+		else if (import_is_gone(*ret))
+			*ret = import_missing(p, &req->doubt_ms);
+		if (!req->by_owner)
+			return true;
+	}
+	if (!req->by_owner && !p->stale && p->line == &p->first)
+		return false;
+	*ret = transfer_by_owner(req);
+	return true;
+}
+
 static __always_inline int transfer_move_bytes(struct sci_req *req, bool strided)
 {
 	struct sci_peer *p = req->peer;
 	struct msg_import *im;
 	int ret;
 
-	if (p->by_owner || req->by_owner)
-		return transfer_by_owner(req);
+	if ((p->detour || req->by_owner) && transfer_detour(req, strided, &ret))
+		return ret;
 	ret = transfer_reach(req, strided ? req->strides.span : req->len, &im);
 	if (import_has_no_room(p, ret)) {
 		req->by_owner = true;

@@ -78,6 +78,10 @@ struct sci_req {
 	};
 	/* req_init() clears init_from and all later members */
 	uint32_t init_from;
+	union {
+		uint32_t their_id;
+		uint32_t parts;		/* MSG_RECV_MANY: parts that have not completed */
+	};
 	struct sci_peer *peer;		/* NULL: a receive from any peer, not matched yet */
 	enum msg_state state;
 	_Atomic bool done;
@@ -96,11 +100,8 @@ struct sci_req {
 	uint8_t mode;			/* transfer mode of a rendezvous: CTS_*, MODE_RAILS */
 	uint8_t rts_flags;
 	int crc_error;
-	union {
-		uint32_t their_id;
-		uint32_t parts;		/* MSG_RECV_MANY: parts that have not completed */
-	};
 	uint32_t segment;		/* rendezvous, one-sided: id of the peer's segment */
+	uint32_t rail_segment;		/* its id on the second rail, or 0 */
 	uint64_t offset;
 	uint64_t doubt_ms;		/* one-sided: time limit for missing memory, in ms */
 	size_t moved;			/* bytes already written or received */
@@ -156,7 +157,14 @@ struct msg_buf {
 	unsigned int count;		/* registrations; 0: allocated */
 	bool shared;			/* another endpoint owns the memory and seg */
 	struct sci_lseg *net_seg;	/* a segment of the net for the same memory; or NULL */
+	struct sci_lseg *rail_seg;	/* a segment on the second rail for it; or NULL */
 };
+
+/* Return the id of a buffer on the second rail, or 0. */
+static inline uint32_t buf_rail(struct sci_ep *ep, const struct msg_buf *b)
+{
+	return b->rail_seg ? ep->rail->ops->lseg.id(b->rail_seg) : 0;
+}
 
 /* ---- handlers ---- */
 
@@ -285,7 +293,23 @@ void rndv_blocks_end(struct sci_req *req);
 #define MODE_RAILS	0x80u
 
 int rails_push(struct sci_req *req);
+int rails_write(struct sci_req *req, size_t want);
 void rail_taken(struct sci_peer *p, uint32_t end);
+
+/* Fewer bytes use one rail: a store barrier on the other rail would take longer than its share. */
+#define RAILS_MIN	8192u
+
+/*
+ * Return whether rails_write() moves the bytes of @req: the peer has exported the memory on both
+ * rails, and there are many bytes, or lines do not use the first rail.
+ */
+static inline bool rails_reach(const struct sci_req *req, size_t want)
+{
+	const struct sci_peer *p = req->peer;
+
+	return p->rail_node && req->rail_segment &&
+	       (want >= RAILS_MIN || req->moved || p->line != &p->first);
+}
 
 /* rings.c */
 int ring_attach(struct sci_peer *p, enum msg_ring which, uint32_t want);

@@ -123,6 +123,20 @@ static void rail_lend(struct sci_peer *p)
 					   (uint32_t)p->ep->params[SCI_PARAM_XFER_RING]);
 }
 
+/*
+ * Offer memory on the second rail, too. If it is not exported there, the sender needs the ring when
+ * the first rail fails amid the message. Return false if the sender cannot reach the memory now.
+ */
+static __attribute__((noinline)) bool rail_offer(struct sci_peer *p, const struct msg_buf *buf,
+						 struct msg_typed *cts)
+{
+	cts->cts.rail_segment = buf_rail(p->ep, buf);
+	if (cts->cts.rail_segment)
+		return true;
+	rail_lend(p);
+	return p->line == &p->first;
+}
+
 static bool zcopy_offer(struct sci_req *req, struct sci_peer *p, struct msg_typed *cts)
 {
 	struct msg_buf *buf;
@@ -132,13 +146,11 @@ static bool zcopy_offer(struct sci_req *req, struct sci_peer *p, struct msg_type
 	 * a cache line at the buffer's ends may contain other data, which a flush would overwrite;
 	 * on the net, the buffer was no target because blocks have checksums
 	 */
-	if (p->by_owner || p->stream || req->want < req->ep->params[SCI_PARAM_ZCOPY_MIN])
+	if (p->stale || p->stream || req->want < req->ep->params[SCI_PARAM_ZCOPY_MIN])
 		return false;
 	buf = exported_target(req, req->want, &offset);
-	if (!buf)
+	if (!buf || (p->rails && !rail_offer(p, buf, cts)))
 		return false;
-	/* the sender needs the ring if the first rail fails before the end of the message */
-	rail_lend(p);
 	req->mode = CTS_ZCOPY;
 	cts->cts.mode = CTS_ZCOPY;
 	cts->cts.segment = req->ep->ops->lseg.id(buf->seg);
@@ -392,6 +404,7 @@ static bool rails_are_lent(struct sci_peer *p)
 static int rndv_cleared(struct sci_peer *p, const struct line_cts *cts)
 {
 	struct sci_req *req = req_by_id(p, cts->id, MSG_SEND);
+	uint32_t segment = cts->segment, rail = cts->rail_segment;
 
 	if (!req || req->state != MSG_HANDSHAKE || cts->len > req->len ||
 	    (cts->mode != CTS_BLOCKS && cts->mode != (p->stream ? CTS_TARGET : CTS_ZCOPY)))
@@ -405,7 +418,8 @@ static int rndv_cleared(struct sci_peer *p, const struct line_cts *cts)
 	}
 	req->mode = cts->mode == CTS_BLOCKS && p->rail_node ? MODE_RAILS : cts->mode;
 	req->want = cts->len;
-	req->segment = cts->segment;
+	req->segment = segment;
+	req->rail_segment = rail;
 	req->offset = cts->offset;
 	transfer_set(req, MSG_MOVING);
 	peer_busy(p);
@@ -522,35 +536,20 @@ static int zcopy_turn_to_blocks(struct sci_req *req)
 	return rails_push(req);
 }
 
-static int zcopy_push(struct sci_req *req)
+/* Store the message through the first rail. Return 0, -EAGAIN if not now, or another error. */
+static int zcopy_store(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
 	struct msg_import *im;
-	int error = -EPROTO;
+	int ret;
 
-	if (p->by_owner && p->rail_node && ring_lent(p, RING_RAIL)->ring.size)
-		return zcopy_turn_to_blocks(req);
-	im = peer_import(p, req->segment, &error);
-	if (!im && import_later(p, error))
-		return -EAGAIN;
-	if (!im && p->rail_node && import_is_gone(error)) {
-		/* the first rail may be lost: a reroute or the end of the peer follows */
-		p->ep->retry = true;
-		return -EAGAIN;
-	}
-	if (!im && import_is_gone(error)) {
-		transfer_set(req, MSG_HANDSHAKE);
-		peer_suspect(p);
-		return 0;
-	}
-	if (!im || req->offset > im->size ||
-	    im->size - req->offset < req->want) {
-		transfer_end(req, error, error);
-		return 0;
-	}
+	im = peer_import(p, req->segment, &ret);
+	if (!im)
+		return ret;
+	if (req->offset > im->size || im->size - req->offset < req->want)
+		return -EPROTO;
 	while (req->moved < req->want) {
 		size_t n = req->want - req->moved;
-		int ret;
 
 		n = n < ZCOPY_STEP ? n : ZCOPY_STEP;
 		ret = remote_store(p, im->seg,
@@ -563,6 +562,41 @@ static int zcopy_push(struct sci_req *req)
 	/* the bytes must leave before the FIN; on lossy links they have arrived already */
 	if (!p->lossy)
 		p->fabric->ops->rseg.store_barrier(p->fabric, im->seg);
+	return 0;
+}
+
+/* Handle an error of a zero-copy message. Return -EAGAIN if it can continue later. */
+static int zcopy_fail(struct sci_req *req, int error)
+{
+	struct sci_peer *p = req->peer;
+
+	if (import_later(p, error))
+		return -EAGAIN;
+	if (!import_is_gone(error)) {
+		transfer_end(req, error, error);
+		return 0;
+	}
+	if (p->rail_node) {
+		/* the first rail may be lost: a reroute or the end of the peer follows */
+		p->ep->retry = true;
+		return -EAGAIN;
+	}
+	transfer_set(req, MSG_HANDSHAKE);
+	peer_suspect(p);
+	return 0;
+}
+
+static int zcopy_push(struct sci_req *req)
+{
+	struct sci_peer *p = req->peer;
+	bool both = rails_reach(req, req->want);
+	int ret;
+
+	if (!both && p->line != &p->first && ring_lent(p, RING_RAIL)->ring.size)
+		return zcopy_turn_to_blocks(req);
+	ret = both ? rails_write(req, req->want) : zcopy_store(req);
+	if (ret)
+		return zcopy_fail(req, ret);
 	p->ep->stats.sent_zcopy++;
 	transfer_end(req, 0, 0);
 	return 0;
