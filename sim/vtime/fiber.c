@@ -8,10 +8,52 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #define FIBER_ASAN	1
+#elif defined(__SANITIZE_THREAD__)
+#define FIBER_TSAN	1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define FIBER_ASAN	1
+#elif __has_feature(thread_sanitizer)
+#define FIBER_TSAN	1
 #endif
+#endif
+
+/* ---- reports to the thread sanitizer: each fiber holds locks of its own ---- */
+
+#ifdef FIBER_TSAN
+#include <sanitizer/tsan_interface.h>
+
+static void tsan_begin(struct fiber *f)
+{
+	f->tsan = __tsan_create_fiber(0);
+}
+
+static void tsan_end(struct fiber *f)
+{
+	__tsan_destroy_fiber(f->tsan);
+}
+
+static void tsan_switch(struct fiber *from, struct fiber *to)
+{
+	from->tsan = __tsan_get_current_fiber();
+	__tsan_switch_to_fiber(to->tsan, 0);
+}
+#else
+static void tsan_begin(struct fiber *f)
+{
+	(void)f;
+}
+
+static void tsan_end(struct fiber *f)
+{
+	(void)f;
+}
+
+static void tsan_switch(struct fiber *from, struct fiber *to)
+{
+	(void)from;
+	(void)to;
+}
 #endif
 
 /* ---- reports to the address sanitizer ---- */
@@ -83,6 +125,7 @@ bool fiber_new(struct fiber *f, size_t size, void (*fn)(void *arg), void *arg)
 	getcontext(&f->context);
 	f->context.uc_stack.ss_sp = stack;
 	f->context.uc_stack.ss_size = size;
+	tsan_begin(f);
 	makecontext(&f->context, (void (*)(void))fiber_begin, 2, (unsigned int)p,
 		    (unsigned int)(p >> 32));
 	return true;
@@ -92,6 +135,7 @@ void fiber_switch(struct fiber *from, struct fiber *to)
 {
 	to->before = from;
 	fiber_departs(&from->frames, to);
+	tsan_switch(from, to);
 	swapcontext(&from->context, &to->context);
 	fiber_arrives(from);
 }
@@ -100,6 +144,7 @@ void fiber_end(struct fiber *from, struct fiber *to)
 {
 	to->before = from;
 	fiber_departs(NULL, to);
+	tsan_switch(from, to);
 	setcontext(&to->context);
 	abort();
 }
@@ -109,5 +154,6 @@ void fiber_free(struct fiber *f)
 	if (!f->fn)
 		return;
 	stack_wipe(f);
+	tsan_end(f);
 	munmap((void *)(uintptr_t)f->stack, f->size);
 }

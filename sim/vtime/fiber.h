@@ -17,6 +17,7 @@ struct fiber {
 	size_t size;
 	struct fiber *before;		/* the fiber that has switched to this one */
 	void *frames;			/* frames of the address sanitizer */
+	void *tsan;			/* the thread sanitizer's name of the fiber */
 };
 
 /* Make @f ready to begin @fn(@arg). Return false if there is no memory; errno has the reason. */
