@@ -69,8 +69,12 @@ BENCH_OBJ := $(call obj,selftests/bench/*.c)
 # The model of an adapter, and the daemon that replaces cables.
 SIM_OBJ := $(call obj,sim/adapter/*.c)
 SWITCH_OBJ := $(call obj,sim/switch/*.c)
-# The library's protocols over the same model, in virtual time.
+# The library's protocols over the same model, in virtual time.  sim/vtime/sockets.c replaces the
+# functions in VTIME_WRAP.
 VTIME_OBJ := $(call obj,sim/vtime/*.c)
+VTIME_WRAP := $(patsubst %,-Wl$(comma)--wrap=%,bind listen connect accept4 sendmsg recvmsg close \
+	clock_gettime pthread_create pthread_setname_np pthread_join pthread_cond_wait \
+	pthread_cond_timedwait)
 # The protocol of a pool: the kernel module has the same source files.
 POOL_OBJ := $(call obj,$(addprefix kmod/pool/,format.c slots.c chunks.c mail.c))
 PROFILES := $(wildcard sim/profiles/*.profile)
@@ -396,7 +400,7 @@ $(B)/sci-switch: $(SWITCH_OBJ) $(B)/sim/adapter.a
 # The objects that replace parts of the library come before it.
 $(B)/sci-model: $(VTIME_OBJ) $(B)/sim/adapter.a $(B)/libsci.a
 	$(call say,LINK)
-	$(Q)$(LINK) $^ $(LIBS) -lm
+	$(Q)$(LINK) $(VTIME_WRAP) $^ $(LIBS) -lm
 
 $(filter-out $(VTIME_TESTS),$(SIMTESTS)): %: %.o $(B)/selftests/common.a $(B)/sim/adapter.a $(B)/libsci.a
 	$(call say,LINK)
@@ -405,7 +409,7 @@ $(filter-out $(VTIME_TESTS),$(SIMTESTS)): %: %.o $(B)/selftests/common.a $(B)/si
 $(VTIME_TESTS): %: %.o $(filter-out %/main.o,$(VTIME_OBJ)) \
 		$(B)/selftests/common.a $(B)/sim/adapter.a $(B)/libsci.a
 	$(call say,LINK)
-	$(Q)$(LINK) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -lm
+	$(Q)$(LINK) $(VTIME_WRAP) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -lm
 
 # These tests link the front-ends' objects, except start-up and threads, which they define.
 $(B)/selftests/sim/vtime_deck: $(addprefix $(B)/libsci/deck/,mbox.o message.o pack.o buffer.o)

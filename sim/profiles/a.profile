@@ -50,3 +50,31 @@ link_rate 500		# no source: half of the standard's 1 GB/s; a fifth of a line's t
 link_hop 100		# no source: a bypass FIFO, and a cable; part of the sum above
 interrupt 20000		# no source: handler, wake-up and context switch of such a CPU
 control 100000		# no source: two of these each way, and system calls
+#
+# TCP over Fast Ethernet: the cluster of MPICH/Madeleine, here "N", has the same hosts, with
+# DEC's 21140 and Linux 2.2.13 on two CPUs.  No paper has the parts of its 121 us.  So the
+# host's times are between two published runs of lmbench, on an older and on a later system
+# with a CPU of the same kind.  Scaled by the clock to 450 MHz, they are:
+#
+#				doc/*.tbl of	2.5.67 on	geometric
+#				lmbench (1996)	LKML, 2003-04-08	mean
+#   CPU				167 MHz		790 MHz
+#   call (write to /dev/null)	4 -> 1.48	0.77 -> 1.35	1.42
+#   context switch		6 -> 2.23	0.94 -> 1.65	1.92
+#   TCP, half a local round trip	131.5 -> 48.8	15 -> 26.3	35.8
+#
+# The latter has two calls, a context switch, and a segment out and in: 31.1 us, taken as
+# halves.  An interrupt and the driver: four accesses to the card (4 * bus_read), entry and
+# exit (2 calls, of which each is both), and 2.6 us for the buffer; no source for their number.
+#
+# tcp_path is fitted to one figure, N's 121 us for 4 bytes: it is what the parts above do not
+# explain (the interrupt's way, a hub or switch, the kernel's lock, Marcel's scheduler).
+# Nothing else is fitted: N's other figures of TCP check the model.
+ether_rate 12.5		# IEEE 802.3u; N 5.2: Fast Ethernet
+tcp_buffer 65536	# Linux 2.2: 64 KiB
+tcp_call 1420		# above
+tcp_output 15550	# above
+tcp_input 15550		# above
+tcp_interrupt 7000	# above
+tcp_switch 1920		# above
+tcp_path 67100		# above

@@ -326,6 +326,7 @@ err:
 
 void vt_free(struct vt_sim *s)
 {
+	sockets_forget(s);
 	for (size_t i = 0; i < s->events; i++)
 		fabric_drop(s->heap[i].fn, s->heap[i].arg);
 	for (unsigned int i = 0; s->node && i < s->nodes; i++) {
@@ -335,6 +336,7 @@ void vt_free(struct vt_sim *s)
 	if (s->network)
 		network_free(s->network);
 	node_free_packets(s);
+	tcp_free(s);
 	if (s->windows)
 		munmap(s->windows, s->nodes * WINDOW_BYTES);
 	free(s->heap);

@@ -15,7 +15,7 @@ void fabric_ask(struct vt_node *n)
 
 struct vt_node *fabric_node(struct vt_node *n, unsigned int id)
 {
-	if (!id || id % 4 || id / 4 > n->sim->nodes)
+	if (!id || id % 4 || id / 4 > n->sim->nodes || (n->sim->ethernet && id != n->id))
 		return NULL;
 	return &n->sim->node[id / 4 - 1];
 }

@@ -13,8 +13,11 @@
 #define VT_EXPORTS	1024u
 #define VT_RX_ENTRIES	64u
 
+struct sci_service;
 struct vt_fabric;
+struct vt_frame;
 struct vt_network;
+struct vt_tcp;
 
 struct vt_event {
 	uint64_t when;
@@ -41,6 +44,11 @@ struct vt_sim {
 	struct vt_network *network;
 	struct vt_packet *spare;	/* packets that have arrived */
 	struct vt_packet *packets;	/* all packets */
+	bool ethernet;			/* no adapter has a cable */
+	struct vt_tcp *tcp;		/* all ends of connections */
+	struct vt_frame *frames;	/* all packets of Ethernet */
+	struct vt_frame *spare_frames;
+	uint64_t ether_frames, ether_bytes;	/* sent so far */
 	uint32_t loss;			/* of a million packets */
 	uint64_t limit;			/* time at which vt_run() ends */
 	uint8_t *windows;		/* addresses of all windows; no memory */
@@ -85,6 +93,12 @@ struct vt_node {
 	uint8_t *exports;		/* export table */
 
 	struct vt_fabric *fabric;
+
+	/* TCP */
+	uint64_t wire_free;		/* time at which the card has sent all packets */
+	uint64_t card_free;		/* time at which all received packets are in memory */
+	uint64_t kernel_free;		/* time at which all interrupts are handled */
+	struct sci_service *service;	/* of the library's net fabric; NULL: none */
 };
 
 /* node.c */
@@ -100,6 +114,12 @@ struct vt_network *network_new(struct vt_sim *s, const char *topology);
 void network_free(struct vt_network *net);
 uint64_t network_pass(struct vt_network *net, unsigned int from,
 		      unsigned int to, uint64_t when, uint64_t bytes);
+
+/* tcp.c */
+void tcp_free(struct vt_sim *s);
+
+/* sockets.c: forget the sockets of programs that have not ended */
+void sockets_forget(const struct vt_sim *s);
 
 /* fabric.c */
 bool fabric_init(struct vt_node *n);

@@ -10,7 +10,7 @@ static const struct command commands[] = {
 	{ "tables", "[-P PROFILES] [-o DIR]",
 	  "the papers' figures, the model's, ours (without a command: this)",
 	  tables_main },
-	{ "pingpong", "PROFILE [-t|-z] BYTES...",
+	{ "pingpong", "PROFILE [-t|-z|-n] BYTES...",
 	  "one message each way over the library's protocols", pingpong_main },
 	{ "raw", "PROFILE",
 	  "the modelled hardware beside what was measured", raw_main },

@@ -9,6 +9,7 @@
 #include "sim/vtime/command.h"
 #include "sim/vtime/network.h"
 #include "sim/vtime/ours.h"
+#include "sim/vtime/tcp.h"
 
 /* Return the rounds after which all rings exist and status lines have their usual intervals. */
 static unsigned int rings_warm_up(size_t size)
@@ -41,12 +42,18 @@ struct pingpong {
 	uint64_t begin;
 	uint64_t counts[SCI_PCI_COUNTERS_COUNT];
 	struct vt_network_load load;
+	uint64_t frames, ether_bytes;
 	int error;
 };
 
 static bool mode_exports(enum ours_mode mode)
 {
-	return mode >= OURS_ZCOPY;
+	return mode >= OURS_ZCOPY && mode != OURS_TCP;
+}
+
+static bool mode_is_tagged(enum ours_mode mode)
+{
+	return mode == OURS_TAGGED || mode == OURS_TCP;
 }
 
 /* Set the parameters that select a protocol for all messages longer than one line. */
@@ -70,9 +77,19 @@ static int side_open(struct vt_node *n, const struct pingpong *pp,
 		     struct side *s)
 {
 	const struct sci_addr other = { .node = 8, .id = 1 };
+	struct sci_ep_attr attr = {
+		.size = sizeof(attr), .id = 1, .flags = SCI_EP_SINGLE_THREAD, .net = "",
+	};
 	size_t room = pp->size ? pp->size : 1;
-	int ret = sci_ep_open(&s->ep, 1, SCI_EP_SINGLE_THREAD);
+	int ret;
 
+	if (pp->mode == OURS_TCP) {
+		/* any key will do: all processes are in this one */
+		setenv("SCI_NET_KEY", "hex:00112233445566778899aabbccddeeff", 1);
+		attr.net = vt_index(n) ? "tcp:127.0.0.8" : "tcp:127.0.0.4";
+		attr.net_peers = "4=tcp:127.0.0.4,8=tcp:127.0.0.8";
+	}
+	ret = sci_ep_open_attr(&s->ep, &attr);
 	ret = ret ? ret : ours_choose(s->ep, pp->mode);
 	if (ret)
 		return ret;
@@ -102,14 +119,14 @@ static void side_close(const struct pingpong *pp, struct side *s)
 
 static int ours_send_one(const struct pingpong *pp, const struct side *s)
 {
-	return pp->mode == OURS_TAGGED ?
+	return mode_is_tagged(pp->mode) ?
 		       sci_tsend(s->peer, 1, 2, s->buf, pp->size) :
 		       sci_send(s->peer, s->buf, pp->size);
 }
 
 static int ours_recv_one(const struct pingpong *pp, const struct side *s)
 {
-	return pp->mode == OURS_TAGGED ?
+	return mode_is_tagged(pp->mode) ?
 		       sci_trecv(s->ep, s->peer, 1, 2, 0, s->buf, pp->size,
 				 NULL) :
 		       sci_recv(s->ep, s->peer, s->buf, pp->size, NULL);
@@ -131,6 +148,8 @@ static void ours_begin(struct vt_node *n, struct pingpong *pp)
 	for (int c = 0; c < SCI_PCI_COUNTERS_COUNT; c++)
 		pp->counts[c] = counter_total(s, (enum sci_pci_counter)c);
 	vt_network_load(s, &pp->load);
+	pp->frames = vt_tcp_frames(s);
+	pp->ether_bytes = vt_tcp_bytes(s);
 }
 
 static double counts_per_message(struct vt_sim *s, const struct pingpong *pp,
@@ -153,7 +172,9 @@ static void pingpong_end(struct vt_node *n, struct pingpong *pp)
 		.packets16 = counts_per_message(s, pp, SCI_PCI_CNT_WRITES_16),
 		.reads = counts_per_message(s, pp, SCI_PCI_CNT_READS),
 		.barriers = counts_per_message(s, pp, SCI_PCI_CNT_BARRIERS),
-		.bytes = (double)(load.bytes - pp->load.bytes) / messages,
+		.bytes = (double)(load.bytes - pp->load.bytes + vt_tcp_bytes(s) - pp->ether_bytes) /
+			 messages,
+		.frames = (double)(vt_tcp_frames(s) - pp->frames) / messages,
 	};
 }
 
@@ -192,6 +213,10 @@ bool ours_pingpong(const struct vt_profile *p, enum ours_mode mode,
 
 	if (!s)
 		return false;
+	if (mode == OURS_TCP && !vt_ethernet(s)) {
+		vt_free(s);
+		return false;
+	}
 	vt_set_limit(s, PATIENCE + (rings_warm_up(size) + rounds) * 2ull * size *
 			BYTE_PATIENCE);
 	for (unsigned int i = 0; i < 2; i++)
@@ -222,10 +247,15 @@ int pingpong_main(int argc, char **argv)
 	struct vt_profile p;
 	int i = 2;
 
-	if (argc > 2 && (!strcmp(argv[i], "-t") || !strcmp(argv[i], "-z")))
-		mode = argv[i++][1] == 't' ? OURS_TAGGED : OURS_ZCOPY;
+	if (argc > 2 && !strcmp(argv[i], "-t"))
+		mode = OURS_TAGGED;
+	else if (argc > 2 && !strcmp(argv[i], "-z"))
+		mode = OURS_ZCOPY;
+	else if (argc > 2 && !strcmp(argv[i], "-n"))
+		mode = OURS_TCP;
+	i += mode != OURS_PLAIN;
 	if (i >= argc) {
-		fputs("usage: sci model pingpong PROFILE [-t|-z] BYTES...\n",
+		fputs("usage: sci model pingpong PROFILE [-t|-z|-n] BYTES...\n",
 		      stderr);
 		return 2;
 	}
@@ -234,18 +264,18 @@ int pingpong_main(int argc, char **argv)
 			return 2;
 	if (!vt_profile_find(&p, NULL, argv[1]))
 		return 2;
-	printf("%10s %12s %10s %8s %8s %6s %8s %10s\n", "bytes", "us", "MB/s",
-	       "64 B", "16 B", "reads", "barriers", "link bytes");
+	printf("%10s %12s %10s %8s %8s %6s %8s %10s %8s\n", "bytes", "us", "MB/s",
+	       "64 B", "16 B", "reads", "barriers", "link bytes", "frames");
 	for (; i < argc; i++) {
 		size_t size = strtoul(argv[i], NULL, 0);
 		struct ours_result r;
 
 		if (!ours_pingpong(&p, mode, size, 20, &r))
 			return 1;
-		printf("%10zu %12.3f %10.2f %8.2f %8.2f %6.2f %8.2f %10.0f\n",
+		printf("%10zu %12.3f %10.2f %8.2f %8.2f %6.2f %8.2f %10.0f %8.2f\n",
 		       size, r.latency / VT_US,
 		       (double)size / r.latency * 1e6, r.packets64,
-		       r.packets16, r.reads, r.barriers, r.bytes);
+		       r.packets16, r.reads, r.barriers, r.bytes, r.frames);
 	}
 	return 0;
 }

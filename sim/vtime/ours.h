@@ -13,6 +13,7 @@ enum ours_mode {
 	/* modes with exported buffers that find the size from which zero-copy is faster */
 	OURS_LINES,			/* lines at all sizes */
 	OURS_DIRECT,			/* zero-copy at all sizes */
+	OURS_TCP,			/* tagged, any buffers, over TCP; profiles with Ethernet */
 };
 
 /**
@@ -21,7 +22,8 @@ enum ours_mode {
  * @packets64, @packets16: store transactions
  * @reads: transactions that read remote memory
  * @barriers: waits for all stores
- * @bytes: bytes on the links, with headers and answers
+ * @bytes: bytes on the links or on Ethernet, with headers and answers
+ * @frames: of Ethernet
  */
 struct ours_result {
 	double latency;
@@ -30,6 +32,7 @@ struct ours_result {
 	double reads;
 	double barriers;
 	double bytes;
+	double frames;
 };
 
 /*

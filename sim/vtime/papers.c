@@ -41,6 +41,16 @@ const struct paper_figure papers_published[] = {
 	  MADELEINE_TAB "table 2" },
 	{ "A", MPICH_MADELEINE, PAPER_BANDWIDTH, 0, 82.5 * MB20, 0,
 	  MADELEINE_TAB "table 2" },
+	{ "A", MADELEINE_TCP, PAPER_LATENCY, 4, 121, 0.005,
+	  MADELEINE_TAB "table 1; the profile is fitted to it" },
+	{ "A", MADELEINE_TCP, PAPER_BANDWIDTH, 0, 11.2 * MB20, 0.01,
+	  MADELEINE_TAB "table 1: 8 MB" },
+	{ "A", MPICH_MADELEINE_TCP, PAPER_LATENCY, 0, 130, 0.05,
+	  MADELEINE_TAB "table 2" },
+	{ "A", MPICH_MADELEINE_TCP, PAPER_LATENCY, 4, 148.7, 0.05,
+	  MADELEINE_TAB "table 2" },
+	{ "A", MPICH_MADELEINE_TCP, PAPER_BANDWIDTH, 0, 11.2 * MB20, 0.01,
+	  MADELEINE_TAB "table 2: 8 MB" },
 };
 
 const size_t papers_published_count =
@@ -59,11 +69,18 @@ static const char *const names[PAPER_SYSTEMS] = {
 	[SCAMPI] = "ScaMPI",
 	[MADELEINE] = "Madeleine",
 	[MPICH_MADELEINE] = "MPICH/Madeleine",
+	[MADELEINE_TCP] = "Madeleine, TCP",
+	[MPICH_MADELEINE_TCP] = "MPICH/Madeleine, TCP",
 };
 
 const char *papers_name(enum paper_system sys)
 {
 	return names[sys];
+}
+
+bool papers_use_tcp(enum paper_system sys)
+{
+	return sys == MADELEINE_TCP || sys == MPICH_MADELEINE_TCP;
 }
 
 static enum paper_system papers_choose(enum paper_system sys, size_t bytes)
@@ -113,6 +130,9 @@ double papers_latency(const struct vt_profile *p, enum paper_system sys,
 		return papers_pingpong(p, &mpich_rendezvous, bytes);
 	case MPICH_EQUATIONS:
 		return equations_print(p, bytes);
+	case MADELEINE_TCP:
+	case MPICH_MADELEINE_TCP:
+		return papers_tcp(p, sys == MPICH_MADELEINE_TCP, bytes);
 	default:
 		return 0;
 	}

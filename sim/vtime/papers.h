@@ -11,7 +11,9 @@
  *		SCI-based clusters; on profile B
  *	MPICH	MPICH for SCI-connected Clusters; on profile A
  *
- * For ScaMPI and Madeleine there are only published figures.
+ *	N	MPICH/Madeleine: a multi-protocol implementation of MPI; over TCP, on profile A
+ *
+ * For ScaMPI, and for Madeleine over SCI, there are only published figures.
  */
 #ifndef SIM_VTIME_PAPERS_H
 #define SIM_VTIME_PAPERS_H
@@ -28,13 +30,18 @@ enum paper_system {
 	MPICH_RENDEZVOUS,
 	MPICH,				/* short up to 47, eager up to 32768 */
 	MPICH_EQUATIONS,		/* the equations of the SCI-MPICH paper */
-	SCAMPI,				/* SCAMPI and below: published figures only */
+	SCAMPI,				/* SCAMPI to MPICH_MADELEINE: published figures only */
 	MADELEINE,
 	MPICH_MADELEINE,
+	MADELEINE_TCP,
+	MPICH_MADELEINE_TCP,
 	PAPER_SYSTEMS
 };
 
 const char *papers_name(enum paper_system sys);
+
+/* Return whether a system uses TCP: it is modelled on profiles with Ethernet. */
+bool papers_use_tcp(enum paper_system sys);
 
 /*
  * Return half a round trip of @bytes, in picoseconds; 0: the system is not modelled for this

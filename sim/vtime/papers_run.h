@@ -54,6 +54,12 @@ double papers_pingpong(const struct vt_profile *p,
 		       const struct paper_protocol *proto, size_t bytes);
 
 /*
+ * The same for Madeleine over TCP, or with @is_mpi for ch_mad; see papers_tcp.c. The profile has
+ * Ethernet.
+ */
+double papers_tcp(const struct vt_profile *p, bool is_mpi, size_t bytes);
+
+/*
  * Poll @byte until it is @value. The program polls @byte and @others other bytes in turn, so on
  * average it reads half of the others before it finds the value.
  */

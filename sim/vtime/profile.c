@@ -47,6 +47,14 @@ static const struct figure figures[] = {
 	TIME(link_hop),
 	TIME(interrupt),
 	TIME(control),
+	RATE(ether_rate),
+	COUNT(tcp_buffer, 4096, 1 << 24),
+	TIME(tcp_call),
+	TIME(tcp_output),
+	TIME(tcp_input),
+	TIME(tcp_interrupt),
+	TIME(tcp_switch),
+	TIME(tcp_path),
 };
 
 #define FIGURES (sizeof(figures) / sizeof(figures[0]))
@@ -56,7 +64,13 @@ struct reader {
 	const char *path;
 	unsigned int line;
 	bool seen[FIGURES];
+	bool tcp;			/* a figure of TCP was seen */
 };
+
+static bool figure_is_tcp(const struct figure *f)
+{
+	return f->offset >= offsetof(struct vt_profile, ether_rate);
+}
 
 static bool profile_wrong(const struct reader *r, const char *why, const char *what)
 {
@@ -80,6 +94,7 @@ static bool figure_set(struct reader *r, const char *name, const char *text)
 		if (end == text || *end || !(v >= f->min && v <= f->max))
 			return profile_wrong(r, "no number in its range", text);
 		r->seen[i] = true;
+		r->tcp |= figure_is_tcp(f);
 		*(uint64_t *)((char *)r->profile + f->offset) =
 			(uint64_t)llround(v * f->scale);
 		return true;
@@ -122,7 +137,7 @@ static bool line_read(struct reader *r, char *line)
 static bool profile_complete(struct reader *r)
 {
 	for (size_t i = 0; i < FIGURES; i++)
-		if (!r->seen[i])
+		if (!r->seen[i] && (r->tcp || !figure_is_tcp(&figures[i])))
 			return profile_wrong(r, "is missing", figures[i].name);
 	if (!*r->profile->name || !*r->profile->title)
 		return profile_wrong(r, "are missing", "name or title");

@@ -4,7 +4,7 @@
  * DOC: the figures of a machine
  *
  * A profile is a text file of lines "NAME VALUE # SOURCE", in sim/profiles; all names must
- * appear, once each. Times are nanoseconds with a fraction, in memory picoseconds.
+ * appear, once each. A machine without Ethernet has none of the figures of TCP. Times are nanoseconds with a fraction, in memory picoseconds.
  *
  * A store of a line takes the bus for @bus_line; a shorter store takes it for @bus_word for
  * each 4 bytes. The time of a packet is @adapter_out, then each link's serialization
@@ -60,6 +60,16 @@ struct vt_profile {
 	uint64_t link_hop;
 	uint64_t interrupt;		/* from a packet to the program */
 	uint64_t control;		/* a request to another node's kernel, and back */
+
+	/* TCP over Ethernet, see tcp.h; ps */
+	uint64_t ether_rate;		/* bytes a second; 0: no Ethernet, and no other figure */
+	uint64_t tcp_buffer;		/* bytes of a socket, in each direction */
+	uint64_t tcp_call;		/* a call of a socket, without the work for its bytes */
+	uint64_t tcp_output;		/* sending a segment */
+	uint64_t tcp_input;		/* receiving a segment, after the interrupt */
+	uint64_t tcp_interrupt;		/* an interrupt, and the driver's work for a packet */
+	uint64_t tcp_switch;		/* a context switch to a program that was asleep */
+	uint64_t tcp_path;		/* added to the time of a packet; no processor is busy */
 };
 
 /* Read a profile. Return false after printing an error. */

@@ -15,8 +15,9 @@
  *				these calls itself
  *	libsci/fabric/core/fault.c	stores to remote memory use the adapter; lost packets
  *				are lost on the links
- *	libsci/fabric/net	no node is beyond the adapter
  *	libsci/fabric/core/fabric.c	the fabric of a call is that of the node whose program runs
+ *
+ * libsci/fabric/net runs unchanged, see sockets.c.
  *
  * A program's clock advances by the cost of a line or of a copy when the library composes a
  * line, takes a line, or copies.
@@ -25,8 +26,10 @@
 #include <limits.h>
 #include <string.h>
 
+#include "libsci/fabric/net/net.h"
 #include "libsci/msg/api/api.h"
 #include "sim/vtime/internal.h"
+#include "sim/vtime/tcp.h"
 
 /* ---- libsci/msg/conn/line.c, libsci/pio: charged ---- */
 
@@ -136,6 +139,14 @@ void sci_fault_line(volatile void *dst, const void *src,
 void sci_fault_check(struct sci_rseg_status *st)
 {
 	(void)st;
+}
+
+/* Report that the link is up for ever: no fault of the net fabric is injected. */
+bool sci_fault_link(uint64_t now_ms, uint64_t *next)
+{
+	(void)now_ms;
+	*next = UINT64_MAX;
+	return false;
 }
 
 /* Do nothing: the store barrier of the fabric waits until packets in flight have arrived. */
@@ -259,10 +270,19 @@ int sci_ep_arm(struct sci_ep *ep)
 
 static int poll_once(struct sci_ep *ep, struct vt_node *n)
 {
+	const struct net *net = ep->net ? net_of(ep->net) : NULL;
+	uint32_t polls = net ? net->polls : 0;
+	int done;
+
 	/* charge a load of the last word of the next line of each polled ring */
 	vt_busy(n, (ep->n_hot ? ep->n_hot : 1) * n->sim->profile.load_local);
 	vt_sync(n);
-	return msg_progress(ep);
+	done = vt_sockets_serve(n);
+	/* not every round polls the net, but no event ends the wait for bytes that have arrived */
+	do
+		done += msg_progress(ep);
+	while (!done && ep->net_looks && net->polls == polls);
+	return done;
 }
 
 /* Return the limit of a wait: only polls find lost packets, as no thread checks for them. */
@@ -313,16 +333,3 @@ int msg_wait(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeout)
 {
 	return msg_wait_often(ep, fn, arg, timeout, 0);
 }
-
-/* ---- libsci/fabric/net ---- */
-
-static int net_open_none(struct sci_fabric **out, const struct sci_fabric_place *at,
-			 const char *arg)
-{
-	(void)out;
-	(void)at;
-	(void)arg;
-	return -ENODEV;
-}
-
-const struct sci_fabric_ops sci_net_fabric = { .name = "net", .open = net_open_none };

@@ -10,6 +10,7 @@
 #include "sim/vtime/papers.h"
 #include "sim/vtime/raw.h"
 #include "sim/vtime/tables.h"
+#include "sim/vtime/tcp.h"
 
 #define LINE	64u
 
@@ -163,7 +164,7 @@ static bool row_ours(struct table *t, const struct vt_profile *p,
 /* Return the mode of this library that is compared with a system. */
 static enum ours_mode mode_beside(enum paper_system sys)
 {
-	return sys <= DECK ? OURS_ZCOPY : OURS_TAGGED;
+	return papers_use_tcp(sys) ? OURS_TCP : sys <= DECK ? OURS_ZCOPY : OURS_TAGGED;
 }
 
 /* Store the largest bandwidth at any size in @rate, in bytes a second. */
@@ -201,12 +202,14 @@ static bool row_published(struct table *t, const struct vt_profile *p,
 		if (!row_ours(t, p, mode_beside(f->system), f->bytes, &v))
 			return false;
 		row.ours = v / VT_US;
-		row.bound = bound_latency(p, f->bytes) / VT_US;
+		row.bound = (papers_use_tcp(f->system) ? vt_tcp_bound_latency(p, f->bytes) :
+							 bound_latency(p, f->bytes)) / VT_US;
 	} else {
 		if (!ours_rate(t, p, mode_beside(f->system), &v))
 			return false;
 		row.ours = v / 1e6;
-		row.bound = bound_rate(p) / 1e6;
+		row.bound = (papers_use_tcp(f->system) ? vt_tcp_bound_rate(p) :
+							 bound_rate(p)) / 1e6;
 	}
 	table_add(t, &row);
 	return true;

@@ -16,6 +16,8 @@
  *	  cpu		  costs of a program's stores, loads and copies
  *	  node		  an adapter, its bus, its main memory
  *	    network	  links that packets share, and routes over the links
+ *	    sockets	  the library's stream connections, over tcp
+ *	      tcp	  TCP over Ethernet, where a machine has it
  *	  engine	  events in order of time, programs as coroutines
  *	    fiber	  stacks of coroutines
  *	  profile	  the figures of a machine
