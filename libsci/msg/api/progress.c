@@ -27,7 +27,10 @@
 
 /* ---- sleep and doorbells ---- */
 
-/* Return whether the last announcement to @p is still valid: @p has not rung the bell for it. */
+/*
+ * Return whether the last announcement to @p is still valid: @p has not rung the bell for it. The
+ * net's thread wakes this endpoint without an announcement.
+ */
 static bool peer_is_announced(struct sci_peer *p)
 {
 	if (p->announced)
@@ -35,13 +38,12 @@ static bool peer_is_announced(struct sci_peer *p)
 	if (p->announced &&
 	    sci_load_relaxed(&p->status->rung) == p->status_next.sleeps)
 		p->announced = false;
-	return p->announced;
+	return p->announced || p->stream;
 }
 
 static bool peer_announce(struct sci_peer *p)
 {
-	/* the net's thread wakes this endpoint without an announcement */
-	if (p->stream || peer_is_announced(p))
+	if (peer_is_announced(p))
 		return false;
 	status_announce(p);
 	p->announced = true;
@@ -84,8 +86,7 @@ bool msg_announce_sleep(struct sci_ep *ep)
 static void peer_warm_up(struct sci_peer *p)
 {
 	if (p->state == PEER_UP && list_empty(&p->hot) &&
-	    (p->expects || peer_line_peek(p, &p->data_rx) ||
-	     (!p->stream && !peer_is_announced(p))))
+	    (p->expects || peer_line_peek(p, &p->data_rx) || !peer_is_announced(p)))
 		peer_heat(p);
 }
 

@@ -83,8 +83,7 @@ static void life_handle_end(struct sci_peer *p, int error)
 	matched_fail(p, error);
 	peer_drop_incomplete(p);
 	/* the peer may have received the messages before it left */
-	if (p->stream)
-		transfers_arrive(p);
+	transfers_arrive(p);
 	reqs_fail(&p->sendq, error);
 	reqs_fail(&p->sending, error);
 	reqs_fail(&p->moving, error);

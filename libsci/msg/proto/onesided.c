@@ -133,14 +133,14 @@ static __always_inline int transfer_move_bytes(struct sci_req *req, bool strided
 	}
 	if (ret)
 		return ret;
-	if (strided)
-		ret = strided_move(req, im);
-	else if (p->stream)
+	if (p->stream)
 		ret = req->kind == MSG_WRITE ? net_write(req, im) : net_read(req, im);
+	else if (strided)
+		ret = strided_move(req, im);
 	else
 		ret = req->kind == MSG_WRITE ? transfer_write(req, im) : transfer_read(req, im);
 	/* the net reports by these errors that the segment or the peer has ended */
-	if (p->stream && import_is_gone(ret))
+	if (ret && import_is_gone(ret))
 		return import_missing(p, &req->doubt_ms);
 	if (ret || import_is_there(p, im))
 		return ret;

@@ -93,8 +93,6 @@ int strided_move(struct sci_req *req, struct msg_import *im)
 	struct sci_peer *p = req->peer;
 	int ret;
 
-	if (p->stream)
-		return req->kind == MSG_READ ? net_read(req, im) : net_write(req, im);
 	if (req->kind == MSG_READ)
 		return blocks_load(req, im);
 	ret = blocks_store(req, im);
