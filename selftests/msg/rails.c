@@ -774,6 +774,39 @@ TEST(attributes_name_the_second_rail)
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
+static struct sci_key key_of(struct sci_ep *ep, const void *mem)
+{
+	struct sci_key key;
+
+	CHECK_EQ(sci_buf_key(ep, mem, 1, &key), 0);
+	return key;
+}
+
+/* An endpoint offers a buffer of another one on the rails that both have. */
+TEST(a_shared_buffer_is_on_both_rails)
+{
+	struct sci_ep *owner, *with, *without;
+	void *mem = NULL;
+
+	rail_name(4);
+	owner = test_ep_open(TEST_ID, 0);
+	with = test_ep_open(TEST_ID + 1, 0);
+	setenv("SCI_RAIL", "", 1);
+	without = test_ep_open(TEST_ID + 2, 0);
+	CHECK_EQ(sci_buf_alloc(owner, 4096, &mem), 0);
+	CHECK_EQ(sci_buf_share(with, owner, mem), 0);
+	CHECK_EQ(sci_buf_share(without, owner, mem), 0);
+	CHECK(key_of(owner, mem).rail);
+	CHECK_EQ(key_of(with, mem).rail, key_of(owner, mem).rail);
+	CHECK_EQ(key_of(without, mem).rail, 0);
+	CHECK_EQ(key_of(without, mem).segment, key_of(owner, mem).segment);
+	CHECK_EQ(sci_ep_close(without), 0);
+	CHECK_EQ(sci_buf_free(with, mem), 0);
+	CHECK_EQ(sci_ep_close(with), 0);
+	CHECK_EQ(sci_buf_free(owner, mem), 0);
+	CHECK_EQ(sci_ep_close(owner), 0);
+}
+
 /* ---- wrong values ---- */
 
 /* Check that an open fails, and that its message begins with @text. */
