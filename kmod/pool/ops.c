@@ -83,7 +83,7 @@ static void *pool_address(const struct pool_node *n, u32 chunk, u64 offset)
 
 /*
  * Flush the memory of a segment or of a map. A line that stays in the cache may otherwise reach
- * memory when the memory has another owner.
+ * memory when the memory has another owner, and an old line may hide the bytes of the owner.
  */
 static void pool_flush_chunks(const struct pool_node *n, u32 chunk, u64 bytes)
 {
@@ -197,6 +197,7 @@ static int pool_map_view(struct sci_adapter *a, struct sci_mapping *m)
 	ret = sci_att_alloc(sci_adapter_desc(a)->att, entries, m->node, &v->entry);
 	if (ret)
 		goto err_view;
+	pool_flush_chunks(n, v->first, v->size);
 	m->priv = v;
 	return 0;
 
