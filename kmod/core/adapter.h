@@ -115,6 +115,9 @@ struct sci_dma_piece {
  *		other pages, so SCI_CAP_REGISTER is not allowed.
  * @free:	takes the pages back: no process of this machine has them mapped, and they are
  *		not exposed. Only with @alloc.
+ * @cache:	with SCI_CAP_CHECKED: writes @length bytes from @offset of a page back to the memory
+ *		that the machines share, in whole lines. @drop: the next loads read that memory.
+ *		@pfn is from @mapping_pfn or @alloc, and stays valid during the call. Must not sleep.
  * @dma_copy:	copies one piece.  -EIO: packets were lost; -ENOTCONN: the node exposes
  *		no such memory.  NULL: no DMA.
  */
@@ -134,6 +137,8 @@ struct sci_adapter_ops {
 		     struct page **first);
 	void (*free)(struct sci_adapter *a, struct page *first,
 		     unsigned long count);
+	void (*cache)(struct sci_adapter *a, unsigned long pfn,
+		      unsigned int offset, unsigned int length, bool drop);
 	int (*dma_copy)(struct sci_adapter *a, const struct sci_dma_piece *p);
 };
 

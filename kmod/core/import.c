@@ -3,6 +3,7 @@
 /* Remote segments: see import.h. */
 
 #include <linux/mm.h>
+#include <linux/pagemap.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
@@ -254,6 +255,25 @@ static int import_mmap(struct sci_object *obj, struct vm_area_struct *vma)
 	if (!(obj->adapter->desc.caps & SCI_CAP_MEMORY))
 		vma->vm_page_prot = pgprot_writecombine(vma->vm_page_prot);
 	vma->vm_ops = &import_vm_ops;
+	return 0;
+}
+
+int sci_import_cache(struct sci_adapter *a, struct vm_area_struct *vma,
+		     unsigned long addr, unsigned int length, bool drop)
+{
+	u64 offset = (u64)linear_page_index(vma, addr) << PAGE_SHIFT;
+	struct sci_import_map *map;
+	unsigned long pfn;
+
+	if (vma->vm_ops != &import_vm_ops)
+		return -EFAULT;
+	map = vma->vm_file->private_data;
+	if (map->adapter != a)
+		return -EFAULT;
+	down_read(&map->revoke);
+	if (map->mapping && !a->desc.ops->mapping_pfn(a, map->mapping, offset, &pfn))
+		a->desc.ops->cache(a, pfn, offset_in_page(addr), length, drop);
+	up_read(&map->revoke);
 	return 0;
 }
 

@@ -56,6 +56,13 @@ static inline struct sci_import *sci_import_of(struct sci_object *obj)
 int sci_import_locate(struct sci_import *im, u32 *node, u64 *base);
 
 /*
+ * Flush the lines of @length bytes at @addr, within a page, if @vma is a map of an import of @a.
+ * Return: 0, also if the map is revoked; -EFAULT: it is another map.
+ */
+int sci_import_cache(struct sci_adapter *a, struct vm_area_struct *vma,
+		     unsigned long addr, unsigned int length, bool drop);
+
+/*
  * Queue an event for all imports from other nodes: the link went down or came up. Context:
  * adapter->lock is held.
  */

@@ -8,6 +8,7 @@
 #include <asm/ioctls.h>
 
 #include "att.h"
+#include "cache.h"
 #include "core.h"
 #include "dma.h"
 #include "import.h"
@@ -93,6 +94,7 @@ union sci_command {
 	struct sci_ioc_intr_create intr_create;
 	struct sci_ioc_intr_connect intr_connect;
 	struct sci_ioc_dma_create dma_create;
+	struct sci_ioc_cache cache;
 	struct sci_ioc_check check;
 	struct sci_ioc_flush flush;
 	struct sci_ioc_segment_register segment_register;
@@ -175,6 +177,8 @@ static const struct sci_ioctl_op sci_ioctl_ops[] = {
 		 sci_intr_connect, sci_ioc_intr_connect, out_fd, true),
 	IOCTL_OP(SCI_IOC_DMA_CREATE, SCI_OBJECT_ADAPTER, 0,
 		 sci_dma_create, sci_ioc_dma_create, out_fd, true),
+	IOCTL_OP(SCI_IOC_CACHE, SCI_OBJECT_ADAPTER, SCI_CACHE_DROP,
+		 sci_cache, sci_ioc_cache, length, false, .enters = true),
 	IOCTL_OP(SCI_IOC_CHECK, SCI_OBJECT_ADAPTER | SCI_OBJECT_IMPORT, 0,
 		 sci_import_check, sci_ioc_check, out_reserved, true,
 		 .reads = true),

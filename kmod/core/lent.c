@@ -6,6 +6,7 @@
 #include <linux/highmem.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/pagemap.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
@@ -213,6 +214,25 @@ void sci_lent_mmap(struct sci_pages *p, struct vm_area_struct *vma)
 	vma_set_file(vma, lent_of(p)->file);
 	vm_flags_set(vma, VM_PFNMAP | VM_IO | VM_DONTEXPAND | VM_DONTDUMP);
 	vma->vm_ops = &lent_vm_ops;
+}
+
+int sci_lent_cache(struct sci_adapter *a, struct vm_area_struct *vma,
+		   unsigned long addr, unsigned int length, bool drop)
+{
+	pgoff_t at = linear_page_index(vma, addr);
+	struct sci_lent *l;
+
+	if (vma->vm_ops != &lent_vm_ops)
+		return -EFAULT;
+	l = vma->vm_file->private_data;
+	if (l->adapter != a)
+		return -EFAULT;
+	down_read(&l->revoke);
+	if (!l->revoked && at < l->pages.count)
+		a->desc.ops->cache(a, page_to_pfn(l->pages.page[at]),
+				   offset_in_page(addr), length, drop);
+	up_read(&l->revoke);
+	return 0;
 }
 
 /* ---- removal of the adapter ---- */

@@ -25,6 +25,13 @@ struct sci_pages *sci_lent_alloc(struct sci_adapter *a, u64 length);
 /* Map lent memory into @vma, which is within @p. */
 void sci_lent_mmap(struct sci_pages *p, struct vm_area_struct *vma);
 
+/*
+ * Flush the lines of @length bytes at @addr, within a page, if @vma is a map of memory that @a has
+ * lent. Return: 0, also if the memory is revoked; -EFAULT: it is another map.
+ */
+int sci_lent_cache(struct sci_adapter *a, struct vm_area_struct *vma,
+		   unsigned long addr, unsigned int length, bool drop);
+
 /* Take back all memory that the adapter has lent. Then no operation for it is called any more. */
 void sci_lent_revoke(struct sci_adapter *a);
 

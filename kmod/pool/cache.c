@@ -20,7 +20,7 @@ DEFINE_STATIC_KEY_FALSE(pool_incoherent);
 
 #define CACHE_CAN_FLUSH	true
 
-void pool_cache_flush(const void *p, size_t n)
+static void cache_flush(const void *p, size_t n)
 {
 	clflush_cache_range((void *)p, n);
 }
@@ -29,7 +29,7 @@ void pool_cache_flush(const void *p, size_t n)
 
 #define CACHE_CAN_FLUSH	true
 
-void pool_cache_flush(const void *p, size_t n)
+static void cache_flush(const void *p, size_t n)
 {
 	unsigned long line = 4ul << (read_cpuid_cachetype() >> 16 & 0xf);
 	unsigned long at = (unsigned long)p & ~(line - 1);
@@ -44,11 +44,17 @@ void pool_cache_flush(const void *p, size_t n)
 
 #define CACHE_CAN_FLUSH	false
 
-void pool_cache_flush(const void *p, size_t n)
+static void cache_flush(const void *p, size_t n)
 {
 }
 
 #endif
+
+void pool_cache_flush(const void *p, size_t n)
+{
+	if (!sci_pool_check || !pool_check_flush(p, n, true))
+		cache_flush(p, n);
+}
 
 int pool_cache_get(void)
 {

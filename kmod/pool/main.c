@@ -83,7 +83,7 @@ int pool_memory_start(struct pool_memory *m, struct device *parent,
 	unsigned int i;
 
 	for (i = 0; i < nodes; i++) {
-		n = pool_node_create(m, parent, node ? node + i * POOL_NODE_STEP : 0,
+		n = pool_node_create(m, parent, i, node ? node + i * POOL_NODE_STEP : 0,
 				     doorbells, i ? 0 : doorbell);
 		if (IS_ERR(n)) {
 			pool_memory_stop(m);

@@ -116,6 +116,8 @@ static int node_adapter_create(struct pool_node *n)
 
 	if (f->incoherent)
 		desc.caps |= SCI_CAP_INCOHERENT;
+	if (n->check)
+		desc.caps |= SCI_CAP_CHECKED;
 	desc.att = sci_att_create(min(f->chunks, ENTRIES_MAX));
 	if (!desc.att)
 		return -ENOMEM;
@@ -260,13 +262,17 @@ static int node_open_header(struct pool_node *n)
 {
 	struct pool *p = &n->pool;
 	int flushes = pool_cache_get();
-	int ret = pool_open(p, n->memory->virt, n->memory->size);
+	int ret = pool_open(p, n->virt, n->memory->size);
 
 	n->flushes = !flushes && !ret && p->form.incoherent;
 	if (!flushes && !n->flushes)
 		pool_cache_put();
 	if (ret)
 		return ret;
+	if (n->check && !p->form.incoherent) {
+		pr_err("check: the pool is not formatted with `sci pool format --incoherent`\n");
+		return -EINVAL;
+	}
 	return p->form.incoherent ? flushes : 0;
 }
 
@@ -294,13 +300,15 @@ static void node_free(struct pool_node *n)
 	kvfree(n->pool.mapped);
 	if (n->flushes)
 		pool_cache_put();
+	pool_check_stop(n);
 	WARN_ON(!xa_empty(&n->exposed));
 	mutex_destroy(&n->lock);
 	kfree(n);
 }
 
 struct pool_node *pool_node_create(struct pool_memory *memory, struct device *parent,
-				   u32 node, void __iomem *doorbells, u32 doorbell)
+				   unsigned int index, u32 node,
+				   void __iomem *doorbells, u32 doorbell)
 {
 	struct pool_node *n = kzalloc(sizeof(*n), GFP_KERNEL);
 	int ret;
@@ -308,6 +316,8 @@ struct pool_node *pool_node_create(struct pool_memory *memory, struct device *pa
 	if (!n)
 		return ERR_PTR(-ENOMEM);
 	n->memory = memory;
+	n->start = memory->start;
+	n->virt = memory->virt;
 	n->parent = parent;
 	n->wanted = node;
 	n->doorbells = doorbells;
@@ -318,7 +328,9 @@ struct pool_node *pool_node_create(struct pool_memory *memory, struct device *pa
 	init_waitqueue_head(&n->bell);
 	INIT_DELAYED_WORK(&n->beat, node_beat);
 	INIT_DELAYED_WORK(&n->life, node_life);
-	ret = node_open(n);
+	ret = pool_check_start(n, index);
+	if (!ret)
+		ret = node_open(n);
 	if (ret) {
 		node_free(n);
 		return ERR_PTR(ret);

@@ -66,19 +66,19 @@ static u32 pool_chunks_of(const struct pool_node *n, unsigned long pages)
 
 static u32 pool_chunk_of(const struct pool_node *n, struct page *page)
 {
-	u64 at = PFN_PHYS(page_to_pfn(page)) - n->memory->start;
+	u64 at = PFN_PHYS(page_to_pfn(page)) - n->start;
 
 	return div_u64(at - n->pool.form.data_at, n->pool.form.chunk_size);
 }
 
 static unsigned long pool_pfn(const struct pool_node *n, u32 chunk, u64 offset)
 {
-	return PHYS_PFN(n->memory->start + pool_chunk_offset(&n->pool, chunk) + offset);
+	return PHYS_PFN(n->start + pool_chunk_offset(&n->pool, chunk) + offset);
 }
 
 static void *pool_address(const struct pool_node *n, u32 chunk, u64 offset)
 {
-	return n->memory->virt + pool_chunk_offset(&n->pool, chunk) + offset;
+	return n->virt + pool_chunk_offset(&n->pool, chunk) + offset;
 }
 
 /*
@@ -118,6 +118,8 @@ static void pool_free_pages(struct sci_adapter *a, struct page *first,
 	struct pool_node *n = sci_adapter_priv(a);
 
 	pool_flush_chunks(n, pool_chunk_of(n, first), (u64)count << PAGE_SHIFT);
+	if (n->check)
+		pool_check_clean(page_address(first), (u64)count << PAGE_SHIFT);
 	mutex_lock(&n->lock);
 	pool_free(&n->pool, pool_chunk_of(n, first), pool_chunks_of(n, count),
 		  pool_now());
@@ -231,6 +233,17 @@ static int pool_mapping_pfn(struct sci_adapter *a, struct sci_mapping *m,
 	return 0;
 }
 
+/* A program flushes lines of the simulated cache. */
+static void pool_cache(struct sci_adapter *a, unsigned long pfn, unsigned int offset,
+		       unsigned int length, bool drop)
+{
+	struct pool_node *n = sci_adapter_priv(a);
+
+	if (n->check)
+		pool_check_flush(n->virt + (PFN_PHYS(pfn) - n->start) + offset, length,
+				 drop);
+}
+
 /* ---- DMA ---- */
 
 /* Where caches are not coherent, the copy keeps the bytes beside it in its first and last line. */
@@ -286,5 +299,6 @@ const struct sci_adapter_ops sci_pool_ops = {
 	.mapping_pfn	= pool_mapping_pfn,
 	.alloc		= pool_alloc_pages,
 	.free		= pool_free_pages,
+	.cache		= pool_cache,
 	.dma_copy	= pool_dma_copy,
 };

@@ -7,6 +7,7 @@
  *		the module
  *  nvdimm.c	the memory: a namespace of an NVDIMM or of persistent CXL memory
  *  cache.c	flushes of the CPU's cache
+ *  check.c	a simulated cache, for tests
  *  node.c	a node of the pool: join, expulsion, leave, control packets
  *  ops.c	the operations of an adapter
  *
@@ -52,8 +53,31 @@ struct pool_memory {
 };
 
 /**
+ * struct pool_check - the simulated cache of a node (check.c)
+ * @link: entry in the list of all simulated caches
+ * @map: page structures of @cache and @clean
+ * @cache: as many bytes as the pool has: what the node sees
+ * @clean: as many bytes: the lines as they were loaded from memory
+ * @memory: the pool itself
+ * @size: bytes of the pool
+ * @present: a bit per line: the line is in the cache
+ */
+struct pool_check {
+	struct list_head link;
+	struct dev_pagemap map;
+	u8 *cache;
+	u8 *clean;
+	u8 *memory;
+	u64 size;
+	unsigned long *present;
+};
+
+/**
  * struct pool_node - a node of the pool
  * @memory: memory of the pool
+ * @check: simulated cache; NULL: none
+ * @start: physical address of the pool, or of the simulated cache
+ * @virt: address of the pool in the kernel, or of the simulated cache
  * @parent: bus device, or NULL
  * @wanted: the node id to ask for; 0: any
  * @doorbells: registers that ring other nodes' doorbells, or NULL
@@ -75,6 +99,9 @@ struct pool_memory {
  */
 struct pool_node {
 	struct pool_memory *memory;
+	struct pool_check *check;
+	phys_addr_t start;
+	void *virt;
 	struct device *parent;
 	u32 wanted;
 	void __iomem *doorbells;
@@ -134,18 +161,39 @@ static inline void pool_nvdimm_exit(void)
 int pool_cache_get(void);
 void pool_cache_put(void);
 
+/* ---- check.c ---- */
+
+extern unsigned long sci_pool_check;
+
+/*
+ * Set .check, .start and .virt of a node with parameter check. @index: number of the node on this
+ * machine, from 0. Return: 0, also without the parameter; or an error.
+ */
+int pool_check_start(struct pool_node *n, unsigned int index);
+void pool_check_stop(struct pool_node *n);
+
+/*
+ * Write lines back, and drop them. Return false if they are not in a simulated cache. Context:
+ * any but interrupts.
+ */
+bool pool_check_flush(const void *p, size_t length, bool drop);
+
+/* Warn if a line of a simulated cache is not in memory: the memory gets another owner. */
+void pool_check_clean(const void *p, u64 length);
+
 /* ---- node.c ---- */
 
 extern unsigned int sci_pool_poll_us;
 extern unsigned int sci_pool_poll_max_us;
 
 /*
- * Create a node of a formatted pool. The node joins by itself, at once or when its node id is
+ * Create a node of a formatted pool, the node @index of this machine. The node joins by itself, at once or when its node id is
  * free. Return: the node, or an ERR_PTR: -ENODATA: the memory is no pool; -EOPNOTSUPP: the pool is
  * not coherent, and this kernel cannot flush the cache.
  */
 struct pool_node *pool_node_create(struct pool_memory *memory, struct device *parent,
-				   u32 node, void __iomem *doorbells, u32 doorbell);
+				   unsigned int index, u32 node,
+				   void __iomem *doorbells, u32 doorbell);
 void pool_node_destroy(struct pool_node *n);
 
 /* Handle a ring of the doorbell. Context: any. */

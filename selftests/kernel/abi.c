@@ -56,7 +56,8 @@ static __u64 valid_value(const struct setting *s, enum sci_value value)
 	case V_NUMA:
 		return (__u64)-1;
 	case V_LENGTH:
-		return s->length;
+		/* the memory is not of a segment */
+		return s->call->cmd == SCI_IOC_CACHE ? 0 : s->length;
 	case V_ADDR:
 		return (uintptr_t)s->memory;
 	case V_NUMBER:
@@ -162,6 +163,8 @@ static bool can_call(const struct setting *s)
 		return s->dmabuf >= 0;
 	if (s->call->cmd == SCI_IOC_SEGMENT_REGISTER_DMABUF && s->dmabuf < 0)
 		return false;
+	if (s->call->cmd == SCI_IOC_CACHE)
+		return adapter_can(s->world.pair.near, SCI_CAP_CHECKED);
 	if (gives_memory(s))
 		return adapter_can(s->world.pair.near, SCI_CAP_REGISTER);
 	return target(s) >= 0;

@@ -46,6 +46,52 @@ TEST(data_moves_both_ways)
 	CHECK(filled(p.there, LENGTH, 2));
 }
 
+/* ---- simulated caches ---- */
+
+TEST(only_flushes_move_lines_of_a_simulated_cache)
+{
+	struct pair p = PAIR(LENGTH);
+
+	NEED_CAP(SCI_CAP_CHECKED);
+	WORD(p.there, 0) = 1;
+	OK(sci_cache(p.importer, p.there, LENGTH, 0));
+	EQ(WORD(p.here, 0), 0);
+	OK(sci_cache(p.exporter, p.here, 1, SCI_CACHE_DROP));
+	EQ(WORD(p.here, 0), 1);
+	/* two pages, from the middle of a line to the middle of a line */
+	WORD(p.here, PAGE / 4 - 1) = 2;
+	WORD(p.here, PAGE / 4) = 3;
+	OK(sci_cache(p.exporter, (char *)p.here + PAGE - 2, 4, 0));
+	EQ(WORD(p.there, PAGE / 4), 0);
+	OK(sci_cache(p.importer, (char *)p.there + PAGE - 2, 4, SCI_CACHE_DROP));
+	EQ(WORD(p.there, PAGE / 4 - 1), 2);
+	EQ(WORD(p.there, PAGE / 4), 3);
+}
+
+TEST(only_maps_of_the_adapter_have_a_simulated_cache)
+{
+	struct pair p = PAIR(LENGTH);
+	void *other = user_memory(PAGE);
+
+	if (!adapter_can(0, SCI_CAP_CHECKED)) {
+		FAILS(sci_cache(p.importer, p.there, PAGE, 0), EOPNOTSUPP);
+		FAILS(sci_cache(p.exporter, p.here, PAGE, 0), EOPNOTSUPP);
+		return;
+	}
+	FAILS(sci_cache(p.importer, other, PAGE, 0), EFAULT);
+	FAILS(sci_cache(p.importer, p.here, PAGE, 0), EFAULT);
+	FAILS(sci_cache(p.exporter, p.there, PAGE, 0), EFAULT);
+	FAILS(sci_cache(p.importer, NULL, 1, 0), EFAULT);
+	FAILS(sci_cache(p.importer, (void *)-64ul, 128, 0), EFAULT);
+	OK(sci_unmap((void *)p.there, PAGE));
+	FAILS(sci_cache(p.importer, p.there, LENGTH, 0), EFAULT);
+	/* maps of a segment that is gone show private pages */
+	OK(segment_remove(p.local));
+	WAIT_UNTIL(info_of(p.remote).out_state == SCI_REMOTE_GONE);
+	OK(sci_cache(p.importer, (char *)p.there + PAGE, PAGE, SCI_CACHE_DROP));
+	OK(sci_cache(p.exporter, p.here, PAGE, SCI_CACHE_DROP));
+}
+
 TEST(all_nodes_connect_to_all_nodes)
 {
 	for (unsigned int i = 0; i < adapters(); i++) {

@@ -91,6 +91,15 @@ int sci_flush(int fd)
 	return xioctl(fd, SCI_IOC_FLUSH, &f);
 }
 
+int sci_cache(int adapter, volatile void *addr, size_t length, __u32 flags)
+{
+	struct sci_ioc_cache c = {
+		.size = sizeof(c), .flags = flags, .addr = (uintptr_t)addr, .length = length,
+	};
+
+	return xioctl(adapter, SCI_IOC_CACHE, &c);
+}
+
 int segment_create_as(int adapter, __u32 id, __u64 length, __u32 mode,
 		      __u32 flags)
 {

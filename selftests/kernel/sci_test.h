@@ -67,6 +67,7 @@ int adapter_counters(int fd, struct sci_ioc_counters *c);
 /* For adapters and remote segments. @c has the errors and fatal of an earlier check. */
 int sci_check(int fd, struct sci_ioc_check *c);
 int sci_flush(int fd);
+int sci_cache(int adapter, volatile void *addr, size_t length, __u32 flags);
 
 #define SEGMENT_MODE	0600u
 

@@ -91,6 +91,7 @@ enum {
 	SCI_IOCNR_INTR_CREATE,
 	SCI_IOCNR_INTR_CONNECT,
 	SCI_IOCNR_DMA_CREATE,
+	SCI_IOCNR_CACHE,
 
 	/* ioctls of an adapter or a remote segment */
 	SCI_IOCNR_CHECK = 0x20,
@@ -138,6 +139,8 @@ enum {
  *	no system call.
  * @SCI_CAP_INCOHERENT: with SCI_CAP_SHARED: the caches of the machines are not coherent. After
  *	stores to segments and imports write their lines back; before loads drop the lines.
+ * @SCI_CAP_CHECKED: with SCI_CAP_INCOHERENT: for tests, the kernel simulates the cache. Use
+ *	SCI_IOC_CACHE in place of the CPU's instructions.
  */
 enum sci_cap {
 	SCI_CAP_MEMORY		= 1 << 0,
@@ -147,6 +150,7 @@ enum sci_cap {
 	SCI_CAP_BARRIER		= 1 << 4,
 	SCI_CAP_SHARED		= 1 << 5,
 	SCI_CAP_INCOHERENT	= 1 << 6,
+	SCI_CAP_CHECKED		= 1 << 7,
 };
 
 /**
@@ -406,6 +410,36 @@ struct sci_ioc_flush {
 	__u32 flags;
 };
 #define SCI_IOC_FLUSH _IO(SCI_IOC_MAGIC, SCI_IOCNR_FLUSH)
+
+/**
+ * enum sci_cache_flags - struct sci_ioc_cache.flags
+ * @SCI_CACHE_DROP: also drop the lines, so that the next loads read memory
+ */
+enum sci_cache_flags {
+	SCI_CACHE_DROP		= 1 << 0,
+};
+
+/**
+ * struct sci_ioc_cache - ioctl(SCI_IOC_CACHE), on an adapter with SCI_CAP_CHECKED
+ * @size: sizeof(struct sci_ioc_cache)
+ * @flags: enum sci_cache_flags
+ * @addr: address in this process
+ * @length: bytes
+ *
+ * Write the lines of a range back to the memory that the machines share. The range is in maps
+ * of local or remote segments of this adapter. Pages that a map shows in place of lost memory
+ * are skipped.
+ *
+ * Errors: EOPNOTSUPP: the adapter has no simulated cache; EFAULT: the range is not mapped, or
+ * not from this adapter: the lines before that place have been written back.
+ */
+struct sci_ioc_cache {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 addr;
+	__aligned_u64 length;
+};
+#define SCI_IOC_CACHE _IO(SCI_IOC_MAGIC, SCI_IOCNR_CACHE)
 
 /* ---- events ---- */
 
