@@ -4,6 +4,8 @@
  * Caches that are not coherent: a store arrives when SISCI guarantees it, and not before. Node
  * 8 owns the segment, node 4 imports it.
  */
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,15 +80,42 @@ static void loading_owner(struct peer *self, void *arg)
 	peer_expect(self, "leave");
 }
 
+/* Return whether the machine has adapters with a simulated cache: parameter check of sci_pool. */
+static bool on_checked_pool(void)
+{
+	char text[32] = "";
+	FILE *f;
+
+	if (strcmp(getenv("SCI_FABRIC"), "dev"))
+		return false;
+	f = fopen("/sys/module/sci_pool/parameters/check", "re");
+	if (!f)
+		return false;
+	CHECK(fgets(text, sizeof(text), f));
+	fclose(f);
+	return strtoul(text, NULL, 0);
+}
+
+static void needs_caches(void)
+{
+	if (!test_on_shm() && !on_checked_pool())
+		SKIP("the caches of this fabric are coherent");
+	setenv("SCI_SHM_CHECK", "1", 1);
+}
+
+static void needs_checked_pool(void)
+{
+	if (!on_checked_pool())
+		SKIP("only with the parameter check of sci_pool");
+}
+
 static struct peer *spawn_owner(struct view *v, void (*fn)(struct peer *self, void *arg),
 				step_fn step)
 {
 	static step_fn arg;
 	struct peer *p;
 
-	if (!test_on_shm())
-		SKIP("only this fabric has caches that are not coherent");
-	setenv("SCI_SHM_CHECK", "1", 1);
+	needs_caches();
 	arg = step;
 	p = peer_spawn(8, fn, &arg);
 	peer_expect(p, "ready");
@@ -263,10 +292,8 @@ static void check_neighbour(size_t half)
 	struct view v;
 	struct peer *p;
 
-	if (!test_on_shm())
-		SKIP("only this fabric has caches that are not coherent");
+	needs_caches();
 	memset(seven, 7, sizeof(seven));
-	setenv("SCI_SHM_CHECK", "1", 1);
 	p = peer_spawn(8, neighbour, &half);
 	peer_expect(p, "ready");
 	importer_view(&v);
@@ -317,9 +344,9 @@ static void check_dma(bool plain)
 	unsigned char *mem = memory;
 	struct view v;
 
-	if (!test_on_shm())
-		SKIP("only this fabric has caches that are not coherent");
-	setenv("SCI_SHM_CHECK", "1", 1);
+	needs_caches();
+	if (plain && !test_on_shm())
+		SKIP("a pool has no segments of plain memory");
 	p = peer_spawn(8, dma_owner, NULL);
 	peer_expect(p, "ready");
 	v.sd = test_open();
@@ -348,3 +375,130 @@ static void check_dma(bool plain)
 TEST(dma_of_a_segment_arrives_and_sees_what_has) { check_dma(false); }
 
 TEST(dma_of_plain_memory_arrives_and_sees_what_has) { check_dma(true); }
+
+/* Node 8 stores to the first half of a line, and node 4 copies to the second half. */
+static void dma_neighbour(struct peer *self, void *arg)
+{
+	struct view v;
+
+	(void)arg;
+	owner_view(&v);
+	peer_send(self, "ready");
+	peer_expect(self, "mapped");
+	v.mem[AT] = 3;
+	SCIStoreBarrier(v.seq, 0);
+	peer_send(self, "stored");
+	peer_expect(self, "copied");
+	SCIFlushReadBuffers(v.seq);
+	CHECK_EQ(v.mem[AT], 3);
+	CHECK_EQ(v.mem[AT + LINE / 2], 7);
+	peer_send(self, "seen");
+	peer_expect(self, "leave");
+}
+
+TEST(dma_keeps_the_rest_of_its_lines)
+{
+	sci_local_segment_t s;
+	sci_dma_queue_t q;
+	struct peer *p;
+	struct view v;
+
+	needs_checked_pool();
+	p = peer_spawn(8, dma_neighbour, NULL);
+	peer_expect(p, "ready");
+	importer_view(&v);
+	peer_send(p, "mapped");
+	peer_expect(p, "stored");
+	s = test_segment(v.sd, 5, SIZE, 0);
+	memset(test_map_local(s, NULL), 7, SIZE);
+	CHECK_OK(SCICreateDMAQueue(v.sd, &q, 0, 16, 0, &err));
+	CHECK_OK(SCIStartDmaTransfer(q, s, test_connect(v.sd, 8, 1), 0, LINE / 2,
+				     AT + LINE / 2, NULL, NULL, SCI_FLAG_DMA_WAIT, &err));
+	peer_send(p, "copied");
+	peer_expect(p, "seen");
+	end_owner(p);
+}
+
+/* ---- the kernel's flushes, when memory changes hands ---- */
+
+/* Node 8 stores 1 before the export, without a flush. */
+static void early_owner(struct peer *self, void *arg)
+{
+	sci_local_segment_t s;
+	struct view v;
+
+	(void)arg;
+	v.sd = test_open();
+	CHECK_OK(SCICreateSegment(v.sd, &s, 1, SIZE, NULL, NULL, 0, &err));
+	v.mem = test_map_local(s, &v.map);
+	v.mem[AT] = 1;
+	CHECK_OK(SCIPrepareSegment(s, 0, 0, &err));
+	CHECK_OK(SCISetSegmentAvailable(s, 0, 0, &err));
+	peer_send(self, "ready");
+	peer_expect(self, "leave");
+}
+
+TEST(a_new_segment_has_zeros_and_what_was_stored_before)
+{
+	struct peer *p;
+	struct view v;
+	size_t i;
+
+	needs_checked_pool();
+	p = peer_spawn(8, early_owner, NULL);
+	peer_expect(p, "ready");
+	importer_view(&v);
+	for (i = 0; i < SIZE; i++)
+		CHECK_EQ(v.mem[i], i == AT);
+	end_owner(p);
+}
+
+TEST(a_new_map_sees_what_has_arrived)
+{
+	step_fn flush = store_barrier;
+	struct peer *p;
+	struct view v;
+
+	needs_checked_pool();
+	p = peer_spawn(8, storing_owner, &flush);
+	peer_expect(p, "ready");
+	importer_view(&v);
+	CHECK_EQ(v.mem[AT], 0);
+	CHECK_OK(SCIRemoveSequence(v.seq, 0, &err));
+	CHECK_OK(SCIUnmapSegment(v.map, 0, &err));
+	peer_send(p, "connected");
+	peer_expect(p, "stored");
+	peer_send(p, "looked");
+	peer_expect(p, "flushed");
+	v.mem = test_map_remote(test_connect(v.sd, 8, 1), &v.map);
+	CHECK_EQ(v.mem[AT], 2);
+	end_owner(p);
+}
+
+/* Node 8 stores to the segment of node 4 and is killed. */
+static void dying_importer(struct peer *self, void *arg)
+{
+	volatile unsigned char *mem;
+
+	(void)arg;
+	mem = test_map_remote(test_connect(test_open(), 4, 1), NULL);
+	mem[AT] = 2;
+	peer_send(self, "stored");
+	peer_expect(self, "leave");
+}
+
+TEST(a_store_arrives_when_its_process_is_killed)
+{
+	struct peer *p;
+	struct view v;
+
+	needs_checked_pool();
+	owner_view(&v);
+	p = peer_spawn(8, dying_importer, NULL);
+	peer_expect(p, "stored");
+	SCIFlushReadBuffers(v.seq);
+	CHECK_EQ(v.mem[AT], 0);
+	peer_kill(p, SIGKILL);
+	SCIFlushReadBuffers(v.seq);
+	CHECK_EQ(v.mem[AT], 2);
+}
