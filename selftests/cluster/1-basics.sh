@@ -18,7 +18,7 @@ case_each_node_sees_all_others() {
 	done
 	for i in $(ids); do
 		for k in $(ids); do
-			within 10 on "$i" timeout 20 sci ping "$k" || return
+			within 10 on "$i" timeout 20 sci ping -c 100 "$k" || return
 		done
 		[[ $(on "$i" sci nodes | awk 'NR > 1 { print $1 }' | xargs) == "$(ids | xargs)" ]] || {
 			on "$i" sci nodes
