@@ -161,6 +161,7 @@ static int blocks_receive(struct receiver *x)
 	for (;;) {
 		if (block_wait(x))
 			return TOOL_FAILED;
+		session_refresh_data(&x->s);
 		memcpy(&slot, (char *)session_data(&x->s) +
 		       transfer_slot_at(x->blocks), sizeof(slot));
 		if (slot.flags & TRANSFER_LAST)

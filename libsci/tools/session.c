@@ -82,6 +82,12 @@ static int session_settle(struct session *s, unsigned int *tries)
 	return -ECONNRESET;
 }
 
+uint64_t session_load(struct session *s, const uint64_t *word)
+{
+	SCIFlushReadBuffers(s->ctl_seq);
+	return sci_load_acquire(word);
+}
+
 /* Store a word into the peer's ctl, and repeat the store until the word has arrived. */
 static int word_put(struct session *s, uint64_t *word, uint64_t value)
 {
@@ -140,7 +146,7 @@ static void sleeper_wake(struct session *s)
 
 	SCIStoreBarrier(s->seq, 0);
 	sci_full_barrier();
-	sleeps = sci_load_acquire(&s->mine->sleeps);
+	sleeps = session_load(s, &s->mine->sleeps);
 	if (sleeps == s->answered)
 		return;
 	s->answered = sleeps;
@@ -169,13 +175,12 @@ int session_status(struct session *s, enum session_status status)
 
 uint64_t session_seen(struct session *s)
 {
-	return sci_load_acquire(&s->mine->progress);
+	return session_load(s, &s->mine->progress);
 }
 
 enum session_status session_seen_status(struct session *s)
 {
-	return (enum session_status)(uint32_t)
-		sci_load_acquire(&s->mine->status);
+	return (enum session_status)(uint32_t)session_load(s, &s->mine->status);
 }
 
 static bool session_has_news(struct session *s, uint64_t seen)

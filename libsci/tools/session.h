@@ -15,6 +15,9 @@
  * for an interrupt. The peer sends the interrupt if `sleeps` is raised after the peer's next step.
  *
  * The peer may write to these words at any time: take one copy of a word, then check the copy.
+ *
+ * A sequence flushes and refreshes the lines of its map, if caches are not coherent. So struct
+ * session_ctl has a map of its own on both sides.
  */
 #ifndef LIBSCI_TOOLS_SESSION_H
 #define LIBSCI_TOOLS_SESSION_H
@@ -62,14 +65,19 @@ struct session {
 
 	sci_desc_t sd;
 	sci_local_segment_t lseg;
-	sci_map_t lmap;
+	sci_map_t lmap;			/* of the whole segment */
+	sci_sequence_t data_seq;
+	char *data;
+	sci_map_t ctl_map;		/* of @mine */
+	sci_sequence_t ctl_seq;
 	struct session_ctl *mine;
 	sci_local_interrupt_t lintr;
 	unsigned int lintr_no;
 	sci_local_data_interrupt_t hello;	/* server */
 
 	sci_remote_segment_t rseg;
-	sci_map_t rmap;
+	sci_map_t rmap;			/* of the whole segment */
+	sci_map_t their_map;		/* of @theirs */
 	sci_sequence_t seq;
 	struct session_ctl *theirs;
 	size_t their_size;
@@ -123,6 +131,8 @@ int session_wait(struct session *s, uint64_t seen, unsigned int timeout);
 /* Return whether the peer has disconnected. Do not wait. */
 bool session_gone(struct session *s);
 
+/* Load a word of this side's ctl. */
+uint64_t session_load(struct session *s, const uint64_t *word);
 uint64_t session_seen(struct session *s);
 enum session_status session_seen_status(struct session *s);
 
@@ -132,7 +142,13 @@ const char *session_refusal(enum session_status status);
 
 static inline void *session_data(struct session *s)
 {
-	return (char *)s->mine + SESSION_CTL_SIZE;
+	return s->data + SESSION_CTL_SIZE;
+}
+
+/* Load the peer's data from memory, and not from the cache, if caches are not coherent. */
+static inline void session_refresh_data(struct session *s)
+{
+	SCIFlushReadBuffers(s->data_seq);
 }
 
 #endif

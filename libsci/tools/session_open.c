@@ -37,6 +37,21 @@ static_assert(sizeof(struct session_hello) == 32 + SESSION_HELLO_MAX,
 
 /* ---- our own side ---- */
 
+static sci_error_t segment_map(struct session *s, size_t size)
+{
+	sci_error_t err;
+
+	s->data = SCIMapLocalSegment(s->lseg, &s->lmap, 0, size, NULL, 0, &err);
+	if (err == SCI_ERR_OK)
+		SCICreateMapSequence(s->lmap, &s->data_seq, 0, &err);
+	if (err == SCI_ERR_OK)
+		s->mine = SCIMapLocalSegment(s->lseg, &s->ctl_map, 0, sizeof(*s->mine),
+					     NULL, 0, &err);
+	if (err == SCI_ERR_OK)
+		SCICreateMapSequence(s->ctl_map, &s->ctl_seq, 0, &err);
+	return err;
+}
+
 static int segment_open(struct session *s, uint32_t id, size_t size,
 			unsigned int flags)
 {
@@ -48,12 +63,13 @@ static int segment_open(struct session *s, uint32_t id, size_t size,
 				  id);
 	if (err != SCI_ERR_OK)
 		return tool_sci_error(err, "cannot create a segment");
-	s->mine = SCIMapLocalSegment(s->lseg, &s->lmap, 0, size, NULL, 0, &err);
+	err = segment_map(s, size);
 	if (err != SCI_ERR_OK)
 		return tool_sci_error(err, "cannot map the segment");
 	if (getrandom(&s->mine->nonce, sizeof(s->mine->nonce), 0) < 0)
 		return tool_error("cannot get random bytes: %s",
 				  strerror(errno));
+	SCIStoreBarrier(s->ctl_seq, 0);
 	SCIPrepareSegment(s->lseg, 0, 0, &err);
 	if (err == SCI_ERR_OK)
 		SCISetSegmentAvailable(s->lseg, 0, 0, &err);
@@ -100,12 +116,15 @@ static void peer_drop(struct session *s)
 		SCIDisconnectInterrupt(s->rintr, 0, NULL);
 	if (s->seq)
 		SCIRemoveSequence(s->seq, 0, NULL);
+	if (s->their_map)
+		SCIUnmapSegment(s->their_map, 0, NULL);
 	if (s->rmap)
 		SCIUnmapSegment(s->rmap, 0, NULL);
 	if (s->rseg)
 		SCIDisconnectSegment(s->rseg, 0, NULL);
 	s->rintr = NULL;
 	s->seq = NULL;
+	s->their_map = NULL;
 	s->rmap = NULL;
 	s->rseg = NULL;
 	s->gone = false;
@@ -118,11 +137,14 @@ static sci_error_t peer_map(struct session *s)
 	s->their_size = SCIGetRemoteSegmentSize(s->rseg);
 	if (s->their_size < SESSION_CTL_SIZE)
 		return SCI_ERR_OUT_OF_RANGE;
-	s->theirs = (struct session_ctl *)SCIMapRemoteSegment(
-		s->rseg, &s->rmap, 0, s->their_size, NULL, 0, &err);
+	SCIMapRemoteSegment(s->rseg, &s->rmap, 0, s->their_size, NULL, 0, &err);
 	if (err != SCI_ERR_OK)
 		return err;
-	SCICreateMapSequence(s->rmap, &s->seq, 0, &err);
+	s->theirs = (struct session_ctl *)SCIMapRemoteSegment(
+		s->rseg, &s->their_map, 0, sizeof(*s->theirs), NULL, 0, &err);
+	if (err != SCI_ERR_OK)
+		return err;
+	SCICreateMapSequence(s->their_map, &s->seq, 0, &err);
 	if (err == SCI_ERR_OK)
 		SCIStartSequence(s->seq, 0, &err);
 	return err;
@@ -175,6 +197,7 @@ static bool hello_is_valid(const struct session_hello *h, unsigned int len,
  */
 static bool nonce_is_right(struct session *s, uint64_t nonce)
 {
+	SCIFlushReadBuffers(s->seq);
 	return *(volatile uint64_t *)&s->theirs->nonce == nonce;
 }
 
@@ -222,8 +245,10 @@ int session_accept(struct session *s, enum session_kind kind, void *data,
 void session_hangup(struct session *s)
 {
 	peer_drop(s);
+	SCIFlushReadBuffers(s->ctl_seq);
 	memset(&s->mine->progress, 0,
 	       sizeof(*s->mine) - offsetof(struct session_ctl, progress));
+	SCIStoreBarrier(s->ctl_seq, 0);
 }
 
 /* ---- client ---- */
@@ -275,7 +300,7 @@ static sci_error_t session_wait_go(struct session *s, uint64_t end)
 
 	while (tool_now_ns() < end) {
 		SCIWaitForInterrupt(s->lintr, SLICE_MS, 0, NULL);
-		word = sci_load_acquire(&s->mine->status);
+		word = session_load(s, &s->mine->status);
 		if ((uint32_t)word >= SESSION_GO)
 			return go_take(s, word);
 		if (session_gone(s) &&
@@ -292,7 +317,9 @@ static sci_error_t session_try_connect(struct session *s, unsigned int node,
 	sci_error_t err;
 
 	/* a server of an earlier attempt may have stored GO and died */
+	SCIFlushReadBuffers(s->ctl_seq);
 	sci_store_release(&s->mine->status, SESSION_NEW);
+	SCIStoreBarrier(s->ctl_seq, 0);
 	err = session_map_peer(s, node, s->id);
 	if (err != SCI_ERR_OK)
 		return err;
