@@ -52,14 +52,18 @@ TEST(owner)
 	unsigned int peer = number_of("CLUSTER_PEER", 4);
 	sci_desc_t sd = test_open();
 	struct control *c;
+	sci_sequence_t seq;
+	sci_map_t map;
 	void *p;
 
-	p = test_map_local(test_segment(sd, peer, SIZE, 0), NULL);
+	p = test_map_local(test_segment(sd, peer, SIZE, 0), &map);
+	CHECK_OK(SCICreateMapSequence(map, &seq, 0, &err));
 	c = p;
 	do {
 		if (test_now_ms() > until)
 			FAIL("not told to end, at block %llu",
 			     (unsigned long long)n);
+		SCIFlushReadBuffers(seq);
 		last = c->published;
 		for (; n < (last & (END - 1)); c->checked = n) {
 			n++;
@@ -70,13 +74,15 @@ TEST(owner)
 				     (unsigned long long)last);
 			bytes += block_size(n);
 		}
+		SCIStoreBarrier(seq, 0);
 		test_pause();
 	} while (!(last & END));
 	c->checked = n | END;
+	SCIStoreBarrier(seq, 0);
 	test_note("verified %llu blocks %llu bytes", (unsigned long long)n,
 		  (unsigned long long)bytes);
 	/* wait until the writer has read the result */
-	WAIT_UNTIL(c->published == ONES - 1, RECOVERY_MS);
+	WAIT_UNTIL((SCIFlushReadBuffers(seq), c->published == ONES - 1), RECOVERY_MS);
 }
 
 /* ---- the writer ---- */
