@@ -22,11 +22,11 @@
  * @pages: the memory, as the segment sees it
  * @adapter: reference to the lender
  * @link: entry in sci_adapter.lent, until the memory is given back
- * @life: references: of @pages, of @file, and of a thread that revokes
+ * @life: references: of @pages, of @file, of the list, and of a thread that revokes
  * @revoke: page faults hold it for reading while they insert pages
  * @revoked: the adapter has the memory back
  * @private_page: the page that replaces the memory in maps when it is @revoked
- * @file: backs the maps
+ * @file: backs the maps; NULL: the last map and the segment have ended
  */
 struct sci_lent {
 	struct sci_pages pages;
@@ -62,11 +62,14 @@ static void lent_give_back(struct sci_lent *l)
 	down_write(&l->revoke);
 	if (!l->revoked) {
 		l->revoked = true;
-		unmap_mapping_range(l->file->f_mapping, 0, 0, 1);
+		if (l->file)
+			unmap_mapping_range(l->file->f_mapping, 0, 0, 1);
 		a->desc.ops->free(a, l->pages.page[0], l->pages.count);
 		mutex_lock(&a->lent_lock);
 		list_del(&l->link);
 		mutex_unlock(&a->lent_lock);
+		/* the caller has a reference, too */
+		kref_put(&l->life, lent_free);
 	}
 	up_write(&l->revoke);
 }
@@ -81,6 +84,9 @@ static int lent_file_release(struct inode *inode, struct file *file)
 	if (!l)		/* the adapter had no memory to lend */
 		return 0;
 	a = l->adapter;
+	down_write(&l->revoke);
+	l->file = NULL;
+	up_write(&l->revoke);
 	/* an adapter that is removed takes the memory back itself */
 	if (!sci_adapter_enter(a, &idx)) {
 		lent_give_back(l);
@@ -120,6 +126,7 @@ static int lent_borrow(struct sci_lent *l)
 		clear_highpage(first + i);
 		cond_resched();
 	}
+	kref_get(&l->life);
 	mutex_lock(&a->lent_lock);
 	list_add_tail(&l->link, &a->lent);
 	mutex_unlock(&a->lent_lock);

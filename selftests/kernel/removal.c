@@ -2,6 +2,7 @@
 // Copyright (C) 2026 The libsci authors
 /* Test the removal of an adapter that is in use. */
 #include <fcntl.h>
+#include <glob.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -430,4 +431,46 @@ TEST(memory_that_does_not_answer_holds_nothing_up)
 		else
 			EQ(stuck[i].ret, -EINVAL);
 	}
+}
+
+/* ---- memory of a pool ---- */
+
+#define POOL_DRIVER	"/sys/bus/pci/drivers/sci_pool"
+
+/* Exit as soon as an ioctl reports that the adapter is removed, with maps of its memory. */
+static void segment_holder(struct peer *self, void *arg)
+{
+	struct sci_ioc_query query;
+	volatile uint32_t *map;
+	int fd;
+
+	(void)arg;
+	adapters_find();
+	fd = OK(adapter_open(0));
+	for (__u32 id = 1; id <= 8; id++)
+		segment_of(fd, id, &map);
+	peer_send(self, "ready");
+	while (adapter_query(fd, &query) != -ENODEV)
+		;
+}
+
+TEST(processes_end_while_their_adapter_takes_its_memory_back)
+{
+	const char *device;
+	glob_t found;
+
+	NEED_ROOT();
+	if (glob(POOL_DRIVER "/0*", 0, NULL, &found))
+		SKIP("no pool on the PCI bus");
+	device = strrchr(found.gl_pathv[0], '/') + 1;
+	for (unsigned int i = 0; i < 20; i++) {
+		struct peer *p = peer_spawn(segment_holder, NULL);
+
+		peer_expect(p, "ready");
+		OK(write_text(POOL_DRIVER "/unbind", device));
+		peer_join(p);
+		OK(write_text(POOL_DRIVER "/bind", device));
+	}
+	globfree(&found);
+	adapters_find();
 }
