@@ -27,7 +27,7 @@ struct setting {
 	unsigned char *copy;		/* copy of @room from before a call */
 	void *memory;
 	size_t length;
-	int empty;			/* descriptor of a segment without memory */
+	int empty;			/* descriptor of a segment without memory, or -1 */
 	int dmabuf;			/* descriptor of a dma-buf, or -errno */
 	int numbered;			/* descriptor of an interrupt */
 };
@@ -106,9 +106,11 @@ static void setting_open(struct setting *s, const struct sci_call *call)
 	OK(segment_share(s->world.fd[KIND_LOCAL]));
 	OK(segment_info(s->world.fd[KIND_LOCAL], &info));
 	s->shared_id = info.out_id;
-	s->empty = OK(segment_create_as(s->world.fd[KIND_ADAPTER], 1, s->length,
-					0600, SCI_SEGMENT_AUTO_ID |
-					SCI_SEGMENT_EMPTY));
+	s->empty = -1;
+	if (adapter_can(s->world.pair.near, SCI_CAP_REGISTER))
+		s->empty = OK(segment_create_as(s->world.fd[KIND_ADAPTER], 1, s->length,
+						0600, SCI_SEGMENT_AUTO_ID |
+						SCI_SEGMENT_EMPTY));
 	s->dmabuf = segment_get_dmabuf(s->world.fd[KIND_LOCAL]);
 	s->numbered = OK(intr_create(s->world.pair.exporter, 0, &s->number));
 	write_valid(s, s->room);
@@ -119,7 +121,8 @@ static void setting_close(struct setting *s)
 	OK(SYS(close(s->numbered)));
 	if (s->dmabuf >= 0)
 		OK(SYS(close(s->dmabuf)));
-	OK(SYS(close(s->empty)));
+	if (s->empty >= 0)
+		OK(SYS(close(s->empty)));
 	world_close(&s->world);
 	OK(sci_unmap(s->room, ROOM));
 	OK(sci_unmap(s->copy, ROOM));
