@@ -248,7 +248,7 @@ cluster-check: $(O)/.setup-cluster all examples ofi mpi-tests	## Check: tests of
 
 cluster-check-debug: $(O)/.setup-cluster-debug all examples ofi mpi-tests	## Check: clusters with lockdep, KASAN and kmemleak
 	scripts/tap-summary --limit 14400 \
-		"scripts/cluster-check --flavour debug --slow 5 --seconds 20 --only !(mpi_*|team_*|pvm_*) --list selftests/vm/cluster-debug.list $(O)"
+		"scripts/cluster-check --flavour debug --slow 5 --seconds 20 --only !(mpi_*|team_*|pvm_*|threads_*) --list selftests/vm/cluster-debug.list $(O)"
 
 soak: tests				## Check: random messages for SECONDS (600)
 	$(B)/selftests/soak/traffic

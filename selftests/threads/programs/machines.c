@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * usage: machines [die|exit|map|priorities|robust|signals|exec|stacks]
+ * usage: machines [die|exit|map|priorities|robust|signals|exec|stacks|forever]
  *
  * Threads of two machines use everything that has to work between them, each thing a few times: a
  * page of memory takes long to move. The output is the same as on one machine.
@@ -320,6 +320,21 @@ static int robust_use(int type)
 	return 0;
 }
 
+/* ---- until a test kills a node ---- */
+
+static void *count_forever(void *arg)
+{
+	if (pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD)
+		printf("all nodes run until a node is killed\n");
+	fflush(stdout);
+	for (;;) {
+		pthread_mutex_lock(&lock);
+		counter++;
+		pthread_mutex_unlock(&lock);
+	}
+	return arg;
+}
+
 /* ---- the end ---- */
 
 static bool elsewhere(void)
@@ -387,6 +402,8 @@ int main(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], "robust"))
 		return robust_use(PTHREAD_MUTEX_NORMAL) | robust_use(PTHREAD_MUTEX_ERRORCHECK) |
 		       robust_use(PTHREAD_MUTEX_RECURSIVE);
+	if (argc > 1 && !strcmp(argv[1], "forever"))
+		threads_run(count_forever, NULL);
 	if (argc > 1)
 		threads_run(die, argv[1]);
 	threads_run(body, stack);

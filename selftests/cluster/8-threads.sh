@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# shellcheck shell=bash disable=SC2154,SC2016,SC2317
+# Cases with threads of one program on all machines, libsci_threads(7). Part of
+# scripts/cluster-check. Pages and wake-ups are messages over SCI.
+
+# PROGRAM...: print the command for node 4 that runs the program with threads on all machines
+threads_command() {
+	local i hosts=()
+	for i in $(ids); do
+		hosts+=("10.1.$((i / 256)).$((i % 256))")
+	done
+	echo "SCI_RSH=$PWD/scripts/cluster-stream SCI_HOSTS_TIMEOUT=$((10 * slow)) SCI_FABRIC=dev
+		SCI_THREADS_REPORT=1 timeout -k 5 $((580 * slow)) $build/sci run --threads -n $nodes
+		--hosts $(IFS=,; echo "${hosts[*]}") $*" | xargs
+}
+
+# NAME FILE PROGRAM...: FILE, or standard output for out, is that of one machine, and all
+# machines have used CPU time
+threads_same() {
+	local name=$1 file=$2 status=0
+	shift 2
+	SCI_EXEC_LIMIT=$((600 * slow)) on 4 "cd /tmp || exit
+		$* >out; one=\$?; mv $file one
+		$(threads_command "$@") >out 2>report; several=\$?; mv $file several
+		cat report; echo status \$one \$several
+		[ \$one = \$several ] && cmp one several" >"$tmp/case/$name" 2>&1 || status=1
+	sed -n "s/^sci: node/= $name: node/p" "$tmp/case/$name"
+	awk -v nodes="$nodes" '/^sci: node .* threads created, / { n += $4 > 0 && $7 > 0.05 }
+		END { exit n != nodes }' "$tmp/case/$name" || { echo "$name: not all nodes have worked"; status=1; }
+	return "$status"
+}
+
+case_threads_pigz() {
+	type -P pigz >/dev/null || skip "no package pigz" || return
+	on 4 "head -c 130000 $build/sci >/tmp/input" || return
+	threads_same pigz out pigz -p 4 -b 32 -c /tmp/input || return
+	on 4 'cd /tmp && pigz -d -c <several | cmp - input'
+}
+
+case_threads_tachyon() {
+	type -P tachyon >/dev/null || skip "no package tachyon-bin-nox" || return
+	scripts/threads-scene 32 24 30 | on -i 4 'cat >/tmp/scene' || return
+	threads_same tachyon picture tachyon scene -numthreads 4 -o picture -format TARGA
+}
+
+# mutexes, conditions, barriers, files, children and so on
+case_threads_that_use_all_calls() {
+	threads_same machines out "$build/selftests/threads/programs/machines"
+}
+
+# KILL...: the command ends node 8 while threads run. The program ends and names the node.
+threads_node_dies() {
+	local status=0 victim="$build/selftests/threads/programs/machines"
+	SCI_EXEC_LIMIT=$((600 * slow)) begin victim 4 "$(threads_command "$victim" forever)"
+	within 400 grep -q '^all nodes run' "$tmp/case/victim" && "$@"
+	status=$?
+	! end victim || { echo "the program has ended by itself"; status=1; }
+	grep '^sci: node 8' "$tmp/case/victim" | sed 's/^/= /' | grep . || status=1
+	return "$status"
+}
+
+case_threads_a_node_is_killed() {
+	threads_node_dies on 8 'killall -9 machines'
+}
+
+case_threads_a_machine_dies() {
+	local status=0
+	threads_node_dies cluster kill 8 || status=1
+	cluster start 8 || status=1
+	return "$status"
+}
