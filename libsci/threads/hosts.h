@@ -37,7 +37,8 @@ enum link_op {
 	PAGE_GIVE_RIGHT,		/* ... which has the bytes already */
 	PAGE_DATA,			/* to the faulting node; the bytes follow */
 	PAGE_RIGHT,			/* to the faulting node: its own copy is valid */
-	PAGE_DONE,			/* faulting node to the manager */
+	PAGE_DENIED,			/* to the faulting node: the owner may not read its page */
+	PAGE_DONE,			/* faulting node to the manager; value -1: denied */
 	PAGE_NEXT,			/* manager to itself: serve the next request */
 	/* a futex at addr; token: number of a sleeper */
 	SLEEP_ADD,

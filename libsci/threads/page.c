@@ -11,6 +11,10 @@
  *	write	the readers drop their copies (PAGE_DROP, PAGE_DROPPED), then the owner sends the
  *		page and drops it. A reader that becomes the owner keeps its copy (PAGE_RIGHT)
  *
+ * mprotect(2) and guards of stacks act on one node after the other. If the protection of the owner does
+ * not let it read its page, it denies the request (PAGE_DENIED): the faulting node takes PROT_NONE, too,
+ * and its thread gets SIGSEGV, as on one machine. The next node that writes to the page lifts this.
+ *
  * PAGE_DONE ends a request. If other requests wait, the node keeps the page for HOLD_NS: its
  * thread has time to run, and to finish with the page. At the start node 0 is the owner of all pages.
  *
@@ -27,6 +31,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/uio.h>
 #include <time.h>
 
 #include "hosts.h"
@@ -36,6 +41,7 @@
 enum right {
 	RIGHT_FIRST,			/* node 0: to write, but the page may be missing; else none */
 	RIGHT_NONE,
+	RIGHT_DENIED,			/* PROT_NONE until another node writes to the page */
 	RIGHT_READ,
 	RIGHT_WRITE
 };
@@ -57,6 +63,7 @@ struct ask {
 /* A page that this node manages. */
 struct managed {
 	uint64_t readers;		/* a bit for each node, without the owner */
+	uint64_t denied;		/* a bit for each node with RIGHT_DENIED */
 	struct ask *first, *last;	/* requests; @first is the current one */
 	uint8_t owner;
 	uint8_t drops;			/* readers that have not dropped their copy yet */
@@ -129,7 +136,7 @@ static void ask_begin(struct managed *m)
 
 	m->drops = 0;
 	for (unsigned int i = 0; a->write && i < page.nodes; i++)
-		if (i != a->node && m->readers >> i & 1) {
+		if (i != a->node && (m->readers | m->denied) >> i & 1) {
 			m->drops++;
 			link_send(i, PAGE_DROP, &w, NULL);
 		}
@@ -228,12 +235,14 @@ static void manager_done(const struct link_wire *w)
 	struct ask *a = m->first;
 
 	page_check(a, w->addr);
-	if (a->write) {
+	if (a->write)
+		m->readers = m->denied = 0;
+	if (w->value < 0)
+		m->denied |= 1ull << a->node;
+	else if (a->write)
 		m->owner = a->node;
-		m->readers = 0;
-	} else if (a->node != m->owner) {
+	else if (a->node != m->owner)
 		m->readers |= 1ull << a->node;
-	}
 	m->first = a->next;
 	if (m->first)
 		hold_add(a);
@@ -294,6 +303,30 @@ static void page_copy(uint64_t addr, const void *bytes, bool write)
 		page_fail("arrival", addr);
 }
 
+/*
+ * Copy the bytes of a page. Return false if its protection does not let this node read it.
+ * process_vm_readv(2) reports this, and the program may change the protection at any time.
+ */
+static bool page_read(void *to, uint64_t addr)
+{
+	struct iovec local = { to, HOSTS_PAGE }, remote = { (void *)(uintptr_t)addr, HOSTS_PAGE };
+
+	if (process_vm_readv((pid_t)syscall(SYS_getpid), &local, 1, &remote, 1, 0) == HOSTS_PAGE)
+		return true;
+	if (errno == EFAULT)
+		return false;
+	memcpy(to, (const void *)(uintptr_t)addr, HOSTS_PAGE);	/* a filter refuses the call */
+	return true;
+}
+
+/* Let threads of this node access a page, or none. */
+static void page_allow(uint64_t addr, bool allow)
+{
+	if (REAL(mprotect)((void *)(uintptr_t)addr, HOSTS_PAGE,
+			   allow ? PROT_READ | PROT_WRITE : PROT_NONE))
+		page_fail("protection", addr);
+}
+
 static void page_drop(uint64_t addr)
 {
 	if (REAL(madvise)((void *)(uintptr_t)addr, HOSTS_PAGE, MADV_DONTNEED))
@@ -308,6 +341,8 @@ static void view_drop(const struct link_wire *w)
 
 	lock_take(&page.lock);
 	page_drop(w->addr);
+	if (v->right == RIGHT_DENIED)
+		page_allow(w->addr, true);
 	v->right = RIGHT_NONE;
 	lock_give(&page.lock);
 	link_send(page_manager(w->addr), PAGE_DROPPED, w, NULL);
@@ -318,19 +353,38 @@ static void view_give(const struct link_wire *w, bool bytes)
 {
 	struct view *v = &page.views[page_number(w->addr)];
 	static char copy[HOSTS_PAGE];	/* handlers run one at a time */
+	enum link_op answer = bytes ? PAGE_DATA : PAGE_RIGHT;
 
 	lock_take(&page.lock);
 	if (v->right == RIGHT_FIRST)
 		page_zero(w->addr);
 	if (v->right != RIGHT_READ)
 		page_protect(w->addr, true);
-	if (bytes)
-		memcpy(copy, (const void *)(uintptr_t)w->addr, HOSTS_PAGE);
-	if (w->value)
+	v->right = RIGHT_READ;
+	if (bytes && !page_read(copy, w->addr)) {
+		answer = PAGE_DENIED;
+	} else if (w->value) {
 		page_drop(w->addr);
-	v->right = w->value ? RIGHT_NONE : RIGHT_READ;
+		v->right = RIGHT_NONE;
+	}
 	lock_give(&page.lock);
-	link_send(w->token, bytes ? PAGE_DATA : PAGE_RIGHT, w, bytes ? copy : NULL);
+	link_send(w->token, answer, w, answer == PAGE_DATA ? copy : NULL);
+}
+
+/* Deny the access to a page to the threads that wait for it. */
+static void view_deny(const struct link_wire *w)
+{
+	struct view *v = &page.views[page_number(w->addr)];
+	struct link_wire done = *w;
+
+	lock_take(&page.lock);
+	page_allow(w->addr, false);
+	page_wake(w->addr);
+	v->right = RIGHT_DENIED;
+	v->asked = false;
+	lock_give(&page.lock);
+	done.value = -1;
+	link_send(page_manager(w->addr), PAGE_DONE, &done, NULL);
 }
 
 /* Take the right that this node has asked for. @bytes: NULL: the copy of this node is valid. */
@@ -379,6 +433,9 @@ void page_handle(unsigned int from, enum link_op op, const struct link_wire *w,
 	case PAGE_DATA:
 	case PAGE_RIGHT:
 		view_take(w, bytes);
+		break;
+	case PAGE_DENIED:
+		view_deny(w);
 		break;
 	case PAGE_NEXT:
 		m = &page.managed[page_number(w->addr)];

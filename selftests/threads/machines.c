@@ -84,6 +84,11 @@ TEST(a_program_executes_another_one)
 	same_on(PROGRAMS "machines", 2, machines, "exec");
 }
 
+TEST(pages_that_one_machine_protects)
+{
+	same_on(PROGRAMS "machines", 2, machines, "protect");
+}
+
 /* The program creates no thread: the other node ends with it. */
 TEST(a_program_without_threads)
 {

@@ -266,6 +266,8 @@ static void stack_set(struct thread *t, pthread_attr_t *attr)
 	if (size + t->guard > t->slots * SLOT_SIZE)
 		size = t->slots * SLOT_SIZE - t->guard;
 	t->stack = end - size;
+	if (hosts_on)			/* see PAGE_DENIED */
+		REAL(mprotect)(t->stack, size, PROT_READ | PROT_WRITE);
 	if (t->guard)
 		REAL(mprotect)(t->stack - t->guard, t->guard, PROT_NONE);
 	pthread_attr_setstack(attr, t->stack, size);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * usage: machines [die|exit|map|priorities|robust|signals|exec|stacks|forever]
+ * usage: machines [die|exit|map|priorities|robust|protect|signals|exec|stacks|
+ *		    forever]
  *
  * Threads of two machines use everything that has to work between them, each thing a few times: a
  * page of memory takes long to move. The output is the same as on one machine.
@@ -11,6 +12,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -320,6 +322,54 @@ static int robust_use(int type)
 	return 0;
 }
 
+/* ---- pages that one node protects ---- */
+
+static __thread sigjmp_buf fault_exit;
+
+static void fault_take(int sig)
+{
+	siglongjmp(fault_exit, sig);
+}
+
+/* Return the value of a byte, or -1 if reading it raises SIGSEGV. */
+static void *byte_read(void *p)
+{
+	return (void *)(long)(sigsetjmp(fault_exit, 1) ? -1 : *(volatile char *)p);
+}
+
+static void *byte_write(void *p)
+{
+	if (sigsetjmp(fault_exit, 1))
+		return (void *)-1L;
+	*(volatile char *)p = 5;
+	return NULL;
+}
+
+/* Threads of node 8 use a page that node 4 protects by a system call of its own. */
+static void page_protect(char *p)
+{
+	p[0] = 1;
+	syscall(SYS_mprotect, p, 4096, PROT_NONE);
+	for (int i = 0; i < 4; i++)
+		printf("a byte without rights: %ld, %ld, %ld\n", thread_result(byte_read, p),
+		       thread_result(byte_write, p + 1), thread_result(byte_read, p + 2));
+	syscall(SYS_mprotect, p, 4096, PROT_READ | PROT_WRITE);
+	p[0]++;
+	for (int i = 0; i < 4; i++)
+		printf("the byte: %ld\n", thread_result(byte_read, p));
+	printf("write %ld\n", thread_result(byte_write, p));
+}
+
+static int protect_use(void)
+{
+	char *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	signal(SIGSEGV, fault_take);
+	for (int i = 0; i < 2; i++)
+		page_protect(p);
+	return 0;
+}
+
 /* ---- until a test kills a node ---- */
 
 static void *count_forever(void *arg)
@@ -402,6 +452,8 @@ int main(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], "robust"))
 		return robust_use(PTHREAD_MUTEX_NORMAL) | robust_use(PTHREAD_MUTEX_ERRORCHECK) |
 		       robust_use(PTHREAD_MUTEX_RECURSIVE);
+	if (argc > 1 && !strcmp(argv[1], "protect"))
+		return protect_use();
 	if (argc > 1 && !strcmp(argv[1], "forever"))
 		threads_run(count_forever, NULL);
 	if (argc > 1)
