@@ -84,6 +84,19 @@ TEST(a_program_executes_another_one)
 	same_on(PROGRAMS "machines", 2, machines, "exec");
 }
 
+TEST(programs_that_cannot_be_executed)
+{
+	same_on(PROGRAMS "machines", 2, machines, "format");
+}
+
+/* Nodes of one machine end before the kernel looks at the format of a program. */
+TEST(programs_that_cannot_be_executed_by_nodes_of_one_machine)
+{
+	static const char *const none[] = { NULL };
+
+	same_on(PROGRAMS "machines", 2, none, "execs");
+}
+
 TEST(pages_that_one_machine_protects)
 {
 	same_on(PROGRAMS "machines", 2, machines, "protect");

@@ -3,12 +3,14 @@
 /* Signals, environment and locale, which are the same on all nodes; fork() and exec. */
 
 #include <errno.h>
+#include <limits.h>
 #include <locale.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "interpose.h"
 
@@ -377,11 +379,59 @@ static bool exec_begin(void)
 	return true;
 }
 
+/*
+ * Return -1, because the kernel has refused a program. Nodes of several machines still run. Nodes of one
+ * machine have ended: so end, too.
+ */
+static int exec_fail(void)
+{
+	if (!hosts_on && world && getpid_real() == world->leader && atomic_load(&world->ending)) {
+		world_say("exec: %s: the program ends, because its other nodes have ended",
+			  strerror(errno));
+		syscall(SYS_exit_group, 1);
+	}
+	return -1;
+}
+
+/* Return true if @path is a file that may be executed, else set errno. */
+static bool program_is_executable(const char *path)
+{
+	struct stat st;
+
+	if (access(path, X_OK) || stat(path, &st))
+		return false;
+	errno = EACCES;
+	return S_ISREG(st.st_mode);
+}
+
+/* Return true if execvp(3) finds a program, else set errno. */
+static bool program_is_found(const char *file)
+{
+	const char *path = getenv("PATH"), *end;
+	char name[PATH_MAX];
+	int err = ENOENT;
+
+	if (strchr(file, '/'))
+		return program_is_executable(file);
+	for (path = path ? path : "/bin:/usr/bin"; *file; path = end + 1) {
+		end = strchrnul(path, ':');
+		snprintf(name, sizeof(name), "%.*s%s%s", (int)(end - path), path,
+			 end > path ? "/" : "", file);
+		if (program_is_executable(name))
+			return true;
+		err = errno == EACCES ? EACCES : err;
+		if (!*end)
+			break;
+	}
+	errno = err;
+	return false;
+}
+
 EXPORT int execve(const char *path, char *const argv[], char *const env[])
 {
-	if ((world_spans() || hosts_on) && access(path, X_OK))
+	if (world && !program_is_executable(path))
 		return -1;
-	return exec_begin() ? REAL(execve)(path, argv, env) : -1;
+	return exec_begin() && !REAL(execve)(path, argv, env) ? 0 : exec_fail();
 }
 
 EXPORT int execv(const char *path, char *const argv[])
@@ -391,12 +441,14 @@ EXPORT int execv(const char *path, char *const argv[])
 
 EXPORT int execvp(const char *file, char *const argv[])
 {
-	return exec_begin() ? REAL(execvp)(file, argv) : -1;
+	return execvpe(file, argv, environ);
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const env[])
 {
-	return exec_begin() ? REAL(execvpe)(file, argv, env) : -1;
+	if (world && !program_is_found(file))
+		return -1;
+	return exec_begin() && !REAL(execvpe)(file, argv, env) ? 0 : exec_fail();
 }
 
 /* Copy the arguments of execl(3), which end with NULL, to an array. Leave *@ap behind the NULL. */

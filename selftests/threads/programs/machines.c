@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * usage: machines [die|exit|map|priorities|robust|protect|signals|exec|stacks|
+ * usage: machines [die|exit|map|priorities|robust|protect|signals|exec|execs|format|stacks|
  *		    forever]
  *
  * Threads of two machines use everything that has to work between them, each thing a few times: a
@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -370,6 +371,52 @@ static int protect_use(void)
 	return 0;
 }
 
+/* ---- programs that cannot be executed ---- */
+
+static char *no_arguments[] = { NULL, NULL };
+
+static void exec_show(const char *name, int ret)
+{
+	int err = errno;
+
+	printf("%s: %d, %s\n", name, ret, strerror(err));
+}
+
+static void execs_fail(void)
+{
+	exec_show("execvp", execvp("no-such-program-of-libsci", no_arguments));
+	exec_show("execlp", execlp("", "", NULL));
+	exec_show("execv", execv("/does/not/exist", no_arguments));
+	exec_show("execvp", execvp("/etc/passwd", no_arguments));
+	exec_show("execv", execv("/", no_arguments));
+}
+
+static void *result_show(void *arg)
+{
+	printf("a thread runs\n");
+	return arg;
+}
+
+/* Before the first thread, and while threads run, the program goes on. */
+static int execs_use(bool format)
+{
+	char path[] = "/tmp/sci-format-XXXXXX";
+	int fd = mkstemp(path);
+
+	no_arguments[0] = path;
+	if (fd < 0 || write(fd, "\177", 1) != 1 || fchmod(fd, 0700) || close(fd))
+		return 1;
+	for (int i = 0; i < 3; i++) {
+		execs_fail();
+		if (format)
+			exec_show("execv", execv(path, no_arguments));
+		thread_result(result_show, NULL);
+	}
+	unlink(path);
+	fflush(stdout);
+	return execlp("echo", "echo", "another program", NULL);
+}
+
 /* ---- until a test kills a node ---- */
 
 static void *count_forever(void *arg)
@@ -454,6 +501,8 @@ int main(int argc, char **argv)
 		       robust_use(PTHREAD_MUTEX_RECURSIVE);
 	if (argc > 1 && !strcmp(argv[1], "protect"))
 		return protect_use();
+	if (argc > 1 && (!strcmp(argv[1], "execs") || !strcmp(argv[1], "format")))
+		return execs_use(!strcmp(argv[1], "format"));
 	if (argc > 1 && !strcmp(argv[1], "forever"))
 		threads_run(count_forever, NULL);
 	if (argc > 1)
