@@ -61,23 +61,78 @@ uint32_t link_node_id(unsigned int node)
 	return lnk.ids[node];
 }
 
+/* ---- messages of handlers that wait for room ---- */
+
+struct pending {
+	struct pending *next;
+	unsigned int node;
+	enum link_op op;
+	struct link_wire w;
+	bool has_page;
+	char page[];
+};
+
+static struct {
+	struct lock lock;		/* no call of the endpoint while a thread holds it */
+	struct pending *_Atomic first, *last;	/* handlers add, and link_main() removes */
+} pending;
+
+/* Return 0 or -ENOMEM. Context: a handler. */
+static int pending_add(unsigned int node, enum link_op op, const struct link_wire *w,
+		       const void *page)
+{
+	struct pending *p = calloc(1, sizeof(*p) + (page ? HOSTS_PAGE : 0));
+
+	if (!p)
+		return -ENOMEM;
+	*p = (struct pending){ .node = node, .op = op, .w = *w, .has_page = page };
+	if (page)
+		memcpy(p->page, page, HOSTS_PAGE);
+	lock_take(&pending.lock);
+	if (atomic_load(&pending.first))
+		pending.last->next = p;
+	else
+		atomic_store(&pending.first, p);
+	pending.last = p;
+	lock_give(&pending.lock);
+	return 0;
+}
+
+/* A message stays in the list until it has been sent: so handlers put later messages behind it. */
+static void pending_send(void)
+{
+	struct pending *p;
+
+	while ((p = atomic_load(&pending.first))) {
+		link_send(p->node, p->op, &p->w, p->has_page ? p->page : NULL);
+		lock_take(&pending.lock);
+		atomic_store(&pending.first, p->next);
+		lock_give(&pending.lock);
+		free(p);
+	}
+}
+
+/* A handler cannot make progress. It leaves a message for which there is no room to link_main(). */
 void link_send(unsigned int node, enum link_op op, const struct link_wire *w, const void *page)
 {
 	struct iovec iov[2] = {
 		{ .iov_base = (void *)(uintptr_t)w, .iov_len = sizeof(*w) },
 		{ .iov_base = (void *)(uintptr_t)page, .iov_len = page ? HOSTS_PAGE : 0 },
 	};
-	int ret;
+	int ret = -EAGAIN;
 
-	do {
+	if (!in_handler || !atomic_load(&pending.first))
 		ret = lib.sendv(lnk.peers[node], LINK_HANDLER, op, iov, page ? 2 : 1);
-		if (ret == -EAGAIN && !in_handler)
-			lib.progress(lnk.ep);
-	} while (ret == -EAGAIN && !in_handler);
+	while (ret == -EAGAIN && !in_handler) {
+		lib.progress(lnk.ep);
+		ret = lib.sendv(lnk.peers[node], LINK_HANDLER, op, iov, page ? 2 : 1);
+	}
+	if (ret == -EAGAIN)
+		ret = pending_add(node, op, w, page);
 	if (!ret || atomic_load(&lnk.ending))
 		return;
 	/* if the node has died, the event of its death ends the program */
-	if (ret != -EAGAIN && ret != -ENOMEM)
+	if (ret != -ENOMEM)
 		return;
 	world_say("node %u cannot send to node %u: %s: the program ends", node_id(self_node),
 		  node_id(node), strerror(-ret));
@@ -167,7 +222,7 @@ static void link_take_events(void)
 static int link_needed(void *arg)
 {
 	(void)arg;
-	return lib.queued(lnk.ep) ? 0 : -EAGAIN;
+	return lib.queued(lnk.ep) || atomic_load(&pending.first) ? 0 : -EAGAIN;
 }
 
 static noreturn void *link_main(void *arg)
@@ -175,6 +230,7 @@ static noreturn void *link_main(void *arg)
 	(void)arg;
 	for (;;) {
 		lib.wait_until(lnk.ep, link_needed, NULL, -1);
+		pending_send();
 		link_take_events();
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * usage: machines [die|exit|map|priorities|robust|protect|signals|exec|execs|format|stacks|
+ * usage: machines [die|exit|map|priorities|robust|protect|crowd|signals|exec|execs|format|stacks|
  *		    forever]
  *
  * Threads of two machines use everything that has to work between them, each thing a few times: a
@@ -30,6 +30,7 @@
 #define SIGNALS	300
 #define WRITERS	6
 #define STACKS	100
+#define CROWD	2300		/* more than SCI_DETACHED_MAX */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t turned = PTHREAD_COND_INITIALIZER;
@@ -371,6 +372,40 @@ static int protect_use(void)
 	return 0;
 }
 
+/* ---- more sleeping threads than messages that fit into the queue of a connection ---- */
+
+static void *crowd_wait(void *arg)
+{
+	pthread_mutex_lock(&lock);
+	counter++;
+	while (!written)
+		pthread_cond_wait(&turned, &lock);
+	pthread_mutex_unlock(&lock);
+	return arg;
+}
+
+static int crowd_use(void)
+{
+	static pthread_t t[CROWD];
+
+	for (int i = 0; i < CROWD; i++)
+		if (pthread_create(&t[i], NULL, crowd_wait, NULL))
+			return 1;
+	for (bool all = false; !all;) {
+		pthread_mutex_lock(&lock);
+		all = counter == CROWD;
+		pthread_mutex_unlock(&lock);
+	}
+	pthread_mutex_lock(&lock);
+	written = 1;
+	pthread_cond_broadcast(&turned);
+	pthread_mutex_unlock(&lock);
+	for (int i = 0; i < CROWD; i++)
+		pthread_join(t[i], NULL);
+	printf("%d threads woke up\n", CROWD);
+	return 0;
+}
+
 /* ---- programs that cannot be executed ---- */
 
 static char *no_arguments[] = { NULL, NULL };
@@ -501,6 +536,8 @@ int main(int argc, char **argv)
 		       robust_use(PTHREAD_MUTEX_RECURSIVE);
 	if (argc > 1 && !strcmp(argv[1], "protect"))
 		return protect_use();
+	if (argc > 1 && !strcmp(argv[1], "crowd"))
+		return crowd_use();
 	if (argc > 1 && (!strcmp(argv[1], "execs") || !strcmp(argv[1], "format")))
 		return execs_use(!strcmp(argv[1], "format"));
 	if (argc > 1 && !strcmp(argv[1], "forever"))
