@@ -108,9 +108,20 @@ TEST(a_program_without_threads)
 	same_on("sci", 2, machines, "--help");
 }
 
+/* `sci run`, or before it node 4, notices the death. */
 TEST(a_node_dies)
 {
-	ends("die", 128 + SIGKILL, "sci: node 8 was ended by signal 9 (Killed)\n");
+	const char *const argv[] = { "die", NULL };
+	bool seen;
+	int status;
+
+	skip_without_faults();
+	program_run_with(&spread, PROGRAMS "machines", 2, machines, argv);
+	status = WIFEXITED(spread.status) ? WEXITSTATUS(spread.status) : -1;
+	seen = strstr(spread.text, "sci: node 8 was ended by signal 9 (Killed)\n");
+	if (seen ? status != 128 + SIGKILL :
+		   status != 1 || !strstr(spread.text, "sci: node 8 has died: the program ends\n"))
+		FAIL("status %d, '%s'", status, spread.text);
 }
 
 TEST(another_node_calls_exit) { ends("exit", 5, ""); }
