@@ -141,6 +141,37 @@ TEST(the_last_messages_leave_without_a_call)
 	peer_join(p);
 }
 
+static void leaver(struct peer *proc, void *arg)
+{
+	struct pair l;
+
+	test_use_net(arg, 8);
+	l = pair_open(proc, 4, 0);
+	row_limits(l.ep, SECONDS_NS, 999999999);
+	peer_expect(proc, "opened");
+	messages_send(&l, 8, FEW);
+	/* the process ends without sci_ep_close() */
+}
+
+static void last_messages_at_exit(const char *net)
+{
+	struct peer *p = peer_spawn(8, leaver, (void *)net);
+	struct pair l;
+
+	test_use_net(net, 4);
+	l = pair_open(p, 8, 0);
+	peer_send(p, "opened");
+	messages_receive(&l, 8, FEW);
+	peer_join(p);
+	CHECK_EQ(sci_ep_close(l.ep), 0);
+}
+
+TEST(the_last_messages_leave_at_exit)
+{
+	last_messages_at_exit("unix");
+	last_messages_at_exit("tcp");
+}
+
 /* ---- reading ---- */
 
 #define WRITES		20u

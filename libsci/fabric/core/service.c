@@ -21,11 +21,12 @@
 #define STARVED_PAUSE_NS 5000000
 #define YIELD_NS	5000u
 #define CROWDED_NS	200000u		/* a longer yield shows a crowded CPU */
+#define EXIT_LOCK_S	1		/* the thread that calls exit() may hold the lock */
 
-/* The services of all open fabrics, for the fork handlers. */
+/* The services of all open fabrics, for the handlers of fork() and exit(). */
 static struct list services = { &services, &services };
 static pthread_mutex_t services_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static pthread_once_t services_once = PTHREAD_ONCE_INIT;
 
 static struct sci_service *service_of(struct list *pos)
 {
@@ -309,9 +310,33 @@ static void service_fork_child(void)
 	pthread_mutex_unlock(&services_lock);
 }
 
-static void service_fork_init(void)
+/* ---- exit ---- */
+
+/* Let fabrics that are still open at the end of the program send what waits. */
+static void services_exit(void)
+{
+	struct timespec limit;
+	struct list *pos, *n;
+
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec += EXIT_LOCK_S;
+	if (pthread_mutex_timedlock(&services_lock, &limit))
+		return;
+	list_for_each_safe(pos, n, &services) {
+		struct sci_service *svc = service_of(pos);
+
+		if (!svc->ops->exiting || pthread_mutex_timedlock(&svc->lock, &limit))
+			continue;
+		svc->ops->exiting(svc);
+		pthread_mutex_unlock(&svc->lock);
+	}
+	pthread_mutex_unlock(&services_lock);
+}
+
+static void services_init(void)
 {
 	pthread_atfork(service_fork_prepare, service_fork_parent, service_fork_child);
+	atexit(services_exit);
 }
 
 bool sci_forked_lately(struct sci_service *svc)
@@ -364,7 +389,7 @@ static void gate_init(pthread_rwlock_t *gate)
 int sci_service_open(struct sci_service *svc,
 		     const struct sci_service_ops *ops)
 {
-	pthread_once(&fork_once, service_fork_init);
+	pthread_once(&services_once, services_init);
 	svc->ops = ops;
 	svc->begin_ms = sci_now_ms();
 	svc->changed_ms = svc->begin_ms;

@@ -43,6 +43,7 @@ struct sci_watch {
 /**
  * struct sci_service_ops - functions of a fabric, called under the lock
  * @forked: Clean up in a child after its descriptors have been closed; may be NULL.
+ * @exiting: Send what waits for further work: the program ends; may be NULL.
  * @link: Take the link down or up, as SCI_FAULT demands.
  * @poll: Look for work that no descriptor reports; may be NULL. While @poll returns true, the
  *	service thread calls it again and again instead of sleeping. @crowded: other threads have
@@ -51,6 +52,7 @@ struct sci_watch {
  */
 struct sci_service_ops {
 	void (*forked)(struct sci_service *svc);
+	void (*exiting)(struct sci_service *svc);
 	void (*link)(struct sci_service *svc, bool down);
 	bool (*poll)(struct sci_service *svc, bool crowded);
 	bool above;

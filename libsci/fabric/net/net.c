@@ -29,8 +29,13 @@ static bool service_poll(struct sci_service *svc, bool crowded)
 	return net_forwards_poll(container_of(svc, struct net, svc), crowded);
 }
 
+static void service_exiting(struct sci_service *svc)
+{
+	net_rows_send(container_of(svc, struct net, svc));
+}
+
 static const struct sci_service_ops service_ops = {
-	.link = service_link, .poll = service_poll, .above = true,
+	.exiting = service_exiting, .link = service_link, .poll = service_poll, .above = true,
 };
 
 /* ---- the timer ---- */

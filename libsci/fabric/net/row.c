@@ -14,6 +14,7 @@
  *	- when a thread of the program polls, which each wait does, or goes to sleep
  *	- with the next frame that cannot wait
  *	- after ROW_WAIT_NS, by a timer: the program may be busy with other work
+ *	- when the program calls exit()
  *
  * A sender that waits for credits makes progress, which sends its row: the two sides never wait for
  * each other.
