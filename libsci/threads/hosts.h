@@ -48,6 +48,7 @@ enum link_op {
 	SLEEP_WAKE,			/* value: most sleepers to wake */
 	SLEEP_WOKEN,
 	PROGRAM_END,			/* node 0 ends the program; value: exit status; -1: when it has gone */
+	PROGRAM_ENDS,			/* the answer to a PROGRAM_END with -1 */
 	LINK_OPS
 };
 

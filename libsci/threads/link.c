@@ -41,6 +41,7 @@ static struct {
 	struct sci_peer *peers[NODES_MAX];
 	uint32_t ids[NODES_MAX];
 	atomic_bool ending;		/* the program ends: deaths are no news */
+	atomic_bool informed[NODES_MAX];	/* nodes that know of the end, or have died */
 } lnk;
 
 static _Thread_local bool in_handler;
@@ -153,26 +154,35 @@ static void link_handle(void *arg, const struct sci_handled *m)
 	in_handler = true;
 	if (m->tag == PROGRAM_END && w.value >= 0)
 		link_exit(w.value);
-	if (m->tag == PROGRAM_END)
+	if (m->tag == PROGRAM_END) {
 		atomic_store(&lnk.ending, true);
-	else if (m->tag <= PAGE_NEXT)
+		link_send(from, PROGRAM_ENDS, &w, NULL);
+	} else if (m->tag == PROGRAM_ENDS) {
+		atomic_store(&lnk.informed[from], true);
+	} else if (m->tag <= PAGE_NEXT) {
 		page_handle(from, (enum link_op)m->tag, &w, page);
-	else
+	} else {
 		sleep_handle(from, (enum link_op)m->tag, &w);
+	}
 	in_handler = false;
 }
 
 /* ---- the end ---- */
 
-static int link_wait(void *arg)
+#define END_MS		1000		/* most time for all nodes to learn of the end */
+
+static int nodes_informed(void *arg)
 {
 	(void)arg;
-	return -EAGAIN;
+	for (unsigned int i = 0; i < lnk.nodes; i++)
+		if (i != self_node && !atomic_load(&lnk.informed[i]))
+			return -EAGAIN;
+	return 0;
 }
 
 /*
- * Context: no handler. The process ends without closing its endpoint: wait until the messages have left
- * it. Those to peers behind sockets leave when a thread sleeps, or after 100 us (sci_net(7)).
+ * Context: no handler. A node that sees this one end without knowing why takes it for a death. So
+ * wait for answers. After an error the others end without an answer.
  */
 void link_end(int status)
 {
@@ -182,7 +192,7 @@ void link_end(int status)
 	for (unsigned int i = 0; i < lnk.nodes; i++)
 		if (i != self_node)
 			link_send(i, PROGRAM_END, &w, NULL);
-	lib.wait_until(lnk.ep, link_wait, NULL, 1);
+	lib.wait_until(lnk.ep, nodes_informed, NULL, status < 0 ? END_MS : 1);
 }
 
 noreturn void link_leave(void)
@@ -195,6 +205,7 @@ static void link_died(unsigned int node)
 {
 	bool ending = atomic_load(&lnk.ending);
 
+	atomic_store(&lnk.informed[node], true);
 	if (self_node ? node : ending)
 		return;
 	if (self_node && ending)
@@ -249,15 +260,15 @@ static int libsci_open(void)
 		return -ENOENT;
 	}
 	memory_find_libsci();
-	if (SYMBOL(team_open, sci_team_open) | SYMBOL(team_rank, sci_team_rank) |
-	    SYMBOL(team_size, sci_team_size) | SYMBOL(allgather, sci_team_allgather) |
-	    SYMBOL(allreduce, sci_team_allreduce) | SYMBOL(op, sci_op) |
-	    SYMBOL(bcast, sci_team_bcast) | SYMBOL(ep_open, sci_ep_open_attr) |
-	    SYMBOL(ep_addr, sci_ep_addr) | SYMBOL(connect, sci_connect) |
-	    SYMBOL(handler_set, sci_handler_set) | SYMBOL(sendv, sci_handler_sendv) |
-	    SYMBOL(progress, sci_progress) | SYMBOL(wait_until, sci_wait_until) |
-	    SYMBOL(completions, sci_completions) | SYMBOL(queued, sci_completions_queued) |
-	    SYMBOL(set_data, sci_peer_set_data) | SYMBOL(data, sci_peer_data))
+	if (SYMBOL(team_open, sci_team_open) || SYMBOL(team_rank, sci_team_rank) ||
+	    SYMBOL(team_size, sci_team_size) || SYMBOL(allgather, sci_team_allgather) ||
+	    SYMBOL(allreduce, sci_team_allreduce) || SYMBOL(op, sci_op) ||
+	    SYMBOL(bcast, sci_team_bcast) || SYMBOL(ep_open, sci_ep_open_attr) ||
+	    SYMBOL(ep_addr, sci_ep_addr) || SYMBOL(connect, sci_connect) ||
+	    SYMBOL(handler_set, sci_handler_set) || SYMBOL(sendv, sci_handler_sendv) ||
+	    SYMBOL(progress, sci_progress) || SYMBOL(wait_until, sci_wait_until) ||
+	    SYMBOL(completions, sci_completions) || SYMBOL(queued, sci_completions_queued) ||
+	    SYMBOL(set_data, sci_peer_set_data) || SYMBOL(data, sci_peer_data))
 		return -ENOSYS;
 	return 0;
 }
