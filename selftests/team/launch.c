@@ -363,6 +363,8 @@ static struct job start(const char *const *words)
 	CHECK(j.pid >= 0);
 	if (!j.pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		/* a shell lets programs in the background ignore it */
+		signal(SIGINT, SIG_DFL);
 		dup2(in[0], 0);
 		dup2(o[1], 1);
 		dup2(e[1], 2);
