@@ -282,6 +282,7 @@ struct sci_peer {
 	/* objects of the peer's fabric, which is ep->fabric or ep->net */
 	struct sci_fabric *fabric;
 	const struct sci_stream_ops *stream;	/* NULL: imports are memory */
+	const struct msg_params *params;	/* of the peer's network */
 	uint32_t adapter;		/* adapter number of @fabric */
 	uint32_t rail_node;		/* the peer's node on the second rail; 0: there is none */
 	struct msg_route first;		/* on the first rail */
@@ -321,6 +322,12 @@ struct msg_upper {
 
 #define EP_NAME_MAX	15u		/* the limit for names of threads */
 
+/* The parameters for one network of an endpoint. */
+struct msg_params {
+	uint64_t value[SCI_PARAMS];
+	uint64_t eager_limit;		/* longer messages begin with a rendezvous */
+};
+
 struct sci_ep {
 	struct msg_lock lock;
 	const struct sci_fabric_ops *ops;
@@ -345,8 +352,8 @@ struct sci_ep {
 	uint32_t errors;		/* of the link, when no store was unconfirmed */
 	uint64_t unexpected_bytes;
 	uint64_t ring_bytes;		/* bytes of rings of blocks, for all peers */
-	uint64_t params[SCI_PARAMS];
-	uint64_t eager_limit;		/* longer messages begin with a rendezvous */
+	struct msg_params params;
+	struct msg_params net_params;	/* of peers on the net */
 	struct sci_ep_stats stats;
 
 	struct sci_req *pool;
@@ -417,14 +424,14 @@ struct sci_ep {
 };
 
 /* Set a parameter that is within its limits. A single copy needs a rendezvous. */
-static inline void ep_param_set(struct sci_ep *ep, enum sci_param param, uint64_t value)
+static inline void param_set(struct msg_params *params, enum sci_param param, uint64_t value)
 {
 	uint64_t single, eager;
 
-	ep->params[param] = value;
-	single = ep->params[SCI_PARAM_SINGLE_COPY_MIN];
-	eager = ep->params[SCI_PARAM_EAGER_MAX];
-	ep->eager_limit = single > eager ? eager : single ? single - 1 : 0;
+	params->value[param] = value;
+	single = params->value[SCI_PARAM_SINGLE_COPY_MIN];
+	eager = params->value[SCI_PARAM_EAGER_MAX];
+	params->eager_limit = single > eager ? eager : single ? single - 1 : 0;
 }
 
 #endif

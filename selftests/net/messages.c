@@ -130,6 +130,79 @@ TEST(an_endpoint_with_peers_on_both)
 	peer_join(c);
 }
 
+#define LONG		4000u		/* in bytes */
+
+static void taker(struct peer *proc, void *net)
+{
+	unsigned char buf[LONG];
+	struct pair l;
+
+	if (net)
+		test_use_net(net, 12);
+	l = pair_open(proc, 4, 0);
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(sci_recv(l.ep, l.to, buf, LONG, NULL), 0);
+	pair_close(&l);
+}
+
+static uint64_t handshakes_all(struct sci_ep *ep)
+{
+	struct sci_ep_stats st = { .size = sizeof(st) };
+
+	CHECK_EQ(sci_ep_stats(ep, &st), 0);
+	return st.sent_rendezvous + st.sent_zcopy;
+}
+
+/* Send a message. Return 1 if it begins with a handshake, else 0. */
+static uint64_t handshakes(struct pair *l)
+{
+	static const unsigned char buf[LONG];
+	uint64_t before = handshakes_all(l->ep);
+
+	CHECK_EQ(sci_send(l->to, buf, LONG), 0);
+	return handshakes_all(l->ep) - before;
+}
+
+static void use_table(const char *text)
+{
+	char path[] = "/tmp/sci-table-XXXXXX";
+	int fd = mkstemp(path);
+
+	CHECK(fd >= 0);
+	CHECK_EQ(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	setenv("SCI_MSG_TABLE", path, 1);
+	test_use_net("unix", 4);
+	test_use_cluster("");
+}
+
+TEST(each_network_has_parameters)
+{
+	static char net[] = "unix";
+	struct peer *b = peer_spawn(8, taker, NULL);
+	struct peer *c = peer_spawn(12, taker, net);
+	struct pair near = { .proc = b }, far = { .proc = c };
+
+	use_table("net eager_max 3000\nshm lines_max 5000\n");
+	near.ep = far.ep = test_ep_open(TEST_ID, 0);
+	CHECK_EQ(unlink(getenv("SCI_MSG_TABLE")), 0);
+	WAIT_UNTIL(!near.ep->ops->query.probe(near.ep->fabric, 0, 8), TEST_WAIT_MS);
+	near.to = test_ep_connect(near.ep, 8, TEST_ID);
+	far.to = test_ep_connect(far.ep, 12, TEST_ID);
+	CHECK_EQ(handshakes(&near), 0);
+	CHECK_EQ(handshakes(&far), 1);
+	CHECK_EQ(sci_ep_set(near.ep, SCI_PARAM_LINES_MAX, 0), 0);
+	CHECK_EQ(sci_ep_set(near.ep, SCI_PARAM_EAGER_MAX, 3000), 0);
+	CHECK_EQ(handshakes(&near), 1);
+	CHECK_EQ(sci_ep_set(near.ep, SCI_PARAM_EAGER_MAX, 5000), 0);
+	CHECK_EQ(handshakes(&far), 0);
+	pair_meet(&near);
+	pair_meet(&far);
+	CHECK_EQ(sci_ep_close(near.ep), 0);
+	peer_join(b);
+	peer_join(c);
+}
+
 /* Endpoints of one node are different processes to the net: each has its own segments. */
 static void several(struct peer *proc, void *arg)
 {

@@ -90,9 +90,7 @@ enum sci_ep_flags {
  *	is more. The receiver copies one block while the sender fills the next one
  * @SCI_PARAM_EAGER_RING: bytes of the eager ring that a busy pair attaches
  * @SCI_PARAM_BLOCK: bytes of a rendezvous block, and the limit of an eager block. Eager blocks
- *	have this length while the receiver sends no messages itself. To a peer that only
- *	sockets reach, eager blocks always have this length, and rendezvous blocks and the
- *	transfer ring are four times as large
+ *	have this length while the receiver sends no messages itself
  * @SCI_PARAM_XFER_RING: bytes of the transfer ring, which a pair attaches for
  *	its first rendezvous in blocks
  * @SCI_PARAM_RINGS_MAX: bytes of all rings of an endpoint, which its peers share. With many
@@ -256,8 +254,8 @@ unsigned int sci_ep_traits(struct sci_ep *ep);
 /**
  * sci_ep_set(), sci_ep_get() - set, or get, a parameter of an endpoint
  * @param: the parameter
- * @value: sci_ep_set() replaces a value out of range by the nearest possible one;
- *	sci_ep_get() gives the value in use
+ * @value: sci_ep_set() replaces a value out of range by the nearest possible one, and sets it for
+ *	all networks of the endpoint; sci_ep_get() gives the value for the fabric
  * Return: 0; -EINVAL: there is no such parameter.
  */
 int sci_ep_set(struct sci_ep *ep, enum sci_param param, uint64_t value);

@@ -3,9 +3,11 @@
 /*
  * DOC: parameters
  *
- * The defaults are measured: one table for shared memory, one table for adapters. A file with lines
- * "FABRIC NAME VALUE", which `sci tune` writes, changes them for a machine. The environment changes
- * them for a process, sci_ep_set() for an endpoint.
+ * The defaults are measured: a table for shared memory, one for adapters and one for sockets. A file
+ * with lines "FABRIC NAME VALUE", which `sci tune` writes, changes them for a machine. The
+ * environment changes them for a process, sci_ep_set() for an endpoint. An endpoint on two networks
+ * has two sets of parameters, and the network of a peer selects one of them. Parameters that are not
+ * about one peer are those of the fabric.
  */
 
 #include "libsci/msg/api/api.h"
@@ -55,9 +57,9 @@ struct table {
 	uint64_t value[SCI_PARAMS];
 };
 
-enum { DEVICE, MEMORY };
+enum { DEVICE, MEMORY, NET };
 
-/* The defaults by the kind of remote mapping: the shm fabric and sci_loop use MEMORY. */
+/* The defaults by the kind of network: the shm fabric and sci_loop use MEMORY. */
 static const struct table tables[] = {
 	/*
 	 * A ring that fits into the writer's L2 cache stays dirty there, and the reader fetches each
@@ -101,6 +103,26 @@ static const struct table tables[] = {
 		[SCI_PARAM_SPIN_US] = 1000,
 		[SCI_PARAM_CHECK_MS] = 5,
 	} },
+	/*
+	 * Each block is a system call on both sides, which takes longer than an early start of the
+	 * receiver saves. Beyond 64 KiB, two copies through the log and the ring take longer than a
+	 * handshake.
+	 */
+	[NET] = { {
+		[SCI_PARAM_LINES_MAX] = 64,
+		[SCI_PARAM_EAGER_MAX] = 64 * KIB,
+		[SCI_PARAM_EAGER_BLOCK] = 64 * KIB,
+		[SCI_PARAM_EAGER_RING] = 512 * KIB,
+		[SCI_PARAM_BLOCK] = 256 * KIB,
+		[SCI_PARAM_XFER_RING] = 2 * MIB,
+		[SCI_PARAM_RINGS_MAX] = 16 * MIB,
+		[SCI_PARAM_ZCOPY_MIN] = 16 * KIB,
+		[SCI_PARAM_SINGLE_COPY_MIN] = UINT64_MAX,
+		[SCI_PARAM_ATTACH_AFTER] = 1 * KIB,
+		[SCI_PARAM_UNEXPECTED_MAX] = 64 * MIB,
+		[SCI_PARAM_SPIN_US] = 1000,
+		[SCI_PARAM_CHECK_MS] = 5,
+	} },
 };
 
 const char *sci_param_name(enum sci_param param)
@@ -108,28 +130,30 @@ const char *sci_param_name(enum sci_param param)
 	return (unsigned int)param < SCI_PARAMS ? params[param].name : NULL;
 }
 
-static void param_set(struct sci_ep *ep, unsigned int i, uint64_t v)
+static uint64_t param_limit(unsigned int i, uint64_t v)
 {
 	v = v < params[i].min ? params[i].min : v;
-	v = v > params[i].max ? params[i].max : v;
-	ep_param_set(ep, i, v);
+	return v > params[i].max ? params[i].max : v;
 }
 
-static int param_set_text(struct sci_ep *ep, unsigned int i, const char *text)
+static void param_set_all(struct sci_ep *ep, unsigned int i, uint64_t v)
+{
+	v = param_limit(i, v);
+	param_set(&ep->params, i, v);
+	param_set(&ep->net_params, i, v);
+}
+
+static int param_read(unsigned int i, const char *text, uint64_t *value)
 {
 	char *end;
-	uint64_t v;
 
 	if (!strcmp(text, "never")) {
-		param_set(ep, i, UINT64_MAX);
+		*value = param_limit(i, UINT64_MAX);
 		return 0;
 	}
 	errno = 0;
-	v = strtoull(text, &end, 0);
-	if (*text < '0' || *text > '9' || *end || errno)
-		return -EINVAL;
-	param_set(ep, i, v);
-	return 0;
+	*value = param_limit(i, strtoull(text, &end, 0));
+	return *text < '0' || *text > '9' || *end || errno ? -EINVAL : 0;
 }
 
 static int param_report(const char *where, const char *what)
@@ -148,20 +172,26 @@ static int param_find(const char *name)
 
 static int table_read_line(struct sci_ep *ep, const char *path, char *line)
 {
-	char fabric[32], name[32], value[32];
+	char fabric[32], name[32], text[32];
+	struct msg_params *of;
+	uint64_t value;
 	int i;
 
 	line[strcspn(line, "#\n")] = '\0';
-	i = sscanf(line, "%31s %31s %31s", fabric, name, value);
+	i = sscanf(line, "%31s %31s %31s", fabric, name, text);
 	if (i <= 0)
 		return 0;
 	if (i != 3)
 		return param_report(path, line);
-	if (strcmp(fabric, ep->ops->name))
+	of = !strcmp(fabric, sci_net_fabric.name) ? &ep->net_params :
+	     !strcmp(fabric, ep->ops->name) ? &ep->params : NULL;
+	if (!of)
 		return 0;
 	i = param_find(name);
-	return i < 0 || param_set_text(ep, (unsigned int)i, value) ?
-		       param_report(path, line) : 0;
+	if (i < 0 || param_read((unsigned int)i, text, &value))
+		return param_report(path, line);
+	param_set(of, (unsigned int)i, value);
+	return 0;
 }
 
 static int table_read(struct sci_ep *ep, const char *path)
@@ -182,17 +212,24 @@ int params_init(struct sci_ep *ep)
 {
 	const struct table *t = &tables[ep->may_read ? MEMORY : DEVICE];
 	const char *path = getenv("SCI_MSG_TABLE");
+	uint64_t value;
 	int ret = 0;
 
-	for (unsigned int i = 0; i < SCI_PARAMS; i++)
-		ep_param_set(ep, i, t->value[i]);
+	for (unsigned int i = 0; i < SCI_PARAMS; i++) {
+		param_set(&ep->params, i, t->value[i]);
+		param_set(&ep->net_params, i, tables[NET].value[i]);
+	}
 	if (path && *path)
 		ret = table_read(ep, path);
 	for (unsigned int i = 0; !ret && i < SCI_PARAMS; i++) {
 		const char *text = getenv(params[i].env);
 
-		if (text && *text && param_set_text(ep, i, text))
+		if (!text || !*text)
+			continue;
+		if (param_read(i, text, &value))
 			ret = param_report(params[i].env, text);
+		else
+			param_set_all(ep, i, value);
 	}
 	return ret;
 }
@@ -203,7 +240,7 @@ int sci_ep_set(struct sci_ep *ep, enum sci_param param, uint64_t value)
 		return -EINVAL;
 	if (!ep_lock(ep))
 		return -ENOTCONN;
-	param_set(ep, param, value);
+	param_set_all(ep, param, value);
 	msg_unlock(&ep->lock);
 	return 0;
 }
@@ -214,7 +251,7 @@ int sci_ep_get(struct sci_ep *ep, enum sci_param param, uint64_t *value)
 		return -EINVAL;
 	if (!ep_lock(ep))
 		return -ENOTCONN;
-	*value = ep->params[param];
+	*value = ep->params.value[param];
 	msg_unlock(&ep->lock);
 	return 0;
 }

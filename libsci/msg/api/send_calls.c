@@ -220,7 +220,7 @@ static bool send_would_wait(struct sci_peer *p, const struct sci_send *send,
 {
 	struct msg_cursor at = { .iov = send->iov, .n = send->n };
 	struct msg_blocks *b = &p->blocks_tx[RING_EAGER];
-	const uint64_t *params = p->ep->params;
+	const uint64_t *params = p->params->value;
 	uint32_t lines = 1;
 	size_t most;
 

@@ -200,7 +200,7 @@ int msg_wait_often(struct sci_ep *ep, int (*fn)(void *arg), void *arg,
 		now = now_us();
 		if (now >= until)
 			return -ETIMEDOUT;
-		spin = ep->params[SCI_PARAM_SPIN_US];
+		spin = ep->params.value[SCI_PARAM_SPIN_US];
 		if (now - begin < spin + away && now - begin < spin * SPIN_FACTOR)
 			away += cpu_yield(ep, now, now - begin);
 		else

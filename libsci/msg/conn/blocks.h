@@ -87,34 +87,24 @@ static inline int64_t blocks_room(const struct sci_peer *p, struct msg_blocks *b
 	return end - b->free > b->size ? -EAGAIN : (int64_t)start;
 }
 
-/*
- * Return by which factor blocks of a rendezvous, and their ring, are larger than the parameters
- * say. Over sockets each block is a system call on both sides.
- */
-static inline uint32_t stream_times(const struct sci_peer *p)
-{
-	return p->stream ? 4 : 1;
-}
-
 /* With fewer blocks, the receiver has too much left to copy when the last block arrives. */
 #define BLOCKS_LEAST	8u
 
 /*
  * Return the length of the blocks for a message of @len bytes. Small blocks let a waiting receiver
  * start early. In a stream the receiver has earlier blocks to copy, and large blocks take less
- * time. Over sockets each block is a system call on both sides, which takes longer than an early
- * start of the receiver saves.
+ * time.
  *
  * The limit is a quarter of the ring: up to one quarter is lost in the gap at the end of the ring,
  * and the receiver has not yet returned the credits for another quarter.
  */
 static inline size_t block_limit(const struct sci_peer *p, size_t len)
 {
-	size_t max = p->ep->params[SCI_PARAM_EAGER_BLOCK];
-	size_t most = p->ep->params[SCI_PARAM_BLOCK];
+	size_t max = p->params->value[SCI_PARAM_EAGER_BLOCK];
+	size_t most = p->params->value[SCI_PARAM_BLOCK];
 	size_t quarter = p->blocks_tx[RING_EAGER].size / 4;
 
-	while (max < most && (p->stream || peer_streams(p) || max * BLOCKS_LEAST < len))
+	while (max < most && (peer_streams(p) || max * BLOCKS_LEAST < len))
 		max = max * 2 < most ? max * 2 : most;
 	return max < quarter ? max : quarter;
 }

@@ -179,6 +179,7 @@ int peer_new(struct sci_ep *ep, struct sci_fabric *fabric,
 	p->addr = *addr;
 	p->fabric = fabric;
 	p->stream = fabric->ops->stream;
+	p->params = p->stream ? &ep->net_params : &ep->params;
 	p->line = &p->first;
 	p->first.link = ep->link;
 	if (p->rails)

@@ -85,7 +85,7 @@ static void *retransmit_main(void *arg)
 		uint32_t ms;
 
 		msg_lock(&ep->lock);
-		ms = (uint32_t)ep->params[SCI_PARAM_CHECK_MS];
+		ms = (uint32_t)ep->params.value[SCI_PARAM_CHECK_MS];
 		msg_unlock(&ep->lock);
 		if (!retransmit_wait_tick(k, ms))
 			break;

@@ -59,7 +59,7 @@ static bool message_may_keep(struct sci_peer *p, size_t len)
 	struct sci_ep *ep = p->ep;
 
 	return ep->unexpected_bytes + len <=
-		       ep->params[SCI_PARAM_UNEXPECTED_MAX] ||
+		       ep->params.value[SCI_PARAM_UNEXPECTED_MAX] ||
 	       peer_is_wanted(p);
 }
 

@@ -120,7 +120,7 @@ static void rail_lend(struct sci_peer *p)
 
 	if (p->rail_node && !rails->error && !rails->blocks_rx.size)
 		rails->error = ring_attach(p, RING_RAIL,
-					   (uint32_t)p->ep->params[SCI_PARAM_XFER_RING]);
+					   (uint32_t)p->params->value[SCI_PARAM_XFER_RING]);
 }
 
 /*
@@ -146,7 +146,7 @@ static bool zcopy_offer(struct sci_req *req, struct sci_peer *p, struct msg_type
 	 * a cache line at the buffer's ends may contain other data, which a flush would overwrite;
 	 * on the net, the buffer was no target because blocks have checksums
 	 */
-	if (p->stale || p->stream || req->want < req->ep->params[SCI_PARAM_ZCOPY_MIN])
+	if (p->stale || p->stream || req->want < p->params->value[SCI_PARAM_ZCOPY_MIN])
 		return false;
 	buf = exported_target(req, req->want, &offset);
 	if (!buf || (p->rails && !rail_offer(p, buf, cts)))
@@ -170,7 +170,7 @@ static int exported_read(struct sci_req *req, struct sci_peer *p,
 	int error;
 
 	if (!(rts->flags & RTS_EXPORTED) || !p->may_read || !req->want ||
-	    req->want < req->ep->params[SCI_PARAM_ZCOPY_MIN])
+	    req->want < p->params->value[SCI_PARAM_ZCOPY_MIN])
 		return -EOPNOTSUPP;
 	im = peer_import(p, rts->segment, &error);
 	if (!im)
@@ -236,13 +236,13 @@ static bool private_read(struct sci_req *req, struct sci_peer *p,
 	int ret;
 
 	if (!(rts->flags & RTS_PRIVATE) || p->stream ||
-	    req->want < req->ep->params[SCI_PARAM_SINGLE_COPY_MIN])
+	    req->want < p->params->value[SCI_PARAM_SINGLE_COPY_MIN])
 		return false;
 	ret = private_read_pieces(req, p, rts->addr);
 	if (ret) {
 		/* this endpoint may not read the sender's memory: do not try again */
 		if (ret == -EOPNOTSUPP)
-			ep_param_set(req->ep, SCI_PARAM_SINGLE_COPY_MIN, UINT64_MAX);
+			param_set(&req->ep->params, SCI_PARAM_SINGLE_COPY_MIN, UINT64_MAX);
 		req->at = start;
 		return false;
 	}
@@ -255,8 +255,7 @@ static void blocks_accept(struct sci_req *req, struct sci_peer *p, struct msg_ty
 
 	/* the line that lends the ring uses the control ring, as the CTS does, and arrives first */
 	if (!p->blocks_rx[RING_XFER].size)
-		ret = ring_attach(p, RING_XFER, (uint32_t)
-				(stream_times(p) * req->ep->params[SCI_PARAM_XFER_RING]));
+		ret = ring_attach(p, RING_XFER, (uint32_t)p->params->value[SCI_PARAM_XFER_RING]);
 	if (!ret)
 		rail_lend(p);
 	cts->cts.mode = CTS_BLOCKS;
@@ -438,7 +437,7 @@ static int rndv_cleared(struct sci_peer *p, const struct line_cts *cts)
 size_t rndv_block_size(const struct sci_req *req, enum msg_ring ring, size_t left)
 {
 	size_t share = MSG_PAD(left / BLOCK_SHARE);
-	size_t max = stream_times(req->peer) * req->ep->params[SCI_PARAM_BLOCK];
+	size_t max = req->peer->params->value[SCI_PARAM_BLOCK];
 	size_t quarter = blocks_tx(req->peer, ring)->size / 4;
 
 	max = max < quarter ? max : quarter;

@@ -79,7 +79,7 @@ static void rings_recall(struct sci_ep *ep, uint64_t want)
 /* Return the size of a new ring for a sender that wants @want bytes. */
 static uint32_t ring_share(struct sci_ep *ep, uint32_t want)
 {
-	uint64_t max = ep->params[SCI_PARAM_RINGS_MAX];
+	uint64_t max = ep->params.value[SCI_PARAM_RINGS_MAX];
 	uint64_t peers = ep->stats.peers ? ep->stats.peers : 1;
 	uint32_t size = ring_size(want);
 

@@ -294,7 +294,7 @@ static int rts_send(struct sci_req *req)
 static bool send_wants_ring(const struct sci_req *req)
 {
 	const struct sci_peer *p = req->peer;
-	uint64_t after = req->ep->params[SCI_PARAM_ATTACH_AFTER];
+	uint64_t after = req->peer->params->value[SCI_PARAM_ATTACH_AFTER];
 
 	return !p->blocks_tx[RING_EAGER].size && !p->waiting_attach &&
 	       !p->attach_failed && p->chained + req->len > after &&
@@ -317,7 +317,7 @@ static bool ring_carries(const struct sci_req *req)
 static void ring_ask(struct sci_peer *p)
 {
 	struct msg_typed t = {
-		.attach.size = (uint32_t)p->ep->params[SCI_PARAM_EAGER_RING],
+		.attach.size = (uint32_t)p->params->value[SCI_PARAM_EAGER_RING],
 	};
 
 	p->waiting_attach = true;
@@ -338,7 +338,7 @@ static bool message_is_exported(const struct sci_req *req)
 	size_t n;
 
 	if (list_empty(&req->ep->bufs) ||
-	    req->len < req->ep->params[SCI_PARAM_ZCOPY_MIN] || !req->len)
+	    req->len < req->peer->params->value[SCI_PARAM_ZCOPY_MIN] || !req->len)
 		return false;
 	addr = msg_chunk(&req->at, &n);
 	return n >= req->len && buf_find(req->ep, addr, req->len);
@@ -349,7 +349,7 @@ static int send_try(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
 	size_t line = short_limit(req->tagged, req->has_imm);
-	const uint64_t *params = req->ep->params;
+	const uint64_t *params = req->peer->params->value;
 
 	if (!tx_room(&p->data_tx) || !tx_prepare(p))
 		return -EAGAIN;
@@ -482,9 +482,9 @@ __hot bool buffer_at_once(struct sci_peer *p, uint32_t context, uint64_t tag,
 		.context = context, .has_imm = imm,
 	};
 
-	if (p->lossy || len > p->ep->eager_limit)
+	if (p->lossy || len > p->params->eager_limit)
 		return false;
-	if (len > p->ep->params[SCI_PARAM_LINES_MAX])
+	if (len > p->params->value[SCI_PARAM_LINES_MAX])
 		return block_send_buffer(p, context, tag, imm, buf, len);
 	return chain_at_once(p, &m, buf);
 }

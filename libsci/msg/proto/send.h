@@ -26,7 +26,7 @@ static inline void lines_prefetch_write(const struct sci_peer *p, size_t len)
 	sci_prefetch_write(&tx->slots[tx->slot]);
 	if (len <= SCI_IMM_SHORT_MAX)
 		return;
-	if (len <= p->ep->params[SCI_PARAM_LINES_MAX]) {
+	if (len <= p->params->value[SCI_PARAM_LINES_MAX]) {
 		if (tx->slot + 1 < tx->lines)
 			sci_prefetch_write(&tx->slots[tx->slot + 1]);
 		return;
@@ -141,18 +141,10 @@ static __always_inline bool chain_at_once(struct sci_peer *p,
 	return true;
 }
 
-/*
- * The limit for eager messages over sockets, in bytes. Beyond it, the two copies through the log and
- * the ring take longer than a handshake.
- */
-#define STREAM_EAGER	(64u << 10)
-
 static inline bool req_is_long(const struct sci_req *req)
 {
 	return req->len > LINE_PAYLOAD &&
-	       (req->len > req->ep->eager_limit ||
-		(req->len > STREAM_EAGER && req->peer->stream)) &&
-	       !context_is_handler(req->context);
+	       req->len > req->peer->params->eager_limit && !context_is_handler(req->context);
 }
 
 static inline size_t short_limit(bool tagged, bool has_imm)
@@ -216,7 +208,7 @@ static __always_inline bool block_at_once(struct sci_peer *p, struct msg_out *m,
 	const struct sci_ep *ep = p->ep;
 
 	return m->len <= block_limit(p, m->len) &&
-	       (copied || m->len < ep->params[SCI_PARAM_ZCOPY_MIN] ||
+	       (copied || m->len < p->params->value[SCI_PARAM_ZCOPY_MIN] ||
 		list_empty(&ep->bufs)) &&
 	       !send_block(p, m, &m->at, 0, m->len);
 }
@@ -225,9 +217,9 @@ static __always_inline bool block_at_once(struct sci_peer *p, struct msg_out *m,
 static __always_inline bool long_at_once(struct sci_peer *p, struct msg_out *m,
 					 bool copied)
 {
-	const uint64_t *params = p->ep->params;
+	const uint64_t *params = p->params->value;
 
-	if (p->lossy || m->len > p->ep->eager_limit)
+	if (p->lossy || m->len > p->params->eager_limit)
 		return false;
 	return m->len > params[SCI_PARAM_LINES_MAX] ? block_at_once(p, m, copied) :
 						      send_chain_whole(p, m);
