@@ -79,6 +79,70 @@ TEST(writes_on_the_second_rail_need_no_owner)
 	stage_run(stage_new(play_alone_on_second, "loss=0"));
 }
 
+/* Writes whose pieces are more messages than a connection queues for its own handlers. */
+#define PIECES		1000u
+#define PIECE_WRITES	8u
+
+static void pieces_write(struct side *s, const struct sci_key *theirs, const uint64_t *bytes)
+{
+	struct sci_peer *p = s->traffic.flow[0].peer;
+	struct sci_req *req[PIECE_WRITES] = { NULL };
+	static struct iovec iov[PIECES];
+
+	for (unsigned int i = 0; i < PIECE_WRITES; i++) {
+		for (unsigned int k = 0; k < PIECES; k++)
+			iov[k] = (struct iovec){ (void *)(bytes + i * PIECES + k), sizeof(*bytes) };
+		CHECK_EQ(sci_iwritev(p, theirs, i * PIECES * sizeof(*bytes), iov, PIECES, &req[i]),
+			 0);
+	}
+	CHECK_EQ(p->detached, 2 * SCI_DETACHED_MAX);
+	link_set(s, RAIL_SECOND, false);
+	link_set(s, RAIL_FIRST, true);
+	atomic_store(&s->stage->wanted, 1);
+	for (unsigned int i = 0; i < PIECE_WRITES; i++)
+		CHECK_EQ(test_wait(req[i], NULL), 0);
+}
+
+/*
+ * Lines return to the first rail when the owner has been asked to copy a part of a write. The key
+ * names the memory on the first rail only.
+ */
+static void play_pieces(struct side *s)
+{
+	size_t len = sizeof(uint64_t) * PIECES * PIECE_WRITES;
+	struct sci_ep *ep = s->traffic.ep;
+	uint64_t *mem = NULL, *bytes = malloc(len);
+	struct sci_key theirs;
+
+	CHECK(bytes);
+	message_write((unsigned char *)bytes, len, 1, s->stage->seed);
+	CHECK_EQ(sci_buf_alloc(ep, len, (void **)&mem), 0);
+	theirs = keys_swap(s, mem, len);
+	theirs.rail = 0;
+	run_until_second(s, 0);
+	links_set(s, RAIL_FIRST, false);
+	run_until(s, lines_use, RAIL_SECOND);
+	meet_quiet(s, !s->first);
+	if (s->first) {
+		pieces_write(s, &theirs, bytes);
+	} else {
+		WAIT_UNTIL(atomic_load(&s->stage->wanted) == 1, TEST_WAIT_MS);
+		link_set(s, RAIL_SECOND, false);
+		link_set(s, RAIL_FIRST, true);
+	}
+	meet(ep, &s->stage->meeting, 2);
+	CHECK(s->first || !memcmp(mem, bytes, len));
+	links_set(s, RAIL_SECOND, true);
+	free(bytes);
+	CHECK_EQ(sci_buf_free(ep, mem), 0);
+}
+
+TEST(the_owner_copies_all_of_a_write_that_it_has_begun)
+{
+	test_needs_shm();
+	stage_run(stage_new(play_pieces, "loss=0"));
+}
+
 /* ---- the end of a connection ---- */
 
 /* Node 8 disconnects when its last message cannot use the first rail any more. */

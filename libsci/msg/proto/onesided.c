@@ -89,8 +89,13 @@ static int owner_ask(struct sci_req *req, int (*ask)(struct sci_req *req))
 	return -EINPROGRESS;
 }
 
+/*
+ * A write continues in this way also when the first rail works again: a piece that the owner has not
+ * copied yet would arrive after the completion.
+ */
 static int transfer_by_owner(struct sci_req *req)
 {
+	req->by_owner |= req->kind == MSG_WRITE;
 	return req->moved < req->len ? owner_ask(req, copy_ask) : 0;
 }
 
