@@ -166,6 +166,8 @@ struct msg_rails {
 	struct msg_lent lent[RAILS];
 	struct list imports;		/* memory of the peer on the second rail */
 	uint64_t import_ms;		/* no such import before this time, in ms */
+	uint32_t import_id;		/* the segment of the last such import that failed */
+	int import_error;
 	uint32_t there_errors[RAILS];	/* of the links, see rail_is_there() */
 
 	bool lost[RAILS];		/* the fabric has reported the end of a connection */

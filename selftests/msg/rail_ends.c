@@ -307,6 +307,82 @@ TEST(a_write_waits_for_the_second_rail)
 	stage_run(stage_new(play_alone, "loss=0"));
 }
 
+/* ---- imports on both rails ---- */
+
+static void lines_move(struct side *s)
+{
+	run_until_second(s, 0);
+	links_set(s, RAIL_FIRST, false);
+	run_until(s, lines_use, RAIL_SECOND);
+}
+
+/* The owner frees memory while lines use the second rail: a write to it ends. */
+static void play_freed(struct side *s)
+{
+	struct sci_ep *ep = s->traffic.ep;
+	struct sci_key theirs;
+	uint64_t *mem = NULL;
+
+	CHECK_EQ(sci_buf_alloc(ep, sizeof(*mem), (void **)&mem), 0);
+	theirs = keys_swap(s, mem, sizeof(*mem));
+	lines_move(s);
+	CHECK_EQ(sci_buf_free(ep, mem), 0);
+	meet(ep, &s->stage->meeting, 2);
+	if (s->first)
+		CHECK_EQ(sci_write(s->traffic.flow[0].peer, &theirs, 0, &s->stage->seed,
+				   sizeof(*mem)), -ENOENT);
+	meet(ep, &s->stage->meeting, 2);
+	links_set(s, RAIL_FIRST, true);
+}
+
+TEST(a_write_to_freed_memory_ends_without_the_first_rail)
+{
+	test_needs_shm();
+	stage_run(stage_new(play_freed, "loss=0"));
+}
+
+static int find_no_room(struct sci_fabric *f, const struct sci_rseg_param *p, struct sci_rseg **out)
+{
+	(void)f;
+	(void)p;
+	(void)out;
+	return -ENOSPC;
+}
+
+/* The second rail has no room for an import: the owner copies the bytes of a write. */
+static void play_no_room(struct side *s)
+{
+	struct sci_ep *ep = s->traffic.ep;
+	const struct sci_fabric_ops *ops = ep->rail->ops;
+	struct sci_fabric_ops full = *ops;
+	struct sci_key theirs;
+	uint64_t *mem = NULL;
+
+	full.rseg.connect = find_no_room;
+	CHECK_EQ(sci_buf_alloc(ep, sizeof(*mem), (void **)&mem), 0);
+	theirs = keys_swap(s, mem, sizeof(*mem));
+	lines_move(s);
+	PROGRESS_UNTIL(ep, calls_are_done(s->traffic.flow[0].peer), TEST_WAIT_MS);
+	msg_lock(&ep->lock);
+	ep->rail->ops = &full;
+	msg_unlock(&ep->lock);
+	CHECK_EQ(sci_write(s->traffic.flow[0].peer, &theirs, 0, &s->stage->seed, sizeof(*mem)), 0);
+	meet(ep, &s->stage->meeting, 2);
+	CHECK_EQ(*mem, s->stage->seed);
+	PROGRESS_UNTIL(ep, calls_are_done(s->traffic.flow[0].peer), TEST_WAIT_MS);
+	msg_lock(&ep->lock);
+	ep->rail->ops = ops;
+	msg_unlock(&ep->lock);
+	links_set(s, RAIL_FIRST, true);
+	CHECK_EQ(sci_buf_free(ep, mem), 0);
+}
+
+TEST(the_owner_copies_if_the_second_rail_has_no_room)
+{
+	test_needs_shm();
+	stage_run(stage_new(play_no_room, "loss=0"));
+}
+
 /* ---- the end of a peer ---- */
 
 static void side_dies(struct side *s)

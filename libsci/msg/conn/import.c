@@ -210,21 +210,26 @@ struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error)
 
 /*
  * Return the import of a segment on the second rail as peer_import() does. *@error is -EAGAIN also
- * while the link is down, and for a pause after an error.
+ * while the link is down. For a pause after an error, it is this error for the same segment, and
+ * -EAGAIN for others.
  */
 struct msg_import *rail_import(struct sci_peer *p, uint32_t id, int *error)
 {
 	struct msg_rails *rails = p->rails;
 	struct msg_import *im = import_find_known(p, &rails->imports, id);
 
-	*error = -EAGAIN;
+	*error = id == rails->import_id && msg_now_ms() < rails->import_ms &&
+		 !sci_link_down(p->ep->rail_link) ? rails->import_error : -EAGAIN;
 	/* take the result of a call also while the link is down */
 	if (im || ((sci_link_down(p->ep->rail_link) || msg_now_ms() < rails->import_ms) &&
 		   !call_find(p, CALL_RAIL, id)))
 		return im;
 	*error = import_make(p, CALL_RAIL, id, &im);
-	if (*error && *error != -EAGAIN)
+	if (*error && *error != -EAGAIN) {
 		rails->import_ms = msg_now_ms() + NO_ROOM_MS;
+		rails->import_id = id;
+		rails->import_error = *error;
+	}
 	return im;
 }
 

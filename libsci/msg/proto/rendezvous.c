@@ -571,6 +571,11 @@ static int zcopy_fail(struct sci_req *req, int error)
 
 	if (import_later(p, error))
 		return -EAGAIN;
+	if (p->rail_node && p->line != &p->first && import_has_no_room(p, error)) {
+		/* no block can carry the message: it waits for room, or for the first rail */
+		p->ep->retry = true;
+		return -EAGAIN;
+	}
 	if (!import_is_gone(error)) {
 		transfer_end(req, error, error);
 		return 0;
