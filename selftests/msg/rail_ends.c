@@ -383,6 +383,53 @@ TEST(the_owner_copies_if_the_second_rail_has_no_room)
 	stage_run(stage_new(play_no_room, "loss=0"));
 }
 
+static _Atomic bool import_may_end;
+static const struct sci_fabric_ops *import_ops;
+
+static int import_slowly(struct sci_fabric *f, const struct sci_rseg_param *p, struct sci_rseg **out)
+{
+	WAIT_UNTIL(atomic_load(&import_may_end), TEST_WAIT_MS);
+	return import_ops->rseg.connect(f, p, out);
+}
+
+/* The import on the first rail ends after the write that has used the second rail. */
+static void play_late_import(struct side *s)
+{
+	struct sci_peer *p = s->traffic.flow[0].peer;
+	struct sci_ep *ep = s->traffic.ep;
+	struct sci_fabric_ops slow;
+	unsigned char *mem = NULL, bytes[16384];
+	struct sci_key theirs;
+
+	memset(bytes, 1, sizeof(bytes));
+	CHECK_EQ(sci_buf_alloc(ep, sizeof(bytes), (void **)&mem), 0);
+	theirs = keys_swap(s, mem, sizeof(bytes));
+	second_wait(s);
+	PROGRESS_UNTIL(ep, list_empty(&p->calls), TEST_WAIT_MS);
+	import_ops = ep->fabric->ops;
+	slow = *import_ops;
+	slow.rseg.connect = import_slowly;
+	msg_lock(&ep->lock);
+	ep->fabric->ops = &slow;
+	msg_unlock(&ep->lock);
+	CHECK_EQ(sci_write(p, &theirs, 0, bytes, sizeof(bytes)), 0);
+	CHECK(!list_empty(&p->calls));
+	atomic_store(&import_may_end, true);
+	PROGRESS_UNTIL(ep, list_empty(&p->calls), TEST_WAIT_MS);
+	msg_lock(&ep->lock);
+	ep->fabric->ops = import_ops;
+	msg_unlock(&ep->lock);
+	meet(ep, &s->stage->meeting, 2);
+	CHECK(!memcmp(mem, bytes, sizeof(bytes)));
+	CHECK_EQ(sci_buf_free(ep, mem), 0);
+}
+
+TEST(an_import_that_no_write_waits_for_is_taken)
+{
+	test_needs_shm();
+	stage_run(stage_new(play_late_import, "loss=0"));
+}
+
 /* ---- the end of a peer ---- */
 
 static void side_dies(struct side *s)

@@ -40,6 +40,7 @@ struct msg_call {
 	struct sci_addr to;
 	uint32_t id;			/* of the segment */
 	sci_event_fn event;
+	bool memory;			/* of a segment that transfers use, not a ring */
 	struct msg_hello hello;
 	/* members that the thread writes before it sets @done */
 	struct sci_rseg *seg;

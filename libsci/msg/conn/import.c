@@ -157,9 +157,12 @@ static int import_make(struct sci_peer *p, enum msg_call_kind kind, uint32_t id,
 	const struct sci_fabric_ops *ops = f->ops;
 	struct msg_import *im;
 	struct sci_rseg *seg;
+	struct msg_call *c;
 	void *addr = NULL;
 	int ret = peer_connect_segment(p, kind, id, &seg);
 
+	if (ret == -EAGAIN && (c = call_find(p, kind, id)))
+		c->memory = true;
 	if (ret)
 		return ret;
 	im = calloc(1, sizeof(*im));

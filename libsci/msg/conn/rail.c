@@ -234,8 +234,9 @@ bool rail_ready(struct sci_peer *p, enum msg_ring ring)
 }
 
 /*
- * Take the result of @c, which ends the call, if it is the import of a ring on a rail or of memory
- * on the second rail: no transfer waits for the latter.
+ * Take the result of @c, which ends the call, if it is the import of a ring on a rail or of memory.
+ * The transfer that started the import may have used the other rail, and need the memory no more. The
+ * error of an import on the first rail remains for the transfer that waits for it.
  */
 void rail_answered(struct sci_peer *p, const struct msg_call *c)
 {
@@ -247,6 +248,8 @@ void rail_answered(struct sci_peer *p, const struct msg_call *c)
 		rail_ready(p, ring);
 	else if (c->kind == CALL_RAIL && p->state == PEER_UP)
 		rail_import(p, c->id, &error);
+	else if (a && c->memory && !c->ret && p->state == PEER_UP)
+		peer_import(p, c->id, &error);
 }
 
 /* Return whether a ring has no block that the peer has not read. */

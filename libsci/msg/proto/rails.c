@@ -184,6 +184,9 @@ static int place_find(struct sci_req *req, size_t want, enum msg_ring ring, stru
 	struct msg_import *im;
 	int ret;
 
+	/* start no import that may fail: the error of an import on the first rail waits for a transfer */
+	if (ring == RING_XFER && !rail_may(p, ring) && !call_find(p, CALL_SEGMENT, req->segment))
+		return -EAGAIN;
 	im = ring == RING_RAIL ? rail_import(p, req->rail_segment, &ret) :
 				 peer_import(p, req->segment, &ret);
 	if (!im)
