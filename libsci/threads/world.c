@@ -425,14 +425,16 @@ bool world_orphaned(pid_t sender)
 /* End the other nodes. Context: the first node. */
 void world_end(void)
 {
-	if (atomic_exchange(&world->ending, true))
-		return;
+	bool again = atomic_exchange(&world->ending, true);
+
 	if (hosts_on) {
-		if (world->report)
+		if (world->report && !again)
 			node_call_all(hosts_report, NULL);
-		hosts_end();
+		hosts_end();		/* each caller waits: it ends this process next */
 		return;
 	}
+	if (again)
+		return;
 	for (unsigned int i = 0; world->report && i < world->nodes; i++)
 		report_node(i);
 	for (unsigned int i = 1; i < world->nodes; i++)

@@ -201,14 +201,24 @@ static void exit_now(void *arg)
 	syscall(SYS_exit_group, *(int *)arg);
 }
 
-/* End the program on the first node, which has the handlers of exit() and the list of streams. */
+/*
+ * End the program on the first node, which has the handlers of exit() and the list of streams. If several
+ * threads call exit(), libc would end the process in the second call, while the first one still waits.
+ */
 EXPORT noreturn void exit(int status)
 {
+	static _Atomic pid_t first;	/* ID of the thread that runs the handlers */
+	pid_t none = 0, self = (pid_t)syscall(SYS_gettid);
+
 	if (world_spans() && self_node) {
 		node_call(0, exit_first, &status);
 		for (;;)
 			pause();
 	}
+	if (hosts_on && world && getpid_real() == world->leader &&
+	    !atomic_compare_exchange_strong(&first, &none, self) && none != self)
+		for (;;)
+			pause();
 	REAL(exit)(status);
 	__builtin_unreachable();
 }
