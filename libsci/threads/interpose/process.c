@@ -368,7 +368,8 @@ static bool exec_begin(void)
 		world_end();		/* node 0 has no threads yet, but the other nodes wait */
 		return true;
 	}
-	if (!world_spans() || getpid_real() != world->leader) {
+	/* on another machine the process of a node may have the ID of node 0 */
+	if (!world_spans() || self_node || getpid_real() != world->leader) {
 		if (!world_spans() || getpid_real() != world->node[self_node].pid)
 			return true;	/* a child of vfork() */
 		world_say("exec: only threads on node %u may replace the program", node_id(0));
