@@ -47,10 +47,13 @@ enum link_op {
 	SLEEP_REMOVED,			/* value 0: a wake-up came first */
 	SLEEP_WAKE,			/* value: most sleepers to wake */
 	SLEEP_WOKEN,
-	PROGRAM_END,			/* node 0 ends the program; value: exit status; -1: when it has gone */
-	PROGRAM_ENDS,			/* the answer to a PROGRAM_END with -1 */
+	PROGRAM_END,			/* node 0 ends the program; value: exit status, or END_... */
+	PROGRAM_ENDS,			/* the answer to a PROGRAM_END without exit status */
 	LINK_OPS
 };
+
+#define END_GONE	-1		/* the program ends when node 0 has gone */
+#define END_NOT		-2		/* the program goes on after END_GONE: exec has failed */
 
 struct link_wire {
 	uint64_t addr;
@@ -78,8 +81,10 @@ void link_send(unsigned int node, enum link_op op, const struct link_wire *w, co
 int link_bcast(void *buf, size_t len);
 int link_agree(int error);
 unsigned int link_nodes(void);
-/* End the other nodes with an exit status, without a message; -1: when this node has ended. */
+/* End the other nodes with an exit status, without a message, or with END_GONE. */
 void link_end(int status);
+/* Undo link_end(END_GONE). If a node has died meanwhile, the program ends. */
+void link_go_on(void);
 /* End this node, when a call has failed. Another node prints the reason. */
 noreturn void link_leave(void);
 

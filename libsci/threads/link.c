@@ -41,7 +41,8 @@ static struct {
 	struct sci_peer *peers[NODES_MAX];
 	uint32_t ids[NODES_MAX];
 	atomic_bool ending;		/* the program ends: deaths are no news */
-	atomic_bool informed[NODES_MAX];	/* nodes that know of the end, or have died */
+	atomic_bool informed[NODES_MAX];	/* nodes that know of the end */
+	atomic_bool dead[NODES_MAX];
 } lnk;
 
 static _Thread_local bool in_handler;
@@ -155,10 +156,10 @@ static void link_handle(void *arg, const struct sci_handled *m)
 	if (m->tag == PROGRAM_END && w.value >= 0)
 		link_exit(w.value);
 	if (m->tag == PROGRAM_END) {
-		atomic_store(&lnk.ending, true);
+		atomic_store(&lnk.ending, w.value == END_GONE);
 		link_send(from, PROGRAM_ENDS, &w, NULL);
 	} else if (m->tag == PROGRAM_ENDS) {
-		atomic_store(&lnk.informed[from], true);
+		atomic_store(&lnk.informed[from], w.value == END_GONE);
 	} else if (m->tag <= PAGE_NEXT) {
 		page_handle(from, (enum link_op)m->tag, &w, page);
 	} else {
@@ -175,7 +176,7 @@ static int nodes_informed(void *arg)
 {
 	(void)arg;
 	for (unsigned int i = 0; i < lnk.nodes; i++)
-		if (i != self_node && !atomic_load(&lnk.informed[i]))
+		if (i != self_node && !atomic_load(&lnk.informed[i]) && !atomic_load(&lnk.dead[i]))
 			return -EAGAIN;
 	return 0;
 }
@@ -203,9 +204,10 @@ noreturn void link_leave(void)
 /* Node 0 ends the program when another node has died. */
 static void link_died(unsigned int node)
 {
-	bool ending = atomic_load(&lnk.ending);
+	bool ending;
 
-	atomic_store(&lnk.informed[node], true);
+	atomic_store(&lnk.dead[node], true);
+	ending = atomic_load(&lnk.ending);
 	if (self_node ? node : ending)
 		return;
 	if (self_node && ending)
@@ -215,6 +217,21 @@ static void link_died(unsigned int node)
 	if (!self_node)
 		link_end(1);
 	link_exit(1);
+}
+
+void link_go_on(void)
+{
+	const struct link_wire w = { .value = END_NOT };
+
+	atomic_store(&lnk.ending, false);
+	for (unsigned int i = 0; i < lnk.nodes; i++) {
+		if (i == self_node)
+			continue;
+		atomic_store(&lnk.informed[i], false);
+		if (atomic_load(&lnk.dead[i]))
+			link_died(i);
+		link_send(i, PROGRAM_END, &w, NULL);
+	}
 }
 
 static void link_take_events(void)

@@ -127,7 +127,7 @@ static noreturn void *sender_main(void *arg)
 			if (op == SLEEP_WAKE)
 				sleeper_free(s);
 			if (op == PROGRAM_END) {
-				link_end(-1);
+				w.value == END_GONE ? link_end(END_GONE) : link_go_on();
 				sleeper_set(&w, SLEEPER_GONE);
 			} else {
 				link_send(page_manager(w.addr), op, &w, NULL);
@@ -372,15 +372,28 @@ long hosts_futex(futex_t *f, int op, uint32_t value, const struct timespec *time
 	hosts_abort();
 }
 
-void hosts_end(void)
+/* Let the sender end the nodes, or go on, and wait until it has done so. */
+static void end_send(int value)
 {
 	struct sleeper *s = sleeper_new(0);
 
+	s->w.value = value;
 	atomic_store(&s->state, SLEEPER_SENDS);
 	sender_push(s, PROGRAM_END);
 	while (sleeper_wait(s, SLEEPER_SENDS, 0, NULL))
 		;
 	sleeper_free(s);
+}
+
+void hosts_end(void)
+{
+	end_send(END_GONE);
+}
+
+void hosts_go_on(void)
+{
+	atomic_store(&world->ending, false);
+	end_send(END_NOT);
 }
 
 void sleep_thread_end(void)

@@ -204,6 +204,8 @@ bool hosts_span(void);
 noreturn void hosts_abort(void);
 /* Tell the other nodes to end when this process, node 0, has ended. */
 void hosts_end(void);
+/* Undo world_end(), because exec has failed. */
+void hosts_go_on(void);
 /* Print the numbers of threads and the CPU time of this node. */
 void hosts_report(void *arg);
 /* Return the ID of a node of the job. */

@@ -381,16 +381,22 @@ static bool exec_begin(void)
 }
 
 /*
- * Return -1, because the kernel has refused a program. Nodes of several machines still run. Nodes of one
- * machine have ended: so end, too.
+ * Return -1, because the kernel has refused a program. Nodes of several machines still run, and go on.
+ * Nodes of one machine have ended: so end, too.
  */
 static int exec_fail(void)
 {
-	if (!hosts_on && world && getpid_real() == world->leader && atomic_load(&world->ending)) {
+	int err = errno;
+
+	if (!world || self_node || getpid_real() != world->leader || !atomic_load(&world->ending))
+		return -1;
+	if (!hosts_on) {
 		world_say("exec: %s: the program ends, because its other nodes have ended",
 			  strerror(errno));
 		syscall(SYS_exit_group, 1);
 	}
+	hosts_go_on();
+	errno = err;
 	return -1;
 }
 
