@@ -126,6 +126,21 @@ TEST(a_node_dies)
 
 TEST(another_node_calls_exit) { ends("exit", 5, ""); }
 
+/* No node takes the end of the program for a death. */
+TEST(all_threads_end_the_program)
+{
+	for (int i = 0; i < 5; i++) {
+		ends("exits", 5, "");
+		text_compare("", spread.text);
+	}
+}
+
+/* After exec has failed, the death of a node is the end of the program again. */
+TEST(a_node_leaves_after_exec_has_failed)
+{
+	ends("leave", 1, "sci: node 8 has died: the program ends\n");
+}
+
 TEST(another_node_maps_a_file)
 {
 	ends("map", 6, "sci: mmap(): only copies of files can be mapped on several machines\n");
@@ -139,13 +154,13 @@ TEST(robust_mutexes_of_threads_that_end)
 }
 
 /*
- * Make a remote shell that runs the command on this machine, by the words @how, and run a program on
- * two machines of this shell.
+ * Make a remote shell that runs the command on this machine, by the words @how, and run a program
+ * with an argument on two machines of this shell.
  */
-static void shell_run(const char *how)
+static void shell_run(const char *how, const char *hosts, const char *arg)
 {
-	static const char *const hosts[] = { "--hosts", "localhost,other", NULL };
-	const char *const argv[] = { NULL };
+	const char *const options[] = { "--hosts", hosts, NULL };
+	const char *const argv[] = { arg, NULL };
 	char path[] = "/tmp/sci-shell-XXXXXX";
 	FILE *f;
 	int fd;
@@ -157,14 +172,14 @@ static void shell_run(const char *how)
 	CHECK(!fchmod(fd, 0700) && !fclose(f));
 	setenv("SCI_RSH", path, 1);
 	program_run(&native, PROGRAMS "machines", 0, argv);
-	program_run_with(&spread, PROGRAMS "machines", 2, hosts, argv);
+	program_run_with(&spread, PROGRAMS "machines", 2, options, argv);
 	unlink(path);
 }
 
 TEST(hosts_of_a_remote_shell)
 {
 	skip_without_faults();
-	shell_run("env SCI_TEST=1");
+	shell_run("env SCI_TEST=1", "localhost,other", NULL);
 	text_compare(native.text, spread.text);
 	CHECK_EQ(spread.status, native.status);
 }
@@ -175,16 +190,29 @@ TEST(threads_of_two_machines_with_equal_ids)
 	skip_without_faults();
 	if (system("unshare -fp true 2>/dev/null"))
 		SKIP("no PID namespaces");
-	shell_run("unshare -fp --kill-child");
+	shell_run("unshare -fp --kill-child", "localhost,other", NULL);
 	text_compare(native.text, spread.text);
 	CHECK_EQ(spread.status, native.status);
+}
+
+/* The processes of both nodes have one ID. */
+TEST(another_node_cannot_replace_the_program)
+{
+	skip_without_faults();
+	if (system("unshare -fp true 2>/dev/null"))
+		SKIP("no PID namespaces");
+	shell_run("unshare -fp --kill-child", "first,other", "replace");
+	text_compare("sci: exec: only threads on node 4 may replace the program\n"
+		     "execv: -1, Function not implemented\n", spread.text);
+	CHECK_EQ(spread.status, 0);
 }
 
 /* With this tunable libc selects other variants of memcpy(), as on another kind of CPU. */
 TEST(hosts_with_another_cpu_are_refused)
 {
 	skip_without_faults();
-	shell_run("env GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2_Usable,-AVX2,-AVX512VL,-AVX_Fast_Unaligned_Load,-ERMS");
+	shell_run("env GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2_Usable,-AVX2,-AVX512VL,-AVX_Fast_Unaligned_Load,-ERMS",
+		  "localhost,other", NULL);
 	if (WIFEXITED(spread.status) && WEXITSTATUS(spread.status) == 4)
 		SKIP("this libc has one variant of each function");
 	if (!strstr(spread.text, "threads need the same files at the same addresses, and the same kind of CPU"))

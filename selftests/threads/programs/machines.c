@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * usage: machines [die|exit|map|priorities|robust|protect|crowd|signals|exec|execs|format|stacks|
- *		    forever]
+ * usage: machines [die|exit|exits|leave|map|priorities|robust|protect|crowd|signals|exec|execs|
+ *		    format|replace|stacks|forever]
  *
  * Threads of two machines use everything that has to work between them, each thing a few times: a
  * page of memory takes long to move. The output is the same as on one machine.
@@ -432,14 +432,21 @@ static void *result_show(void *arg)
 	return arg;
 }
 
+/* Make a file that execv(3) refuses with ENOEXEC. */
+static bool format_make(char *path)
+{
+	int fd = mkstemp(path);
+
+	no_arguments[0] = path;
+	return fd >= 0 && write(fd, "\177", 1) == 1 && !fchmod(fd, 0700) && !close(fd);
+}
+
 /* Before the first thread, and while threads run, the program goes on. */
 static int execs_use(bool format)
 {
 	char path[] = "/tmp/sci-format-XXXXXX";
-	int fd = mkstemp(path);
 
-	no_arguments[0] = path;
-	if (fd < 0 || write(fd, "\177", 1) != 1 || fchmod(fd, 0700) || close(fd))
+	if (!format_make(path))
 		return 1;
 	for (int i = 0; i < 3; i++) {
 		execs_fail();
@@ -450,6 +457,24 @@ static int execs_use(bool format)
 	unlink(path);
 	fflush(stdout);
 	return execlp("echo", "echo", "another program", NULL);
+}
+
+/* Only threads of node 4 can replace the program. */
+static void *program_replace(void *arg)
+{
+	exec_show("execv", execv("/bin/false", no_arguments));
+	return arg;
+}
+
+/* A thread runs on node 8, and execv(3) fails. */
+static void exec_fails(void)
+{
+	char path[] = "/tmp/sci-format-XXXXXX";
+
+	if (thread_result(result_return, NULL) || !format_make(path) ||
+	    execv(path, no_arguments) != -1 || errno != ENOEXEC)
+		exit(1);
+	unlink(path);
 }
 
 /* ---- until a test kills a node ---- */
@@ -474,15 +499,30 @@ static bool elsewhere(void)
 	return syscall(SYS_getpid) != getpid();
 }
 
+/* All threads of the program end it at once. */
+static void all_exit(void)
+{
+	static atomic_int turn;
+
+	pthread_barrier_wait(&barrier);
+	if (atomic_fetch_add(&turn, 1) % 2)
+		exit(5);
+	_exit(5);
+}
+
 static void *die(void *arg)
 {
 	const char *how = arg;
 	pthread_mutexattr_t attr;
 
+	if (!strcmp(how, "exits"))
+		all_exit();
 	if (!elsewhere())
 		pthread_barrier_wait(&barrier);
 	if (!strcmp(how, "die"))
 		syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), 9);
+	if (!strcmp(how, "leave"))
+		syscall(SYS_exit_group, 0);
 	if (!strcmp(how, "exit"))
 		exit(5);
 	if (!strcmp(how, "map")) {
@@ -542,6 +582,10 @@ int main(int argc, char **argv)
 		return execs_use(!strcmp(argv[1], "format"));
 	if (argc > 1 && !strcmp(argv[1], "forever"))
 		threads_run(count_forever, NULL);
+	if (argc > 1 && !strcmp(argv[1], "replace"))
+		return (int)thread_result(program_replace, NULL);
+	if (argc > 1 && !strcmp(argv[1], "leave"))
+		exec_fails();
 	if (argc > 1)
 		threads_run(die, argv[1]);
 	threads_run(body, stack);
