@@ -38,6 +38,7 @@
  *
  * Entry points:
  *  proto.c		messages from other nodes
+ *  cache.c		flushes of a simulated cache, for programs
  *  ioctl.c		ioctls: one table
  *  chardev.c		/dev/sciN
  *  sysfs.c		/sys/class/sci/sciN
