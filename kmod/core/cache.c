@@ -36,11 +36,13 @@ int sci_cache(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 	u64 done, n;
 	int ret = 0;
 
-	if (!a->desc.ops->cache)
+	if (!(a->desc.caps & SCI_CAP_CHECKED))
 		return -EOPNOTSUPP;
 	if (c->addr > ULONG_MAX || c->length > ULONG_MAX - c->addr)
 		return -EFAULT;
 	for (done = 0; !ret && done < c->length; done += n) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
 		n = min_t(u64, c->length - done,
 			  PAGE_SIZE - offset_in_page(c->addr + done));
 		ret = cache_flush_page(a, c->addr + done, n, drop);

@@ -38,6 +38,7 @@ static int adapter_check(struct sci_adapter *a)
 		return -EINVAL;
 	if (!(a->desc.caps & SCI_CAP_MEMORY) != !!ops->flush ||
 	    !(a->desc.caps & SCI_CAP_DMA) != !ops->dma_copy ||
+	    (a->desc.caps & SCI_CAP_CHECKED && !ops->cache) ||
 	    !(a->desc.caps & SCI_CAP_BARRIER) != !a->desc.barrier_pfn ||
 	    !(a->desc.caps & SCI_CAP_BROADCAST) != !a->desc.domain)
 		return -EINVAL;

@@ -431,7 +431,8 @@ enum sci_cache_flags {
  * are skipped.
  *
  * Errors: EOPNOTSUPP: the adapter has no simulated cache; EFAULT: the range is not mapped, or
- * not from this adapter: the lines before that place have been written back.
+ * not from this adapter; EINTR: a signal ends the process: the lines before that place have been
+ * written back.
  */
 struct sci_ioc_cache {
 	__u32 size;
