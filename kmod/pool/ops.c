@@ -112,6 +112,18 @@ static int pool_alloc_pages(struct sci_adapter *a, unsigned long count,
 	return 0;
 }
 
+/* A map of this node's own segment may still store: its end flushes again. */
+static void pool_check_free(struct pool_node *n, u32 chunk, u64 bytes)
+{
+	bool mapped;
+
+	mutex_lock(&n->lock);
+	mapped = n->pool.mapped[chunk].count;
+	mutex_unlock(&n->lock);
+	if (!mapped)
+		pool_check_clean(pool_address(n, chunk, 0), bytes);
+}
+
 static void pool_free_pages(struct sci_adapter *a, struct page *first,
 			    unsigned long count)
 {
@@ -119,7 +131,7 @@ static void pool_free_pages(struct sci_adapter *a, struct page *first,
 
 	pool_flush_chunks(n, pool_chunk_of(n, first), (u64)count << PAGE_SHIFT);
 	if (n->check)
-		pool_check_clean(page_address(first), (u64)count << PAGE_SHIFT);
+		pool_check_free(n, pool_chunk_of(n, first), (u64)count << PAGE_SHIFT);
 	mutex_lock(&n->lock);
 	pool_free(&n->pool, pool_chunk_of(n, first), pool_chunks_of(n, count),
 		  pool_now());
@@ -239,9 +251,7 @@ static void pool_cache(struct sci_adapter *a, unsigned long pfn, unsigned int of
 {
 	struct pool_node *n = sci_adapter_priv(a);
 
-	if (n->check)
-		pool_check_flush(n->virt + (PFN_PHYS(pfn) - n->start) + offset, length,
-				 drop);
+	pool_check_flush(n->virt + (PFN_PHYS(pfn) - n->start) + offset, length, drop);
 }
 
 /* ---- DMA ---- */
