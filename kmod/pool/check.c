@@ -21,6 +21,7 @@
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "sci_pool.h"
@@ -148,9 +149,11 @@ void pool_check_clean(const void *p, u64 length)
 {
 	const void *at;
 
-	for (at = p; at < p + length; at += POOL_LINE)
+	for (at = p; at < p + length; at += POOL_LINE) {
 		if (WARN_ONCE(!check_line_is_clean(at), "a line was not flushed"))
 			break;
+		cond_resched();
+	}
 }
 
 /* ---- caches ---- */

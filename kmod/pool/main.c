@@ -285,6 +285,10 @@ static int __init pool_check_params(void)
 		pr_err("phys=%#lx size=%#lx: not whole pieces of 2 MiB\n", phys, size);
 		return -EINVAL;
 	}
+	if (!IS_ALIGNED(sci_pool_check, SZ_2M)) {
+		pr_err("check=%#lx is not a multiple of 2 MiB\n", sci_pool_check);
+		return -EINVAL;
+	}
 	return 0;
 }
 
