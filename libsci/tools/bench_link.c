@@ -108,7 +108,7 @@ int bench_set(struct bench_link *l, enum sci_param param, uint64_t value)
 {
 	struct bench_order o = { .op = BENCH_SET, .param = (uint16_t)param,
 				 .count = value };
-	int ret = sci_ep_set(l->ep, param, value);
+	int ret = sci_peer_set(l->peer, param, value);
 
 	ret = ret ? ret : bench_ask(l, o, NULL);
 	return ret ? bench_error(ret, "setting a parameter") : TOOL_OK;
@@ -197,7 +197,7 @@ int bench_room(struct bench_link *l, size_t size)
 
 static int serve_set(struct bench_link *l, const struct bench_order *o)
 {
-	return bench_answer(l, sci_ep_set(l->ep, o->param, o->count), 0, 0);
+	return bench_answer(l, sci_peer_set(l->peer, o->param, o->count), 0, 0);
 }
 
 static int serve_stats(struct bench_link *l)
@@ -238,16 +238,16 @@ static int serve_client(struct bench_link *l)
 	int i, ret = 0;
 
 	for (i = 0; i < SCI_PARAMS; i++)
-		sci_ep_get(l->ep, i, &defaults[i]);
+		sci_peer_get(l->peer, i, &defaults[i]);
 	while (!ret) {
 		ret = bench_await_order(l, &o);
 		ret = ret ? ret : order_handle(l, &o);
 	}
+	for (i = 0; i < SCI_PARAMS; i++)
+		sci_peer_set(l->peer, i, defaults[i]);
 	sci_disconnect(l->peer);
 	l->peer = NULL;
 	bench_free_room(l);
-	for (i = 0; i < SCI_PARAMS; i++)
-		sci_ep_set(l->ep, i, defaults[i]);
 	return ret;
 }
 

@@ -68,7 +68,7 @@ static void title_print(FILE *out, const struct bench_result *r)
 
 	sci_ep_addr(l->ep, &me);
 	fprintf(out, "%s, fabric %s, nodes %u and %u", bench_mode_name(r->mode),
-		sci_ep_fabric(l->ep), me.node, l->addr.node);
+		sci_peer_network(l->peer), me.node, l->addr.node);
 	if (l->cpu[0] >= 0)
 		fprintf(out, " on CPUs %d and %d", l->cpu[0], l->cpu[1]);
 	fprintf(out, ", %s%s%s%s",
@@ -272,7 +272,7 @@ static void json_head(struct tool_json *j, const struct bench_result *r)
 
 	sci_ep_addr(l->ep, &me);
 	json_string(j, "mode", bench_mode_name(r->mode));
-	json_string(j, "fabric", sci_ep_fabric(l->ep));
+	json_string(j, "fabric", sci_peer_network(l->peer));
 	json_number(j, "node", me.node);
 	json_number(j, "peer_node", l->addr.node);
 	json_bool(j, "pinned", l->cpu[0] >= 0 && l->cpu[1] >= 0);
@@ -289,7 +289,7 @@ static void json_params(struct tool_json *j, const struct bench_result *r)
 
 	json_open(j, "parameters", '{');
 	for (i = 0; i < SCI_PARAMS; i++) {
-		if (sci_ep_get(r->link->ep, i, &v))
+		if (sci_peer_get(r->link->peer, i, &v))
 			continue;
 		if (v == UINT64_MAX)
 			json_null(j, sci_param_name(i));

@@ -321,7 +321,7 @@ static void tune_describe(struct command *c)
 		 gmtime_r(&now, &tm));
 	uname(&u);
 	tune_print(c, "messages over %s, measured by `sci tune` on %s",
-		   sci_ep_fabric(c->t.link.ep), when);
+		   sci_peer_network(c->t.link.peer), when);
 	tune_print(c, "on %s (%s %s, %s), medians of %u rounds of %.1f ms",
 		   u.nodename, u.sysname, u.release, u.machine, c->t.rounds,
 		   c->t.seconds * 1e3);
@@ -337,7 +337,7 @@ static int tune_all(struct command *c)
 	if (bench_link_open(&c->t.link))
 		return TOOL_FAILED;
 	for (i = 0; i < SCI_PARAMS; i++)
-		sci_ep_get(c->t.link.ep, i, &c->defaults.value[i]);
+		sci_peer_get(c->t.link.peer, i, &c->defaults.value[i]);
 	c->t.chosen = c->defaults;
 	tune_describe(c);
 	for (i = 0; i < sizeof(axes) / sizeof(axes[0]); i++)
@@ -360,7 +360,7 @@ static void table_write(FILE *out, const void *arg)
 	fputs("# for SCI_MSG_TABLE: FABRIC NAME VALUE\n", out);
 	for (i = 0; i < SCI_PARAMS; i++)
 		if (c->t.chosen.value[i] != c->defaults.value[i])
-			fprintf(out, "%s %s %s\n", sci_ep_fabric(c->t.link.ep),
+			fprintf(out, "%s %s %s\n", sci_peer_network(c->t.link.peer),
 				sci_param_name(i),
 				value_print(buf, c->t.chosen.value[i]));
 }

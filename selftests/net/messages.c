@@ -163,6 +163,14 @@ static uint64_t handshakes(struct pair *l)
 	return handshakes_all(l->ep) - before;
 }
 
+static uint64_t param_get(struct sci_peer *p, enum sci_param param)
+{
+	uint64_t value;
+
+	CHECK_EQ(sci_peer_get(p, param, &value), 0);
+	return value;
+}
+
 static void use_table(const char *text)
 {
 	char path[] = "/tmp/sci-table-XXXXXX";
@@ -191,6 +199,16 @@ TEST(each_network_has_parameters)
 	far.to = test_ep_connect(far.ep, 12, TEST_ID);
 	CHECK_EQ(handshakes(&near), 0);
 	CHECK_EQ(handshakes(&far), 1);
+	CHECK(!strcmp(sci_peer_network(near.to), sci_ep_fabric(near.ep)));
+	CHECK(!strcmp(sci_peer_network(far.to), "net"));
+	CHECK_EQ(param_get(near.to, SCI_PARAM_LINES_MAX), 5000);
+	CHECK_EQ(param_get(far.to, SCI_PARAM_LINES_MAX), 64);
+	CHECK_EQ(sci_peer_set(far.to, SCI_PARAM_EAGER_MAX, 3500), 0);
+	CHECK_EQ(param_get(far.to, SCI_PARAM_EAGER_MAX), 3500);
+	CHECK(param_get(near.to, SCI_PARAM_EAGER_MAX) != 3500);
+	CHECK_EQ(sci_peer_set(far.to, SCI_PARAM_SPIN_US, 77), 0);
+	CHECK_EQ(param_get(near.to, SCI_PARAM_SPIN_US), 77);
+	CHECK_EQ(sci_peer_set(far.to, SCI_PARAMS, 0), -EINVAL);
 	CHECK_EQ(sci_ep_set(near.ep, SCI_PARAM_LINES_MAX, 0), 0);
 	CHECK_EQ(sci_ep_set(near.ep, SCI_PARAM_EAGER_MAX, 3000), 0);
 	CHECK_EQ(handshakes(&near), 1);

@@ -417,6 +417,25 @@ int sci_peer_state(struct sci_peer *peer);
 /* Get the address of the peer's endpoint. Return: 0 or -ENOTCONN. */
 int sci_peer_addr(struct sci_peer *peer, struct sci_addr *addr);
 
+/**
+ * sci_peer_network() - get the network that reaches a peer
+ * Return: "net" for sockets, gateways and several ways, else sci_ep_fabric() of the endpoint; NULL if @peer is NULL.
+ */
+const char *sci_peer_network(struct sci_peer *peer);
+
+/**
+ * sci_peer_set(), sci_peer_get() - set, or get, a parameter for the network that reaches a peer
+ * @param: the parameter
+ * @value: see sci_ep_set()
+ *
+ * sci_peer_set() has an effect for all peers of this endpoint on that network. The parameters of the
+ * endpoint itself, SCI_PARAM_RINGS_MAX, SCI_PARAM_UNEXPECTED_MAX, SCI_PARAM_SPIN_US and
+ * SCI_PARAM_CHECK_MS, have one value for all networks.
+ * Return: 0; -EINVAL: there is no such parameter.
+ */
+int sci_peer_set(struct sci_peer *peer, enum sci_param param, uint64_t value);
+int sci_peer_get(struct sci_peer *peer, enum sci_param param, uint64_t *value);
+
 /* Return the endpoint of this process to which the connection belongs; NULL if @peer is NULL. */
 struct sci_ep *sci_peer_ep(struct sci_peer *peer);
 

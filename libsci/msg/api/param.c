@@ -255,3 +255,39 @@ int sci_ep_get(struct sci_ep *ep, enum sci_param param, uint64_t *value)
 	msg_unlock(&ep->lock);
 	return 0;
 }
+
+/* Return the parameters for the network of a peer, or those of the endpoint, that have @param. */
+static struct msg_params *params_of(struct sci_peer *p, enum sci_param param)
+{
+	switch (param) {
+	case SCI_PARAM_RINGS_MAX:
+	case SCI_PARAM_UNEXPECTED_MAX:
+	case SCI_PARAM_SPIN_US:
+	case SCI_PARAM_CHECK_MS:
+		return &p->ep->params;
+	default:
+		return p->stream ? &p->ep->net_params : &p->ep->params;
+	}
+}
+
+int sci_peer_set(struct sci_peer *peer, enum sci_param param, uint64_t value)
+{
+	if (!peer || (unsigned int)param >= SCI_PARAMS)
+		return -EINVAL;
+	if (!ep_lock(peer->ep))
+		return -ENOTCONN;
+	param_set(params_of(peer, param), param, param_limit(param, value));
+	msg_unlock(&peer->ep->lock);
+	return 0;
+}
+
+int sci_peer_get(struct sci_peer *peer, enum sci_param param, uint64_t *value)
+{
+	if (!peer || (unsigned int)param >= SCI_PARAMS || !value)
+		return -EINVAL;
+	if (!ep_lock(peer->ep))
+		return -ENOTCONN;
+	*value = params_of(peer, param)->value[param];
+	msg_unlock(&peer->ep->lock);
+	return 0;
+}

@@ -186,6 +186,11 @@ int sci_peer_addr(struct sci_peer *peer, struct sci_addr *addr)
 	return 0;
 }
 
+const char *sci_peer_network(struct sci_peer *peer)
+{
+	return peer ? peer->fabric->ops->name : NULL;
+}
+
 struct sci_ep *sci_peer_ep(struct sci_peer *peer)
 {
 	return peer ? peer->ep : NULL;
