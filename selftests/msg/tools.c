@@ -633,3 +633,21 @@ TEST(tune_with_a_server)
 	stop(server);
 	remove_dir();
 }
+
+/* The parameters that tune finds are those for the network that reaches the server. */
+TEST(tune_over_sockets)
+{
+	pid_t server;
+
+	make_dir();
+	test_use_net("unix", 8);
+	server = start_server("bench --serve");
+	test_use_net("unix", 4);
+	works("tune -R 1 -t 0.001 --peer 8");
+	OUT_HAS("# messages over net,");
+	OUT_HAS("# eager_max: 65536 ");
+	works("bench -R 1 -t 0.001 -S 8 --peer 8");
+	OUT_HAS("fabric net,");
+	stop(server);
+	remove_dir();
+}

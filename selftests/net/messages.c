@@ -184,6 +184,15 @@ static void use_table(const char *text)
 	test_use_cluster("");
 }
 
+TEST(parameters_of_the_endpoint_are_not_of_a_network)
+{
+	struct sci_ep *ep;
+
+	use_table("net spin_us 5\n");
+	CHECK_EQ(sci_ep_open(&ep, TEST_ID, 0), -EINVAL);
+	CHECK_EQ(unlink(getenv("SCI_MSG_TABLE")), 0);
+}
+
 TEST(each_network_has_parameters)
 {
 	static char net[] = "unix";

@@ -6,8 +6,8 @@
  * The defaults are measured: a table for shared memory, one for adapters and one for sockets. A file
  * with lines "FABRIC NAME VALUE", which `sci tune` writes, changes them for a machine. The
  * environment changes them for a process, sci_ep_set() for an endpoint. An endpoint on two networks
- * has two sets of parameters, and the network of a peer selects one of them. Parameters that are not
- * about one peer are those of the fabric.
+ * has two sets of parameters, and the network of a peer selects one of them. Parameters of the
+ * endpoint itself are in the set of the fabric only.
  */
 
 #include "libsci/msg/api/api.h"
@@ -24,6 +24,7 @@ struct param {
 	const char *env;
 	uint64_t min;
 	uint64_t max;
+	bool is_of_ep;			/* all networks of an endpoint have one value */
 };
 
 static const struct param params[SCI_PARAMS] = {
@@ -38,7 +39,7 @@ static const struct param params[SCI_PARAMS] = {
 	[SCI_PARAM_XFER_RING] = { "xfer_ring", "SCI_MSG_XFER_RING",
 				  4 * KIB, 64 * MIB },
 	[SCI_PARAM_RINGS_MAX] = { "rings_max", "SCI_MSG_RINGS_MAX",
-				  4 * KIB, UINT64_MAX },
+				  4 * KIB, UINT64_MAX, true },
 	[SCI_PARAM_ZCOPY_MIN] = { "zcopy_min", "SCI_MSG_ZCOPY_MIN",
 				  0, UINT64_MAX },
 	[SCI_PARAM_SINGLE_COPY_MIN] = { "single_copy_min",
@@ -48,9 +49,9 @@ static const struct param params[SCI_PARAMS] = {
 				     0, UINT64_MAX },
 	[SCI_PARAM_UNEXPECTED_MAX] = { "unexpected_max",
 				       "SCI_MSG_UNEXPECTED_MAX",
-				       64 * KIB, UINT64_MAX },
-	[SCI_PARAM_SPIN_US] = { "spin_us", "SCI_MSG_SPIN_US", 0, 1000000000 },
-	[SCI_PARAM_CHECK_MS] = { "check_ms", "SCI_MSG_CHECK_MS", 1, 60000 },
+				       64 * KIB, UINT64_MAX, true },
+	[SCI_PARAM_SPIN_US] = { "spin_us", "SCI_MSG_SPIN_US", 0, 1000000000, true },
+	[SCI_PARAM_CHECK_MS] = { "check_ms", "SCI_MSG_CHECK_MS", 1, 60000, true },
 };
 
 struct table {
@@ -115,13 +116,9 @@ static const struct table tables[] = {
 		[SCI_PARAM_EAGER_RING] = 512 * KIB,
 		[SCI_PARAM_BLOCK] = 256 * KIB,
 		[SCI_PARAM_XFER_RING] = 2 * MIB,
-		[SCI_PARAM_RINGS_MAX] = 16 * MIB,
 		[SCI_PARAM_ZCOPY_MIN] = 16 * KIB,
 		[SCI_PARAM_SINGLE_COPY_MIN] = UINT64_MAX,
 		[SCI_PARAM_ATTACH_AFTER] = 1 * KIB,
-		[SCI_PARAM_UNEXPECTED_MAX] = 64 * MIB,
-		[SCI_PARAM_SPIN_US] = 1000,
-		[SCI_PARAM_CHECK_MS] = 5,
 	} },
 };
 
@@ -188,7 +185,8 @@ static int table_read_line(struct sci_ep *ep, const char *path, char *line)
 	if (!of)
 		return 0;
 	i = param_find(name);
-	if (i < 0 || param_read((unsigned int)i, text, &value))
+	if (i < 0 || (params[i].is_of_ep && of != &ep->params) ||
+	    param_read((unsigned int)i, text, &value))
 		return param_report(path, line);
 	param_set(of, (unsigned int)i, value);
 	return 0;
@@ -256,18 +254,10 @@ int sci_ep_get(struct sci_ep *ep, enum sci_param param, uint64_t *value)
 	return 0;
 }
 
-/* Return the parameters for the network of a peer, or those of the endpoint, that have @param. */
+/* Return the set that has @param for a peer. */
 static struct msg_params *params_of(struct sci_peer *p, enum sci_param param)
 {
-	switch (param) {
-	case SCI_PARAM_RINGS_MAX:
-	case SCI_PARAM_UNEXPECTED_MAX:
-	case SCI_PARAM_SPIN_US:
-	case SCI_PARAM_CHECK_MS:
-		return &p->ep->params;
-	default:
-		return p->stream ? &p->ep->net_params : &p->ep->params;
-	}
+	return p->stream && !params[param].is_of_ep ? &p->ep->net_params : &p->ep->params;
 }
 
 int sci_peer_set(struct sci_peer *peer, enum sci_param param, uint64_t value)
