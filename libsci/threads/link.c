@@ -171,6 +171,7 @@ static void link_handle(void *arg, const struct sci_handled *m)
 /* ---- the end ---- */
 
 #define END_MS		1000		/* most time for all nodes to learn of the end */
+#define END_ERROR_MS	1		/* ... after an error: for the messages to leave */
 
 static int nodes_informed(void *arg)
 {
@@ -193,7 +194,7 @@ void link_end(int status)
 	for (unsigned int i = 0; i < lnk.nodes; i++)
 		if (i != self_node)
 			link_send(i, PROGRAM_END, &w, NULL);
-	lib.wait_until(lnk.ep, nodes_informed, NULL, status < 0 ? END_MS : 1);
+	lib.wait_until(lnk.ep, nodes_informed, NULL, status < 0 ? END_MS : END_ERROR_MS);
 }
 
 noreturn void link_leave(void)

@@ -127,7 +127,10 @@ static noreturn void *sender_main(void *arg)
 			if (op == SLEEP_WAKE)
 				sleeper_free(s);
 			if (op == PROGRAM_END) {
-				w.value == END_GONE ? link_end(END_GONE) : link_go_on();
+				if (w.value == END_GONE)
+					link_end(END_GONE);
+				else
+					link_go_on();
 				sleeper_set(&w, SLEEPER_GONE);
 			} else {
 				link_send(page_manager(w.addr), op, &w, NULL);

@@ -48,6 +48,14 @@ TEST(one_sided_transfers_without_the_first_rail)
 	stage_run(stage_new(play_onesided, "loss=0"));
 }
 
+/* Let lines move to the second rail. */
+static void lines_move(struct side *s)
+{
+	run_until_second(s, 0);
+	links_set(s, RAIL_FIRST, false);
+	run_until(s, lines_use, RAIL_SECOND);
+}
+
 /* A write without the first rail needs no call of the owner of the memory. */
 static void play_alone_on_second(struct side *s)
 {
@@ -57,9 +65,7 @@ static void play_alone_on_second(struct side *s)
 
 	CHECK_EQ(sci_buf_alloc(ep, sizeof(*mem), (void **)&mem), 0);
 	theirs = keys_swap(s, mem, sizeof(*mem));
-	run_until_second(s, 0);
-	links_set(s, RAIL_FIRST, false);
-	run_until(s, lines_use, RAIL_SECOND);
+	lines_move(s);
 	meet_quiet(s, !s->first);
 	if (s->first) {
 		CHECK_EQ(sci_write(s->traffic.flow[0].peer, &theirs, 0, &s->stage->seed,
@@ -308,13 +314,6 @@ TEST(a_write_waits_for_the_second_rail)
 }
 
 /* ---- imports on both rails ---- */
-
-static void lines_move(struct side *s)
-{
-	run_until_second(s, 0);
-	links_set(s, RAIL_FIRST, false);
-	run_until(s, lines_use, RAIL_SECOND);
-}
 
 /* The owner frees memory while lines use the second rail: a write to it ends. */
 static void play_freed(struct side *s)

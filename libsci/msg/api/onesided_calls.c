@@ -88,8 +88,6 @@ static void word_describe(struct sci_req *req, const struct transfer *t)
 
 static int transfer_start(struct sci_peer *p, const struct transfer *t, struct sci_req **out)
 {
-	const struct sci_key *key = t->key;
-	uint32_t segment, rail;
 	struct sci_req *req;
 	int ret;
 
@@ -106,11 +104,9 @@ static int transfer_start(struct sci_peer *p, const struct transfer *t, struct s
 		return ret;
 	}
 	req->peer = p;
-	segment = key->segment;
-	rail = key->rail;
-	req->segment = segment;
-	req->rail_segment = rail;
-	req->offset = key->offset + t->offset;
+	req->segment = t->key->segment;
+	req->rail_segment = t->key->rail;
+	req->offset = t->key->offset + t->offset;
 	word_describe(req, t);
 	req->status.len = req->len;
 	req->state = MSG_MOVING;

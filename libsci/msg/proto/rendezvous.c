@@ -403,7 +403,6 @@ static bool rails_are_lent(struct sci_peer *p)
 static int rndv_cleared(struct sci_peer *p, const struct line_cts *cts)
 {
 	struct sci_req *req = req_by_id(p, cts->id, MSG_SEND);
-	uint32_t segment = cts->segment, rail = cts->rail_segment;
 
 	if (!req || req->state != MSG_HANDSHAKE || cts->len > req->len ||
 	    (cts->mode != CTS_BLOCKS && cts->mode != (p->stream ? CTS_TARGET : CTS_ZCOPY)))
@@ -417,8 +416,8 @@ static int rndv_cleared(struct sci_peer *p, const struct line_cts *cts)
 	}
 	req->mode = cts->mode == CTS_BLOCKS && p->rail_node ? MODE_RAILS : cts->mode;
 	req->want = cts->len;
-	req->segment = segment;
-	req->rail_segment = rail;
+	req->segment = cts->segment;
+	req->rail_segment = cts->rail_segment;
 	req->offset = cts->offset;
 	transfer_set(req, MSG_MOVING);
 	peer_busy(p);
