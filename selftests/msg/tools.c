@@ -634,7 +634,10 @@ TEST(tune_with_a_server)
 	remove_dir();
 }
 
-/* The parameters that tune finds are those for the network that reaches the server. */
+/*
+ * The parameters that tune finds are those for the network that reaches the server: it compares with
+ * their defaults. Which value is the best one is a measurement, and no test can know it.
+ */
 TEST(tune_over_sockets)
 {
 	pid_t server;
@@ -645,7 +648,8 @@ TEST(tune_over_sockets)
 	test_use_net("unix", 4);
 	works("tune -R 1 -t 0.001 --peer 8");
 	OUT_HAS("# messages over net,");
-	OUT_HAS("# eager_max: 65536 ");
+	CHECK(strstr(ran.out, "# eager_max: 65536 stays: ") ||
+	      strstr(ran.out, " instead of 65536: "));
 	works("bench -R 1 -t 0.001 -S 8 --peer 8");
 	OUT_HAS("fabric net,");
 	stop(server);
