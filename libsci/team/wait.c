@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #define SPINS		2000u		/* polls without yielding */
-#define SPINS_CROWDED	20u
+#define SPINS_CROWDED	1u		/* more would only keep the awaited process from the CPU */
 #define SPINS_WORD	8u		/* loads of the word in one poll */
 #define SPINS_POLL	64u		/* word polls between two endpoint polls */
 #define YIELDS		200u
