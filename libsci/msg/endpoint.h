@@ -155,6 +155,14 @@ struct msg_lent {
 	uint32_t pause;			/* the last pause after a failure, in ms */
 };
 
+/* The shortest handshakes of rendezvous with a peer, in ns: proto/handshake.c. */
+struct msg_handshakes {
+	uint32_t least;			/* of the current window */
+	uint32_t least_before;		/* of the window before; 0: there is none */
+	uint16_t count;			/* in the current window */
+	uint16_t left;			/* messages that may leave their handshake out */
+};
+
 /* A connection of an endpoint that has two rails: conn/rail.c, conn/reroute.c. */
 struct msg_rails {
 	struct msg_route second;
@@ -265,6 +273,7 @@ struct sci_peer {
 	struct list onesided;		/* one-sided: room, or an import */
 	struct list arriving;		/* the peer to confirm that the bytes have arrived */
 	uint64_t chained;		/* bytes sent as chains */
+	struct msg_handshakes handshakes;
 
 	/* receiving */
 	struct msg_rx data_rx, ctl_rx;

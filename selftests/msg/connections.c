@@ -199,6 +199,7 @@ TEST(parameters_have_names)
 		[SCI_PARAM_UNEXPECTED_MAX] = "unexpected_max",
 		[SCI_PARAM_SPIN_US] = "spin_us",
 		[SCI_PARAM_CHECK_MS] = "check_ms",
+		[SCI_PARAM_FAR_EAGER_MAX] = "far_eager_max",
 	};
 
 	for (int i = 0; i < SCI_PARAMS; i++) {

@@ -111,6 +111,9 @@ enum sci_ep_flags {
  * @SCI_PARAM_SPIN_US: microseconds of polling before a wait sleeps
  * @SCI_PARAM_CHECK_MS: on fabrics that can lose packets: milliseconds without a call
  *	of the endpoint after which a thread of the library sends lost packets again
+ * @SCI_PARAM_FAR_EAGER_MAX: longest message in bytes that is eager although it is longer than
+ *	SCI_PARAM_EAGER_MAX, because a handshake with the peer takes longer than two copies of the
+ *	message. The sender measures handshakes. 0: no message
  *
  * Sizes of rings apply to pairs that attach after the change.
  */
@@ -128,6 +131,7 @@ enum sci_param {
 	SCI_PARAM_UNEXPECTED_MAX,
 	SCI_PARAM_SPIN_US,
 	SCI_PARAM_CHECK_MS,
+	SCI_PARAM_FAR_EAGER_MAX,
 	SCI_PARAMS
 };
 

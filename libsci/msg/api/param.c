@@ -52,6 +52,8 @@ static const struct param params[SCI_PARAMS] = {
 				       64 * KIB, UINT64_MAX, true },
 	[SCI_PARAM_SPIN_US] = { "spin_us", "SCI_MSG_SPIN_US", 0, 1000000000, true },
 	[SCI_PARAM_CHECK_MS] = { "check_ms", "SCI_MSG_CHECK_MS", 1, 60000, true },
+	[SCI_PARAM_FAR_EAGER_MAX] = { "far_eager_max", "SCI_MSG_FAR_EAGER_MAX",
+				      0, UINT64_MAX },
 };
 
 struct table {
@@ -107,7 +109,7 @@ static const struct table tables[] = {
 	/*
 	 * Each block is a system call on both sides, which takes longer than an early start of the
 	 * receiver saves. Beyond 64 KiB, two copies through the log and the ring take longer than a
-	 * handshake.
+	 * handshake with another process of the machine. Other machines may be farther away.
 	 */
 	[NET] = { {
 		[SCI_PARAM_LINES_MAX] = 64,
@@ -119,6 +121,7 @@ static const struct table tables[] = {
 		[SCI_PARAM_ZCOPY_MIN] = 16 * KIB,
 		[SCI_PARAM_SINGLE_COPY_MIN] = UINT64_MAX,
 		[SCI_PARAM_ATTACH_AFTER] = 1 * KIB,
+		[SCI_PARAM_FAR_EAGER_MAX] = 256 * KIB,
 	} },
 };
 

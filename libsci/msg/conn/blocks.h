@@ -87,6 +87,16 @@ static inline int64_t blocks_room(const struct sci_peer *p, struct msg_blocks *b
 	return end - b->free > b->size ? -EAGAIN : (int64_t)start;
 }
 
+/* Return whether the ring has room for blocks of @len bytes together. */
+static inline bool blocks_have_room(const struct sci_peer *p, struct msg_blocks *b, size_t len)
+{
+	/* each message can leave a gap of a quarter of the ring at its end: see block_limit() */
+	size_t most = b->size - b->size / 4;
+
+	blocks_credit(b, b->end, blocks_read(p, b));
+	return len <= most && b->end - b->free <= most - len;
+}
+
 /* With fewer blocks, the receiver has too much left to copy when the last block arrives. */
 #define BLOCKS_LEAST	8u
 

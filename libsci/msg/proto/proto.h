@@ -103,7 +103,10 @@ struct sci_req {
 	uint32_t segment;		/* rendezvous, one-sided: id of the peer's segment */
 	uint32_t rail_segment;		/* its id on the second rail, or 0 */
 	uint64_t offset;
-	uint64_t doubt_ms;		/* one-sided: time limit for missing memory, in ms */
+	union {
+		uint64_t doubt_ms;	/* one-sided: time limit for missing memory, in ms */
+		uint64_t asked_ns;	/* MSG_SEND: when the RTS was sent, in ns; 0: not measured */
+	};
 	size_t moved;			/* bytes already written or received */
 	size_t want;			/* bytes that will be moved */
 	void *data;			/* completion queue: the program's context */
@@ -337,6 +340,12 @@ int req_load(struct sci_req *req, struct msg_cursor *at, const volatile uint8_t 
 int net_write(struct sci_req *req, struct msg_import *im);
 int net_read(struct sci_req *req, struct msg_import *im);
 void net_take_back(struct sci_req *req);
+
+/* handshake.c */
+void handshake_begin(struct sci_req *req);
+void handshake_end(struct sci_req *req);
+bool handshake_takes_longer(const struct sci_req *req);
+void handshake_leave_out(struct sci_peer *p);
 
 /* rendezvous_net.c */
 bool target_offer(struct sci_req *req, struct line_cts *cts);

@@ -408,6 +408,7 @@ static int rndv_cleared(struct sci_peer *p, const struct line_cts *cts)
 	    (cts->mode != CTS_BLOCKS && cts->mode != (p->stream ? CTS_TARGET : CTS_ZCOPY)))
 		return -EPROTO;
 	p->expects--;
+	handshake_end(req);
 	req->their_id = cts->to;
 	if (cts->mode == CTS_BLOCKS && !p->blocks_tx[RING_XFER].size && !rails_are_lent(p)) {
 		transfer_end(req, -ENOMEM,

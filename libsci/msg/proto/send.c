@@ -285,6 +285,7 @@ static int rts_send(struct sci_req *req)
 	req->state = MSG_HANDSHAKE;
 	list_add_tail(&req->link, &p->sending);
 	peer_expect_ctl(p);
+	handshake_begin(req);
 	post_typed(p, &p->data_tx, &t, LINE_RTS);
 	return 0;
 }
@@ -344,6 +345,29 @@ static bool message_is_exported(const struct sci_req *req)
 	return n >= req->len && buf_find(req->ep, addr, req->len);
 }
 
+static bool prefers_handshake(const struct sci_req *req)
+{
+	return req_is_long(req) || (!req->wants_copy && message_is_exported(req));
+}
+
+/*
+ * Return whether the message is eager because the peer is far away. The ring must have room for the
+ * whole message: waiting for credits takes as long as a handshake.
+ */
+static bool far_eager_pays(struct sci_req *req)
+{
+	struct sci_peer *p = req->peer;
+
+	if (!handshake_takes_longer(req))
+		return false;
+	if (send_wants_ring(req) && tx_free(&p->data_tx) > 1)
+		ring_ask(p);
+	if (!ring_carries(req) || !blocks_have_room(p, &p->blocks_tx[RING_EAGER], req->len))
+		return false;
+	handshake_leave_out(p);
+	return true;
+}
+
 /* Return 0 if the message is sent, or its RTS; -EAGAIN if it has to wait. */
 static int send_try(struct sci_req *req)
 {
@@ -357,7 +381,7 @@ static int send_try(struct sci_req *req)
 		return req->in_blocks ? eager_send(req) : chain_send(req);
 	if (!req->sync && req->len <= line)
 		return short_send(req);
-	if (req->sync || req_is_long(req) || (!req->wants_copy && message_is_exported(req)))
+	if (req->sync || (prefers_handshake(req) && !far_eager_pays(req)))
 		return rts_send(req);
 	if (req->len > params[SCI_PARAM_LINES_MAX] && send_wants_ring(req)) {
 		ring_ask(p);
