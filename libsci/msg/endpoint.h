@@ -416,7 +416,7 @@ struct sci_ep {
 	bool armed;			/* user_fd must become readable at the next completion */
 	unsigned int completions;	/* completed requests, modulo 2^32 */
 	unsigned int waiters;		/* threads in sleep_beside() */
-	unsigned int crowded;		/* yields until the CPU counts as free; 0: it is free */
+	unsigned int crowded;		/* waits until the CPU counts as free; 0: it is free */
 	bool sleeping;			/* a thread sleeps in poll() */
 	bool woken;			/* the sleeping thread has been woken */
 	pthread_mutex_t sleep_lock;

@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-/* Polls of the fast path, before a blocking receive posts a request. */
+/* Polls of the fast path, before a blocking receive posts a request; one if CPUs are shared. */
 #define QUICK_LOOKS	400u
 /* Number of polls after which the CPU relaxes between polls, in favour of a sibling thread. */
 #define KEEN_LOOKS	100u
@@ -235,6 +235,18 @@ static inline bool quick_has_line(const struct sci_peer *p)
 	return line_peek(&p->data_rx.slots[p->data_rx.slot], p->data_rx.id);
 }
 
+/*
+ * Return whether the caller had better yield: other processes ran on this CPU in recent yields. A
+ * wait that ends before its yield counts, too, so that this state ends when they no longer run.
+ */
+static inline bool cpu_is_shared(struct sci_ep *ep)
+{
+	if (!ep->crowded)
+		return false;
+	ep->crowded--;
+	return true;
+}
+
 /* Poll up to QUICK_LOOKS times for the next line, and receive its message as quick_take() does. */
 static __always_inline bool quick_wait(const struct quick *q)
 {
@@ -242,7 +254,7 @@ static __always_inline bool quick_wait(const struct quick *q)
 
 	while (!quick_has_line(q->p)) {
 		line_prefetch_next(q->p);
-		if (++looks == QUICK_LOOKS)
+		if (++looks == QUICK_LOOKS || cpu_is_shared(q->p->ep))
 			return false;
 		if (looks > KEEN_LOOKS)
 			sci_cpu_relax();
@@ -286,6 +298,8 @@ static __attribute__((noinline)) struct sci_peer *hot_wait(struct sci_ep *ep)
 			hot_turn(ep, p);
 			return p;
 		}
+		if (cpu_is_shared(ep))
+			return NULL;
 		if (looks > KEEN_LOOKS)
 			sci_cpu_relax();
 	}

@@ -18,6 +18,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/timerfd.h>
 #include <time.h>
 
@@ -26,8 +27,7 @@
 #define ROUNDS		32u		/* progress calls between two readings of the clock */
 #define CROWDED_ROUNDS	2u		/* the same when other processes need the CPU */
 #define BUSY_SPIN_US	100u		/* time that a wait polls without yielding */
-#define TAKEN_US	3u		/* after a longer yield, another process has run */
-#define CROWDED		16u		/* undisturbed yields until the CPU counts as free */
+#define CROWDED		16u		/* undisturbed waits until the CPU counts as free */
 #define SPIN_FACTOR	20u		/* limit of a spin, in SCI_PARAM_SPIN_US */
 #define SUSPECT_POLL_MS	100		/* longest sleep while a peer's inbox is missing */
 #define LOST_POLL_MS	5		/* longest sleep while stores may be lost */
@@ -142,13 +142,28 @@ static uint64_t now_us(void)
 }
 
 /*
+ * Return whether another thread has run on this CPU instead of the calling thread since the last
+ * call. The duration of a yield does not tell: two processes that wait for each other run only for
+ * about a microsecond each.
+ */
+static bool cpu_was_taken(void)
+{
+	static _Thread_local long seen;
+	struct rusage usage;
+	bool taken;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	taken = usage.ru_nivcsw != seen;
+	seen = usage.ru_nivcsw;
+	return taken;
+}
+
+/*
  * Let other threads of this endpoint run, and later other processes. Return how long they
  * ran, in microseconds.
  */
 static uint64_t cpu_yield(struct sci_ep *ep, uint64_t now, uint64_t waited)
 {
-	uint64_t away;
-
 	if (!ep->crowded && waited < BUSY_SPIN_US) {
 		msg_unlock(&ep->lock);
 		sci_cpu_relax();
@@ -158,12 +173,11 @@ static uint64_t cpu_yield(struct sci_ep *ep, uint64_t now, uint64_t waited)
 	msg_unlock(&ep->lock);
 	sched_yield();
 	msg_lock(&ep->lock);
-	away = now_us() - now;
-	if (away >= TAKEN_US)
+	if (cpu_was_taken())
 		ep->crowded = CROWDED;
 	else if (ep->crowded)
 		ep->crowded--;
-	return away;
+	return now_us() - now;
 }
 
 static int deadline_ms_left(uint64_t until_us, uint64_t now, uint32_t at_most)
