@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/membarrier.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -16,6 +17,19 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+bool sci_cpu_yield(void)
+{
+	static _Thread_local long seen;
+	struct rusage usage;
+	bool taken;
+
+	sched_yield();
+	getrusage(RUSAGE_THREAD, &usage);
+	taken = usage.ru_nivcsw != seen;
+	seen = usage.ru_nivcsw;
+	return taken;
+}
 
 int sci_raise_fd_limit(void)
 {

@@ -105,6 +105,15 @@ int sci_check_file(const void *addr, size_t len, unsigned long inode, bool anony
 int sci_each_mapping(void *addr, size_t len, unsigned long inode,
 		     void (*fn)(void *start, size_t len));
 
+/* ---- the CPU ---- */
+
+/*
+ * Let other threads run on this CPU. Return whether one has run instead of the calling thread since
+ * the thread's last call. The duration of a yield does not tell: two processes that wait for each
+ * other run for only about a microsecond each.
+ */
+bool sci_cpu_yield(void);
+
 /* ---- a barrier in other processes ---- */
 
 /**

@@ -336,7 +336,7 @@ struct msg_upper {
 /* The parameters for one network of an endpoint. */
 struct msg_params {
 	uint64_t value[SCI_PARAMS];
-	uint64_t eager_limit;		/* longer messages begin with a rendezvous */
+	uint64_t eager_limit;		/* longer messages to a near peer are rendezvous */
 };
 
 struct sci_ep {
@@ -416,7 +416,7 @@ struct sci_ep {
 	bool armed;			/* user_fd must become readable at the next completion */
 	unsigned int completions;	/* completed requests, modulo 2^32 */
 	unsigned int waiters;		/* threads in sleep_beside() */
-	unsigned int crowded;		/* waits until the CPU counts as free; 0: it is free */
+	unsigned int crowded;		/* yields until the CPU counts as free; 0: it is free */
 	bool sleeping;			/* a thread sleeps in poll() */
 	bool woken;			/* the sleeping thread has been woken */
 	pthread_mutex_t sleep_lock;

@@ -161,6 +161,7 @@ static inline void world_wake(struct team_world *w, int rank)
  */
 struct team_wait {
 	unsigned int spins;
+	unsigned int limit;		/* of polls before the first yield */
 	uint64_t since_us;		/* time of the first sleep; 0: none yet */
 	uint64_t deadline_ms;		/* UINT64_MAX: none */
 	const uint32_t *word;

@@ -12,6 +12,7 @@
  * the delay of a missed wake-up, too.
  */
 
+#include "libsci/base/host.h"
 #include "libsci/team/team.h"
 
 #include <limits.h>
@@ -27,8 +28,7 @@
 #define SPINS_WORD	8u		/* loads of the word in one poll */
 #define SPINS_POLL	64u		/* word polls between two endpoint polls */
 #define YIELDS		200u
-#define TAKEN_US	5u		/* after a longer yield, another process has run */
-#define CROWDED_WAITS	64u		/* waits that poll less after a yield of TAKEN_US */
+#define CROWDED_WAITS	64u		/* waits that poll less after another process has run */
 #define YIELDS_POLL	8u
 #define SLEEP_MIN_US	50u
 #define SLEEP_MAX_US	5000u
@@ -116,18 +116,18 @@ static uint64_t now_us(void)
 /* Yield the CPU. If another process has run meanwhile, the next CROWDED_WAITS waits poll less. */
 static void wait_yield(struct team_world *w)
 {
-	uint64_t start = now_us();
-
-	sched_yield();
-	if (now_us() - start >= TAKEN_US)
+	if (w->crowded)
+		sched_yield();
+	else if (sci_cpu_yield())
 		sci_store_relaxed(&w->crowded_waits, CROWDED_WAITS);
 }
 
-static bool wait_is_crowded(struct team_world *w, bool first)
+/* Return whether a wait that begins polls less. */
+static bool wait_is_crowded(struct team_world *w)
 {
 	unsigned int waits = sci_load_relaxed(&w->crowded_waits);
 
-	if (waits && first)
+	if (waits)
 		sci_store_relaxed(&w->crowded_waits, waits - 1);
 	return w->crowded || waits;
 }
@@ -157,10 +157,11 @@ static unsigned int sleep_us(struct team_world *w, struct team_wait *t)
 
 int team_wait_more(struct team_world *w, struct team_wait *t)
 {
-	unsigned int spins = wait_is_crowded(w, !t->spins) ? SPINS_CROWDED : SPINS;
 	unsigned int us;
 
-	if (++t->spins < spins) {
+	if (!t->spins)
+		t->limit = wait_is_crowded(w) ? SPINS_CROWDED : SPINS;
+	if (++t->spins < t->limit) {
 		if (t->word)
 			word_spin(t);
 		else
@@ -171,9 +172,9 @@ int team_wait_more(struct team_world *w, struct team_wait *t)
 	}
 	if (t->deadline_ms != UINT64_MAX && team_now_ms() >= t->deadline_ms)
 		return -ETIMEDOUT;
-	if (t->spins < spins + YIELDS) {
+	if (t->spins < t->limit + YIELDS) {
 		wait_yield(w);
-		if (!(t->spins % YIELDS_POLL))
+		if (w->far || !(t->spins % YIELDS_POLL))
 			world_poll(w);
 		return 0;
 	}

@@ -4,8 +4,8 @@
  * DOC: waiting
  *
  * A waiting thread polls. At first it polls without a pause, later it yields the CPU between polls.
- * If another process runs during a yield, there are more processes than CPUs: then waiting threads
- * yield at once until no other process runs during yields. After SCI_PARAM_SPIN_US of its own CPU
+ * If another process has run since the thread's last yield, there are more processes than CPUs: then
+ * waiting threads yield at once until no other process has run between some yields. After SCI_PARAM_SPIN_US of its own CPU
  * time the thread sleeps. The CPU time of other processes does not count, up to a limit, because
  * the wait may depend on their work. One thread of an endpoint sleeps on the endpoint's
  * descriptors. Other threads sleep on a condition variable, until the first thread wakes up or a
@@ -17,17 +17,16 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
-#include <sched.h>
-#include <sys/resource.h>
 #include <sys/timerfd.h>
 #include <time.h>
 
+#include "libsci/base/host.h"
 #include "libsci/base/thread.h"
 
 #define ROUNDS		32u		/* progress calls between two readings of the clock */
 #define CROWDED_ROUNDS	2u		/* the same when other processes need the CPU */
 #define BUSY_SPIN_US	100u		/* time that a wait polls without yielding */
-#define CROWDED		16u		/* undisturbed waits until the CPU counts as free */
+#define CROWDED		16u		/* yields and receives until the CPU counts as free */
 #define SPIN_FACTOR	20u		/* limit of a spin, in SCI_PARAM_SPIN_US */
 #define SUSPECT_POLL_MS	100		/* longest sleep while a peer's inbox is missing */
 #define LOST_POLL_MS	5		/* longest sleep while stores may be lost */
@@ -142,28 +141,13 @@ static uint64_t now_us(void)
 }
 
 /*
- * Return whether another thread has run on this CPU instead of the calling thread since the last
- * call. The duration of a yield does not tell: two processes that wait for each other run only for
- * about a microsecond each.
- */
-static bool cpu_was_taken(void)
-{
-	static _Thread_local long seen;
-	struct rusage usage;
-	bool taken;
-
-	getrusage(RUSAGE_THREAD, &usage);
-	taken = usage.ru_nivcsw != seen;
-	seen = usage.ru_nivcsw;
-	return taken;
-}
-
-/*
  * Let other threads of this endpoint run, and later other processes. Return how long they
  * ran, in microseconds.
  */
 static uint64_t cpu_yield(struct sci_ep *ep, uint64_t now, uint64_t waited)
 {
+	bool taken;
+
 	if (!ep->crowded && waited < BUSY_SPIN_US) {
 		msg_unlock(&ep->lock);
 		sci_cpu_relax();
@@ -171,9 +155,9 @@ static uint64_t cpu_yield(struct sci_ep *ep, uint64_t now, uint64_t waited)
 		return 0;
 	}
 	msg_unlock(&ep->lock);
-	sched_yield();
+	taken = sci_cpu_yield();
 	msg_lock(&ep->lock);
-	if (cpu_was_taken())
+	if (taken)
 		ep->crowded = CROWDED;
 	else if (ep->crowded)
 		ep->crowded--;
