@@ -127,10 +127,14 @@ static int flat_wait_on(struct sci_coll *c, uint32_t *word, uint32_t *waiters, u
 	return -EAGAIN;
 }
 
-/* Return 0 if all members have finished epoch @need, else -EAGAIN. */
+/*
+ * Return 0 if all members have finished epoch @need, else -EAGAIN. Members may be far ahead of @need:
+ * remember how far, because reading their words takes the cache lines in which they write.
+ */
 static int members_test_done(struct sci_coll *c, uint32_t need)
 {
 	struct sci_team *t = c->team;
+	uint32_t least = t->epoch;
 
 	if ((int32_t)(t->min_done - need) >= 0)
 		return 0;
@@ -143,8 +147,10 @@ static int members_test_done(struct sci_coll *c, uint32_t need)
 		done = sci_load_acquire(&a->done);
 		if ((int32_t)(done - need) < 0)
 			return flat_wait_on(c, &a->done, &a->waiters, done);
+		if ((int32_t)(done - least) < 0)
+			least = done;
 	}
-	t->min_done = need;
+	t->min_done = least;
 	return 0;
 }
 
