@@ -338,6 +338,8 @@ static int tune_all(struct command *c)
 		return TOOL_FAILED;
 	for (i = 0; i < SCI_PARAMS; i++)
 		sci_peer_get(c->t.link.peer, i, &c->defaults.value[i]);
+	/* the library must not choose another protocol than that of the parameters */
+	c->defaults.value[SCI_PARAM_FAR_EAGER_MAX] = 0;
 	c->t.chosen = c->defaults;
 	tune_describe(c);
 	for (i = 0; i < sizeof(axes) / sizeof(axes[0]); i++)

@@ -86,6 +86,18 @@ static unsigned int handshakes(struct pair *l, unsigned int messages, uint32_t *
 	return count;
 }
 
+/* The sender knows the distance after 8 handshakes, and gets a ring. */
+static void knows_distance(struct pair *l, uint32_t *n)
+{
+	uint64_t deadline = sci_now_ms() + TEST_WAIT_MS;
+
+	CHECK_EQ(sci_ep_set(l->ep, SCI_PARAM_EAGER_RING, RING), 0);
+	CHECK_EQ(sci_ep_set(l->ep, SCI_PARAM_FAR_EAGER_MAX, LONG), 0);
+	CHECK_EQ(handshakes(l, 8, n), 8);
+	while (message_send(l, RECEIVE_LATE, 0, n))
+		CHECK(sci_now_ms() < deadline);
+}
+
 TEST(messages_to_a_far_peer_leave_handshakes_out)
 {
 	struct peer *p = peer_spawn(8, receiver, NULL);
@@ -95,13 +107,7 @@ TEST(messages_to_a_far_peer_leave_handshakes_out)
 
 	test_use_net("unix", 4);
 	l = pair_open(p, 8, 0);
-	CHECK_EQ(sci_ep_set(l.ep, SCI_PARAM_EAGER_RING, RING), 0);
-	CHECK_EQ(sci_ep_set(l.ep, SCI_PARAM_FAR_EAGER_MAX, LONG), 0);
-	/* the sender knows the distance after some handshakes, and gets a ring */
-	CHECK_EQ(handshakes(&l, 8, &n), 8);
-	deadline = sci_now_ms() + TEST_WAIT_MS;
-	while (message_send(&l, RECEIVE_LATE, 0, &n))
-		CHECK(sci_now_ms() < deadline);
+	knows_distance(&l, &n);
 	/* it measures again and again */
 	CHECK_EQ(handshakes(&l, 31, &n), 0);
 	CHECK_EQ(handshakes(&l, 33, &n), 1);
@@ -121,7 +127,7 @@ TEST(messages_to_a_far_peer_leave_handshakes_out)
 	peer_join(p);
 }
 
-TEST(messages_to_a_near_peer_have_handshakes)
+TEST(a_program_wants_handshakes)
 {
 	struct peer *p = peer_spawn(8, receiver, NULL);
 	uint32_t n = 0;
@@ -129,7 +135,8 @@ TEST(messages_to_a_near_peer_have_handshakes)
 
 	test_use_net("unix", 4);
 	l = pair_open(p, 8, 0);
-	CHECK_EQ(sci_ep_set(l.ep, SCI_PARAM_FAR_EAGER_MAX, 0), 0);
+	knows_distance(&l, &n);
+	CHECK_EQ(sci_peer_set(l.to, SCI_PARAM_FAR_EAGER_MAX, 0), 0);
 	CHECK_EQ(handshakes(&l, 20, &n), 20);
 	order_send(&l, END);
 	pair_close(&l);

@@ -85,7 +85,8 @@ enum sci_ep_flags {
  * enum sci_param - parameters of an endpoint
  * @SCI_PARAM_LINES_MAX: longest message in bytes that the sender writes as several lines of the
  *	small ring although the eager ring is attached
- * @SCI_PARAM_EAGER_MAX: longest eager message in bytes; longer messages are rendezvous
+ * @SCI_PARAM_EAGER_MAX: longest eager message in bytes; longer messages are rendezvous, except
+ *	those of SCI_PARAM_FAR_EAGER_MAX
  * @SCI_PARAM_EAGER_BLOCK: bytes of a block of an eager message, or an eighth of the message if that
  *	is more. The receiver copies one block while the sender fills the next one
  * @SCI_PARAM_EAGER_RING: bytes of the eager ring that a busy pair attaches

@@ -265,7 +265,7 @@ static int sendm_request(struct sci_peer *peer, const struct sci_send *send,
 	req->has_imm = send->flags & SCI_SEND_IMM;
 	req->imm = send->imm;
 	req->wants_copy = send->flags & SCI_SEND_COPY;
-	/* copy the bytes now: they are read or stored only after the answer of the receiver */
+	/* copy the bytes now: without room, or after an RTS, they are read or stored later */
 	if (!ret && req->wants_copy && (req->sync || req_is_long(req)))
 		ret = copy_rest(req);
 	req->detached = !out;

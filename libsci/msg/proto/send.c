@@ -9,7 +9,8 @@
  *	chain		several lines; the receiver detects each of them like a short
  *			message. Up to SCI_PARAM_LINES_MAX bytes, and eager messages
  *			while the rings are not attached
- *	eager		up to SCI_PARAM_EAGER_MAX bytes
+ *	eager		up to SCI_PARAM_EAGER_MAX bytes, or SCI_PARAM_FAR_EAGER_MAX bytes
+ *			to a far peer (handshake.c)
  *	rendezvous	all other messages, and synchronous sends
  *
  * The messages to a peer enter its data ring in the order in which they were sent. A
@@ -362,10 +363,16 @@ static bool far_eager_pays(struct sci_req *req)
 		return false;
 	if (send_wants_ring(req) && tx_free(&p->data_tx) > 1)
 		ring_ask(p);
-	if (!ring_carries(req) || !blocks_have_room(p, &p->blocks_tx[RING_EAGER], req->len))
-		return false;
-	handshake_leave_out(p);
-	return true;
+	return ring_carries(req) && blocks_have_room(p, &p->blocks_tx[RING_EAGER], req->len);
+}
+
+static int far_eager_send(struct sci_req *req)
+{
+	int ret = eager_send(req);
+
+	if (req->moved)
+		handshake_leave_out(req->peer);
+	return ret;
 }
 
 /* Return 0 if the message is sent, or its RTS; -EAGAIN if it has to wait. */
@@ -381,8 +388,11 @@ static int send_try(struct sci_req *req)
 		return req->in_blocks ? eager_send(req) : chain_send(req);
 	if (!req->sync && req->len <= line)
 		return short_send(req);
-	if (req->sync || (prefers_handshake(req) && !far_eager_pays(req)))
-		return rts_send(req);
+	if (req->sync || prefers_handshake(req)) {
+		if (!req->sync && far_eager_pays(req))
+			return far_eager_send(req);
+		return tx_room(&p->data_tx) ? rts_send(req) : -EAGAIN;
+	}
 	if (req->len > params[SCI_PARAM_LINES_MAX] && send_wants_ring(req)) {
 		ring_ask(p);
 		if (!tx_room(&p->data_tx))
