@@ -43,6 +43,52 @@ case_threads_tachyon() {
 	threads_same tachyon picture tachyon scene -numthreads 4 -o picture -format TARGA
 }
 
+case_threads_pbzip2() {
+	type -P pbzip2 >/dev/null || skip "no package pbzip2" || return
+	on 4 "head -c 420000 $build/sci >/tmp/input" || return
+	threads_same pbzip2 out pbzip2 -p4 -b1 -c /tmp/input || return
+	on 4 'cd /tmp && pbzip2 -d -c <several | cmp - input'
+}
+
+case_threads_lbzip2() {
+	type -P lbzip2 >/dev/null || skip "no package lbzip2" || return
+	on 4 "head -c 420000 $build/sci >/tmp/input" || return
+	threads_same lbzip2 out lbzip2 -n 4 -1 -c /tmp/input || return
+	on 4 'cd /tmp && lbzip2 -d -c <several | cmp - input'
+}
+
+# MIB: leave so much memory on each machine. Reserved huge pages take the rest.
+machines_fill() {
+	local i
+	for i in $(ids); do
+		on "$i" "awk '/^MemAvailable:/ { print int((\$2 / 1024 - $1) / 2) }' /proc/meminfo \
+				>/proc/sys/vm/nr_hugepages
+			awk '/^MemAvailable:/ { print \"= node $i has\", int(\$2 / 1024), \"MiB left\"
+				exit \$2 / 1024 > $1 + 12 }' /proc/meminfo" || return
+	done
+}
+
+machines_empty() {
+	local i status=0
+	for i in $(ids); do
+		on "$i" 'echo 0 >/proc/sys/vm/nr_hugepages' || status=1
+	done
+	return "$status"
+}
+
+# Threads share more memory than any machine has left. All of it is checked.
+case_threads_share_more_memory_than_a_machine_has() {
+	local program=$build/selftests/threads/programs/large mib=$((40 * nodes)) status=0
+	"$program" $((2 * nodes)) "$mib" >"$tmp/case/expected" || return
+	machines_fill 64 &&
+		SCI_EXEC_LIMIT=$((600 * slow)) on 4 "$(threads_command "$program" $((2 * nodes)) "$mib")" \
+			>"$tmp/case/large" 2>&1 || status=1
+	machines_empty || status=1
+	sed 's/^/= /' "$tmp/case/large"
+	grep -qFf "$tmp/case/expected" "$tmp/case/large" || { echo "another sum"; status=1; }
+	return "$status"
+}
+
 # mutexes, conditions, barriers, files, children and so on
 case_threads_that_use_all_calls() {
 	threads_same machines out "$build/selftests/threads/programs/machines"
