@@ -81,18 +81,23 @@ static void *pool_address(const struct pool_node *n, u32 chunk, u64 offset)
 	return n->virt + pool_chunk_offset(&n->pool, chunk) + offset;
 }
 
+static void pool_flush_bytes(const struct pool_node *n, u32 chunk, u64 at, u64 bytes)
+{
+	u64 end = at + bytes;
+
+	for (; n->flushes && at < end; at += DMA_BURST) {
+		pool_flush(pool_address(n, chunk, at), min_t(u64, end - at, DMA_BURST));
+		cond_resched();
+	}
+}
+
 /*
- * Flush the memory of a segment or of a map. A line that stays in the cache may otherwise reach
+ * Flush the memory of a segment. A line that stays in the cache may otherwise reach
  * memory when the memory has another owner, and an old line may hide the bytes of the owner.
  */
 static void pool_flush_chunks(const struct pool_node *n, u32 chunk, u64 bytes)
 {
-	u64 at;
-
-	for (at = 0; n->flushes && at < bytes; at += DMA_BURST) {
-		pool_flush(pool_address(n, chunk, at), min_t(u64, bytes - at, DMA_BURST));
-		cond_resched();
-	}
+	pool_flush_bytes(n, chunk, 0, bytes);
 }
 
 static int pool_alloc_pages(struct sci_adapter *a, unsigned long count,
@@ -192,6 +197,14 @@ static void pool_view_close(struct pool_node *n, const struct pool_view *v)
 	mutex_unlock(&n->lock);
 }
 
+/* Flush the part of the segment that the map shows, which may end behind the segment. */
+static void pool_flush_view(struct pool_node *n, const struct sci_mapping *m,
+			    const struct pool_view *v)
+{
+	if (m->offset < v->size)
+		pool_flush_bytes(n, v->first, m->offset, min(m->length, v->size - m->offset));
+}
+
 static int pool_map_view(struct sci_adapter *a, struct sci_mapping *m)
 {
 	u64 entries = div_u64(m->length, sci_adapter_desc(a)->att_page_size);
@@ -211,7 +224,7 @@ static int pool_map_view(struct sci_adapter *a, struct sci_mapping *m)
 	ret = sci_att_alloc(sci_adapter_desc(a)->att, entries, m->node, &v->entry);
 	if (ret)
 		goto err_view;
-	pool_flush_chunks(n, v->first, v->size);
+	pool_flush_view(n, m, v);
 	m->priv = v;
 	return 0;
 
@@ -229,7 +242,7 @@ static void pool_unmap_view(struct sci_adapter *a, struct sci_mapping *m)
 
 	m->priv = NULL;
 	sci_att_free(sci_adapter_desc(a)->att, v->entry, v->entries);
-	pool_flush_chunks(n, v->first, v->size);
+	pool_flush_view(n, m, v);
 	pool_view_close(n, v);
 	kfree(v);
 }

@@ -502,3 +502,39 @@ TEST(a_store_arrives_when_its_process_is_killed)
 	SCIFlushReadBuffers(v.seq);
 	CHECK_EQ(v.mem[AT], 2);
 }
+
+#define BIG	((size_t)8 << 20)	/* several entries of the address table */
+#define FAR_AT	(BIG / 4 * 3)
+
+/* Node 8 maps a part of the segment of node 4, stores to it and is killed. */
+static void dying_part_importer(struct peer *self, void *arg)
+{
+	volatile unsigned char *mem;
+	sci_map_t map;
+
+	(void)arg;
+	CHECK_OK(mem = SCIMapRemoteSegment(test_connect(test_open(), 4, 2), &map, FAR_AT, SIZE,
+					   NULL, 0, &err));
+	mem[AT] = 2;
+	peer_send(self, "stored");
+	peer_expect(self, "leave");
+}
+
+TEST(a_store_to_a_mapped_part_arrives_when_its_process_is_killed)
+{
+	volatile unsigned char *mem;
+	sci_sequence_t seq;
+	struct peer *p;
+	sci_map_t map;
+
+	needs_checked_pool();
+	mem = test_map_local(test_segment(test_open(), 2, BIG, 0), &map);
+	CHECK_OK(SCICreateMapSequence(map, &seq, 0, &err));
+	p = peer_spawn(8, dying_part_importer, NULL);
+	peer_expect(p, "stored");
+	SCIFlushReadBuffers(seq);
+	CHECK_EQ(mem[FAR_AT + AT], 0);
+	peer_kill(p, SIGKILL);
+	SCIFlushReadBuffers(seq);
+	CHECK_EQ(mem[FAR_AT + AT], 2);
+}
