@@ -78,15 +78,19 @@ case_team_two_pes_on_each() {
 	SHMEM_SYMMETRIC_SIZE=8M team_passes 2 cluster/shmem_collectives
 }
 
-# more PEs than processors
-case_team_four_pes_on_each() {
+# PES: all programs pass with more PEs than processors
+many_pes_pass() {
 	local p
 	needs_two_nodes || return
 	for p in atomics rma collectives; do
 		SHMEM_SYMMETRIC_SIZE=2M SHMEM_TEST_LONGS=2048 \
-			team_passes 4 "cluster/shmem_$p" || return
+			team_passes "$1" "cluster/shmem_$p" || return
 	done
 }
+
+case_team_four_pes_on_each() { many_pes_pass 4; }
+
+case_team_eight_pes_on_each() { many_pes_pass 8; }
 
 case_team_smi() { smi_passes 50000 80 20; }
 

@@ -64,7 +64,7 @@ machines_fill() {
 		on "$i" "awk '/^MemAvailable:/ { print int((\$2 / 1024 - $1) / 2) }' /proc/meminfo \
 				>/proc/sys/vm/nr_hugepages
 			awk '/^MemAvailable:/ { print \"= node $i has\", int(\$2 / 1024), \"MiB left\"
-				exit \$2 / 1024 > $1 + 12 }' /proc/meminfo" || return
+				exit \$2 / 1024 > $1 + 10 }' /proc/meminfo" || return
 	done
 }
 
@@ -78,9 +78,9 @@ machines_empty() {
 
 # Threads share more memory than any machine has left. All of it is checked.
 case_threads_share_more_memory_than_a_machine_has() {
-	local program=$build/selftests/threads/programs/large mib=$((40 * nodes)) status=0
+	local program=$build/selftests/threads/programs/large mib=$((48 * nodes)) status=0
 	"$program" $((2 * nodes)) "$mib" >"$tmp/case/expected" || return
-	machines_fill 64 &&
+	machines_fill 80 &&
 		SCI_EXEC_LIMIT=$((600 * slow)) on 4 "$(threads_command "$program" $((2 * nodes)) "$mib")" \
 			>"$tmp/case/large" 2>&1 || status=1
 	machines_empty || status=1
