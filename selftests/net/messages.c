@@ -130,6 +130,40 @@ TEST(an_endpoint_with_peers_on_both)
 	peer_join(c);
 }
 
+/* Node 8 joins the cluster after node 4 has begun to connect to it by the net. */
+static void latecomer(struct peer *proc, void *arg)
+{
+	struct pair l = { .proc = proc };
+
+	(void)arg;
+	peer_expect(proc, "begun");
+	test_use_net("unix", 8);
+	test_use_cluster("");
+	l.ep = test_ep_open(TEST_ID, 0);
+	l.to = test_ep_connect(l.ep, 4, TEST_ID);
+	CHECK(!l.to->stream);
+	exchange(l.ep, l.to, 1);
+	pair_close(&l);
+}
+
+TEST(a_node_joins_the_cluster_late)
+{
+	struct peer *p = peer_spawn(8, latecomer, NULL);
+	const struct sci_addr addr = { 8, TEST_ID };
+	struct pair l = { .proc = p };
+
+	test_use_net("unix", 4);
+	test_use_cluster("");
+	l.ep = test_ep_open(TEST_ID, 0);
+	CHECK_EQ(sci_peer_open(l.ep, &addr, TEST_WAIT_MS, &l.to), 0);
+	CHECK(l.to->stream);
+	peer_send(p, "begun");
+	exchange(l.ep, l.to, 1);
+	CHECK(!l.to->stream);
+	pair_close(&l);
+	peer_join(p);
+}
+
 #define LONG		4000u		/* in bytes */
 
 static void taker(struct peer *proc, void *net)

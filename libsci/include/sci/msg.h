@@ -424,7 +424,9 @@ int sci_peer_addr(struct sci_peer *peer, struct sci_addr *addr);
 
 /**
  * sci_peer_network() - get the network that reaches a peer
- * Return: "net" for sockets, gateways and several ways, else sci_ep_fabric() of the endpoint; NULL if @peer is NULL.
+ * A peer that is not connected yet may change from the sockets to the endpoint's fabric.
+ * Return: "net" for sockets, gateways and several ways, else sci_ep_fabric() of the endpoint; NULL:
+ * @peer is NULL, or the process is a child of the one that opened the endpoint.
  */
 const char *sci_peer_network(struct sci_peer *peer);
 

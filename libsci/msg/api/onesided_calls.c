@@ -414,13 +414,10 @@ int sci_peer_map(struct sci_peer *peer, const struct sci_key *key, int timeout,
 
 	if (!peer || !key || !addr || !key_is_valid(key) || !key->len)
 		return -EINVAL;
-	if (!msg_usable(peer->ep))
+	if (!ep_lock(peer->ep))
 		return -ENOTCONN;
-	if (!peer->may_read)
-		return -EOPNOTSUPP;
-	msg_lock(&peer->ep->lock);
 	peer->no_room = 0;	/* the program may have made room */
-	ret = map_test(&m);
+	ret = peer->may_read ? map_test(&m) : -EOPNOTSUPP;
 	if (ret == -EAGAIN)
 		ret = msg_wait_often(peer->ep, map_test, &m, timeout, MAP_LOOK_MS);
 	msg_unlock(&peer->ep->lock);

@@ -188,7 +188,13 @@ int sci_peer_addr(struct sci_peer *peer, struct sci_addr *addr)
 
 const char *sci_peer_network(struct sci_peer *peer)
 {
-	return peer ? peer->fabric->ops->name : NULL;
+	const char *name;
+
+	if (!peer || !ep_lock(peer->ep))
+		return NULL;
+	name = peer->fabric->ops->name;
+	msg_unlock(&peer->ep->lock);
+	return name;
 }
 
 struct sci_ep *sci_peer_ep(struct sci_peer *peer)

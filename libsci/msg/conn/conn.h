@@ -383,6 +383,7 @@ void peer_heat(struct sci_peer *p);
 void peer_expect_ctl(struct sci_peer *p);
 void peer_suspect(struct sci_peer *p);
 bool peer_is_gone(const struct sci_peer *p);
+void peer_follow(struct sci_peer *p);
 int peer_ask_inbox(struct sci_peer *p);
 int peer_take_inbox(struct sci_peer *p, struct msg_call *c);
 void peer_event_add(struct sci_peer *p, unsigned int event);

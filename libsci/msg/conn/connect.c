@@ -169,7 +169,9 @@ static void accept_hello(struct sci_ep *ep, struct sci_fabric *fabric,
 	bool asking;
 	int ret;
 
-	/* the two sides have chosen different networks: one configuration is wrong */
+	if (p && fabric == ep->fabric)
+		peer_follow(p);
+	/* the other side moves to the fabric, as above, or one configuration is wrong */
 	if (p && p->state != PEER_DOWN && p->fabric != fabric)
 		return;
 	/* this HELLO answers a connection that has ended */

@@ -166,30 +166,45 @@ static void rails_init(struct sci_peer *p)
 	p->rails->event[RAIL_SECOND] = second_outbox_event;
 }
 
-int peer_new(struct sci_ep *ep, struct sci_fabric *fabric,
-	     const struct sci_addr *addr, struct sci_peer **out)
+static void peer_set_fabric(struct sci_peer *p, struct sci_fabric *fabric)
 {
-	struct sci_peer *p = peer_alloc(ep->rail && !fabric->ops->stream);
-	struct msg_inbox *inbox;
-	int ret;
+	const struct sci_ep *ep = p->ep;
 
-	if (!p)
-		return -ENOMEM;
-	p->ep = ep;
-	p->addr = *addr;
 	p->fabric = fabric;
 	p->stream = fabric->ops->stream;
 	p->params = p->stream ? &ep->net_params : &ep->params;
-	p->line = &p->first;
-	p->first.link = ep->link;
-	if (p->rails)
-		rails_init(p);
 	p->adapter = p->stream ? 0 : ep->adapter;
 	p->lossy = ep->lossy && !p->stream;
 	p->stale = ep->link->cache && !p->stream;
 	p->detour = p->stale || p->rails;
 	p->careful = ep->lossy || p->stale || p->stream;
 	p->may_read = ep->may_read && !p->stream;
+}
+
+static void rings_init(struct sci_peer *p)
+{
+	struct msg_inbox *inbox = p->first.inbox_map;
+
+	p->status = (struct msg_status *)&inbox->status;
+	rx_init(&p->ctl_rx, inbox->ctl, CTL_LINES);
+	rx_init(&p->data_rx, inbox->data, DATA_LINES);
+}
+
+int peer_new(struct sci_ep *ep, struct sci_fabric *fabric,
+	     const struct sci_addr *addr, struct sci_peer **out)
+{
+	struct sci_peer *p = peer_alloc(ep->rail && !fabric->ops->stream);
+	int ret;
+
+	if (!p)
+		return -ENOMEM;
+	p->ep = ep;
+	p->addr = *addr;
+	p->line = &p->first;
+	p->first.link = ep->link;
+	if (p->rails)
+		rails_init(p);
+	peer_set_fabric(p, fabric);
 	ret = hash_add(&ep->by_addr, &p->by_addr, key_of(addr));
 	if (ret)
 		goto err;
@@ -216,10 +231,7 @@ int peer_new(struct sci_ep *ep, struct sci_fabric *fabric,
 	list_init(&p->imports);
 	list_init(&p->maps);
 	list_init(&p->calls);
-	inbox = p->first.inbox_map;
-	p->status = (struct msg_status *)&inbox->status;
-	rx_init(&p->ctl_rx, inbox->ctl, CTL_LINES);
-	rx_init(&p->data_rx, inbox->data, DATA_LINES);
+	rings_init(p);
 	list_add_tail(&p->link, &ep->peers);
 	*out = p;
 	return 0;
@@ -231,6 +243,49 @@ err_hash:
 err:
 	peer_dealloc(p);
 	return ret;
+}
+
+/* Move @p from the net to ep->fabric. On an error, @p stays on the net. */
+static int peer_move(struct sci_peer *p)
+{
+	struct sci_fabric *from = p->fabric;
+	struct msg_route old = p->first;
+	int ret;
+
+	if (p->ep->rail) {
+		p->rails = calloc(1, sizeof(*p->rails));
+		if (!p->rails)
+			return -ENOMEM;
+		rails_init(p);
+	}
+	peer_set_fabric(p, p->ep->fabric);
+	ret = inbox_make(p);
+	if (ret) {
+		free(p->rails);
+		p->rails = NULL;
+		peer_set_fabric(p, from);
+		p->first = old;
+		return ret;
+	}
+	rings_init(p);
+	p->asked = false;
+	from->ops->unmap(from, old.inbox_map, INBOX_BYTES);
+	from->ops->lseg.destroy(old.inbox);
+	/* no HELLO has named the new inbox yet: all events are those of the old one */
+	atomic_fetch_and(&p->events, PEER_LISTED);
+	return 0;
+}
+
+/*
+ * A HELLO of @p has arrived by ep->fabric. If @p is on the net, it was made before its node joined
+ * the cluster. Move it, unless it is already making a connection by the net: its next HELLO comes
+ * here again.
+ */
+void peer_follow(struct sci_peer *p)
+{
+	if (p->stream && p->state == PEER_CONNECTING && !p->nonce && !p->imported &&
+	    !(atomic_load(&p->events) & PEER_CAME) && list_empty(&p->calls))
+		peer_move(p);
 }
 
 /* ---- the peer's inbox ---- */
