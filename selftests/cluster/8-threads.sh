@@ -89,6 +89,19 @@ case_threads_share_more_memory_than_a_machine_has() {
 	return "$status"
 }
 
+# Loads and stores of threads on all machines have an order that the memory model allows.
+case_threads_litmus() {
+	local program=$build/selftests/threads/programs/litmus kind status=0
+	for kind in atomics locks barriers; do
+		SCI_EXEC_LIMIT=$((600 * slow)) on 4 \
+			"SCI_TEST_ROUNDS=1024 $(threads_command "$program" "$kind")" \
+			>"$tmp/case/$kind" 2>&1 || status=1
+		grep -c ': 0 forbidden outcomes in ' "$tmp/case/$kind" | grep -q '^4$' || status=1
+		sed 's/^/= /' "$tmp/case/$kind"
+	done
+	return "$status"
+}
+
 # mutexes, conditions, barriers, files, children and so on
 case_threads_that_use_all_calls() {
 	threads_same machines out "$build/selftests/threads/programs/machines"
