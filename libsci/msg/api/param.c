@@ -24,7 +24,6 @@ struct param {
 	const char *env;
 	uint64_t min;
 	uint64_t max;
-	bool is_of_ep;			/* all networks of an endpoint have one value */
 };
 
 static const struct param params[SCI_PARAMS] = {
@@ -39,7 +38,7 @@ static const struct param params[SCI_PARAMS] = {
 	[SCI_PARAM_XFER_RING] = { "xfer_ring", "SCI_MSG_XFER_RING",
 				  4 * KIB, 64 * MIB },
 	[SCI_PARAM_RINGS_MAX] = { "rings_max", "SCI_MSG_RINGS_MAX",
-				  4 * KIB, UINT64_MAX, true },
+				  4 * KIB, UINT64_MAX },
 	[SCI_PARAM_ZCOPY_MIN] = { "zcopy_min", "SCI_MSG_ZCOPY_MIN",
 				  0, UINT64_MAX },
 	[SCI_PARAM_SINGLE_COPY_MIN] = { "single_copy_min",
@@ -49,12 +48,21 @@ static const struct param params[SCI_PARAMS] = {
 				     0, UINT64_MAX },
 	[SCI_PARAM_UNEXPECTED_MAX] = { "unexpected_max",
 				       "SCI_MSG_UNEXPECTED_MAX",
-				       64 * KIB, UINT64_MAX, true },
-	[SCI_PARAM_SPIN_US] = { "spin_us", "SCI_MSG_SPIN_US", 0, 1000000000, true },
-	[SCI_PARAM_CHECK_MS] = { "check_ms", "SCI_MSG_CHECK_MS", 1, 60000, true },
+				       64 * KIB, UINT64_MAX },
+	[SCI_PARAM_SPIN_US] = { "spin_us", "SCI_MSG_SPIN_US", 0, 1000000000 },
+	[SCI_PARAM_CHECK_MS] = { "check_ms", "SCI_MSG_CHECK_MS", 1, 60000 },
 	[SCI_PARAM_FAR_EAGER_MAX] = { "far_eager_max", "SCI_MSG_FAR_EAGER_MAX",
 				      0, UINT64_MAX },
 };
+
+/* The parameters for which all networks of an endpoint have one value. */
+#define OF_EP	(1u << SCI_PARAM_RINGS_MAX | 1u << SCI_PARAM_UNEXPECTED_MAX | \
+		 1u << SCI_PARAM_SPIN_US | 1u << SCI_PARAM_CHECK_MS)
+
+static bool param_is_of_ep(unsigned int i)
+{
+	return OF_EP >> i & 1;
+}
 
 struct table {
 	uint64_t value[SCI_PARAMS];
@@ -188,7 +196,7 @@ static int table_read_line(struct sci_ep *ep, const char *path, char *line)
 	if (!of)
 		return 0;
 	i = param_find(name);
-	if (i < 0 || (params[i].is_of_ep && of != &ep->params) ||
+	if (i < 0 || (param_is_of_ep((unsigned int)i) && of != &ep->params) ||
 	    param_read((unsigned int)i, text, &value))
 		return param_report(path, line);
 	param_set(of, (unsigned int)i, value);
@@ -260,7 +268,7 @@ int sci_ep_get(struct sci_ep *ep, enum sci_param param, uint64_t *value)
 /* Return the set that has @param for a peer. */
 static struct msg_params *params_of(struct sci_peer *p, enum sci_param param)
 {
-	return p->stream && !params[param].is_of_ep ? &p->ep->net_params : &p->ep->params;
+	return p->stream && !param_is_of_ep(param) ? &p->ep->net_params : &p->ep->params;
 }
 
 int sci_peer_set(struct sci_peer *peer, enum sci_param param, uint64_t value)
