@@ -20,13 +20,10 @@ static uint64_t *memory;
 static size_t pages, threads;
 static uint64_t sums[THREADS_MAX];
 
-static uint64_t mix(uint64_t x)
+/* The value of word @i of a page. */
+static uint64_t word_of(size_t page, size_t i)
 {
-	x ^= x >> 33;
-	x *= 0xff51afd7ed558ccdu;
-	x ^= x >> 33;
-	x *= 0xc4ceb9fe1a85ec53u;
-	return x ^ x >> 33;
+	return page * 0x9e3779b97f4a7c15u + i;
 }
 
 static uint64_t page_check(size_t page)
@@ -35,7 +32,7 @@ static uint64_t page_check(size_t page)
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < PAGE_WORDS; i++) {
-		if (p[i] != mix(page) + i) {
+		if (p[i] != word_of(page, i)) {
 			printf("page %zu, word %zu: wrong\n", page, i);
 			exit(1);
 		}
@@ -52,7 +49,7 @@ static void *run(void *arg)
 
 	for (size_t page = from; page < to; page++)
 		for (size_t k = 0; k < PAGE_WORDS; k++)
-			memory[page * PAGE_WORDS + k] = mix(page) + k;
+			memory[page * PAGE_WORDS + k] = word_of(page, k);
 	pthread_barrier_wait(&barrier);
 	for (size_t page = from; page < to; page++)
 		sum += page_check(page);
