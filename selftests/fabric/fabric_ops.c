@@ -917,7 +917,6 @@ TEST(groups_of_operations_are_whole)
 		CHECK_EQ(GROUP(ops, lintr), WHOLE);
 		CHECK_EQ(GROUP(ops, rintr), WHOLE);
 		CHECK(GROUP(ops, local) != PARTLY);
-		CHECK(GROUP(ops, copy) != PARTLY);
 		CHECK(ops->name && ops->present && ops->open && ops->close &&
 		      ops->unmap);
 	}

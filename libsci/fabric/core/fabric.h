@@ -319,7 +319,7 @@ struct sci_rintr;
 
 /*
  * The operations are in groups.  A fabric has all operations of the groups query,
- * lseg, rseg, lintr and rintr.  Operations of the groups local and copy may be NULL:
+ * lseg, rseg, lintr and rintr.  The group local, and dma and peer_read, may be NULL:
  * callers use sci_lseg_attach(), sci_peer_read() and similar functions, which then
  * return -EOPNOTSUPP.  wake_barrier may be NULL if no process takes part: callers
  * read sci_adapter_info.wake_barrier before a call.
@@ -481,22 +481,6 @@ struct sci_rintr_ops {
 	void (*disconnect)(struct sci_rintr *i);
 };
 
-/**
- * struct sci_copy_ops - copies that the fabric makes
- * @dma:	Copy one piece now, on the calling thread, which is a DMA
- *		worker; with @pull from the remote segment. -EIO: data was lost.
- * @peer_read:	Copy @len bytes from address @src in the private memory of the
- *		process that exports @r to @dst. -EOPNOTSUPP: fabric, kernel or
- *		permissions do not allow it, or @r is a broadcast group;
- *		-EFAULT: that process has no such memory (a part of @dst may be
- *		written); -ENOTCONN: it has died, or the connection is lost.
- */
-struct sci_copy_ops {
-	int (*dma)(struct sci_lseg *s, struct sci_rseg *r,
-		   const struct sci_dma_piece *piece, bool pull);
-	int (*peer_read)(struct sci_rseg *r, void *dst, uint64_t src, size_t len);
-};
-
 /* A read of bytes of an import. It belongs to the fabric until @done is set. */
 struct sci_stream_get {
 	struct list link;
@@ -607,6 +591,13 @@ struct sci_fabric_place {
  *		but a store of theirs during the call may be lost. Errors as @local.reg; -EFAULT changes
  *		no page, after another error the pages are not of the segment. NULL: the fabric
  *		does not know of such changes.
+ * @dma:	Copy one piece now, on the calling thread, which is a DMA worker; with @pull
+ *		from the remote segment. -EIO: data was lost. NULL: the fabric has no DMA.
+ * @peer_read:	Copy @len bytes from address @src in the private memory of the process that exports
+ *		@r to @dst. -EOPNOTSUPP: the kernel or permissions do not allow it, or @r is a
+ *		broadcast group; -EFAULT: that process has no such memory (a part of @dst may be
+ *		written); -ENOTCONN: it has died, or the connection is lost. NULL: the fabric
+ *		cannot.
  * @ring:	Trigger the bell of an imported segment, see struct sci_lseg_param. Without a
  *		bell nothing happens. Returns as rintr.trigger does. NULL: the fabric has no
  *		bells of segments.
@@ -641,11 +632,13 @@ struct sci_fabric_ops {
 	struct sci_rseg_ops rseg;
 	struct sci_lintr_ops lintr;
 	struct sci_rintr_ops rintr;
-	struct sci_copy_ops copy;
 	const struct sci_stream_ops *stream;
 
 	void (*unmap)(struct sci_fabric *f, void *addr, size_t len);
 	int (*renew)(struct sci_lseg *s, void *addr, size_t len);
+	int (*dma)(struct sci_lseg *s, struct sci_rseg *r, const struct sci_dma_piece *piece,
+		   bool pull);
+	int (*peer_read)(struct sci_rseg *r, void *dst, uint64_t src, size_t len);
 	int (*ring)(struct sci_rseg *r);
 	int (*pair)(struct sci_lseg *s, struct sci_rseg *r);
 	int (*wake_barrier)(struct sci_fabric *f);
@@ -701,7 +694,7 @@ static inline int sci_dma_copy(struct sci_fabric *f, struct sci_lseg *s,
 			       struct sci_rseg *r, const struct sci_dma_piece *piece,
 			       bool pull)
 {
-	return f->ops->copy.dma ? f->ops->copy.dma(s, r, piece, pull) : -EOPNOTSUPP;
+	return f->ops->dma ? f->ops->dma(s, r, piece, pull) : -EOPNOTSUPP;
 }
 
 static inline int sci_pair(struct sci_fabric *f, struct sci_lseg *s, struct sci_rseg *r)
@@ -712,8 +705,7 @@ static inline int sci_pair(struct sci_fabric *f, struct sci_lseg *s, struct sci_
 static inline int sci_peer_read(struct sci_fabric *f, struct sci_rseg *r, void *dst,
 				uint64_t src, size_t len)
 {
-	return f->ops->copy.peer_read ? f->ops->copy.peer_read(r, dst, src, len) :
-					-EOPNOTSUPP;
+	return f->ops->peer_read ? f->ops->peer_read(r, dst, src, len) : -EOPNOTSUPP;
 }
 
 extern const struct sci_fabric_ops sci_dev_fabric;

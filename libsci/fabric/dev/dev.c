@@ -539,10 +539,7 @@ const struct sci_fabric_ops sci_dev_fabric = {
 		.trigger = dev_rintr_trigger,
 		.disconnect = dev_rintr_disconnect,
 	},
-	.copy = {
-		.dma = dev_dma_copy,
-		.peer_read = dev_peer_read,
-	},
 	.unmap = dev_unmap,
+	.dma = dev_dma_copy,
 	.wake_barrier = dev_wake_barrier,
 };

@@ -146,7 +146,6 @@ int dev_rseg_map(struct sci_rseg *r, uint64_t off, size_t len,
 		 unsigned int flags, void **addr);
 void dev_unmap(struct sci_fabric *f, void *addr, size_t len);
 void dev_rseg_link_event(struct sci_rseg *r, bool down);
-int dev_peer_read(struct sci_rseg *r, void *dst, uint64_t src, size_t len);
 /* ---- cache.c ---- */
 
 /*

@@ -194,16 +194,6 @@ int dev_rseg_map(struct sci_rseg *r, uint64_t off, size_t len,
 
 /* ---- copies and barriers ---- */
 
-/* Refuse to read private memory of other nodes. */
-int dev_peer_read(struct sci_rseg *r, void *dst, uint64_t src, size_t len)
-{
-	(void)r;
-	(void)dst;
-	(void)src;
-	(void)len;
-	return -EOPNOTSUPP;
-}
-
 /*
  * Do a store barrier by the adapter's registers. Return false after BARRIER_SPINS polls, or if the
  * adapter may have been removed. The caller then waits in the kernel, which uses no CPU and
