@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -97,6 +98,23 @@ FILE *sci_open_kernel_file(const char *path)
 	if (!f && errno == EMFILE && !sci_raise_fd_limit())
 		f = fopen(path, "re");
 	return f;
+}
+
+bool sci_processes_are_readable(void)
+{
+	FILE *f = sci_open_kernel_file("/proc/sys/kernel/yama/ptrace_scope");
+	char scope = '0', copy;
+	struct iovec to = { &copy, 1 }, from = { &scope, 1 };
+
+	if (f) {
+		if (fread(&scope, 1, 1, f) != 1)
+			scope = '3';
+		fclose(f);
+	}
+	if (scope != '0' && (scope == '3' || geteuid()))
+		return false;
+	/* a filter of system calls may refuse the call */
+	return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 1;
 }
 
 /* A mapping, as a line of /proc/self/maps describes it. */

@@ -71,6 +71,12 @@ size_t sci_page_size(void);
 FILE *sci_open_kernel_file(const char *path);
 
 /*
+ * Return whether the kernel lets processes of one user read each other's memory, also if neither
+ * has started the other.
+ */
+bool sci_processes_are_readable(void);
+
+/*
  * Move a mapping to @to: mremap() with MREMAP_FIXED. Libraries of other networks in the process may
  * replace libc's mremap(), and that of UCX 1.13 ignores @to. Return: @to; MAP_FAILED: errno is set.
  */

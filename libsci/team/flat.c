@@ -17,7 +17,7 @@
  * Data in the symmetric heap need not be copied into a chunk: then the slot contains the position
  * of the data, and the call returns when all members have taken the data.
  *
- * Where the kernel allows it, and the endpoint has SCI_PARAM_SINGLE_COPY_MIN, long data in private
+ * Where the kernel allows it, and SCI_TEAM_SINGLE_COPY_MIN asks for it, long data in private
  * memory need not be copied either: then the slot contains its address, and members read it with
  * sci_peer_read_private(). This saves a copy that only one member would use.
  *
@@ -36,8 +36,6 @@ int flat_open(struct sci_team *t)
 	t->epoch = 1;
 	t->min_done = 0;
 	t->readable = -1;
-	if (sci_ep_get(t->world->ep, SCI_PARAM_SINGLE_COPY_MIN, &t->private_min))
-		t->private_min = UINT64_MAX;
 	if (!t->flat || t->size < SHARED_MEMBERS)
 		return 0;
 	/* a share is whole elements */

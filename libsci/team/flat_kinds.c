@@ -139,7 +139,8 @@ static bool private_put(struct sci_coll *c, const uint8_t *src, size_t len, size
 	uint64_t addr = (uintptr_t)src;
 	bool alone = c->kind == COLL_SCATTER || c->kind == COLL_SCATTERV || t->size == 2;
 
-	if (part < t->private_min || len >= PRIVATE || c->op || !alone || !members_are_readable(t))
+	if (part < t->world->single_copy_min || len >= PRIVATE || c->op || !alone ||
+	    !members_are_readable(t))
 		return false;
 	c->direct = t->epoch;
 	c->stay = true;

@@ -13,6 +13,7 @@
 #include "libsci/team/team.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -173,7 +174,7 @@ int team_hello(struct sci_team *t, struct team_hello *mine)
 	memset(area, 0, flat_area_size(f));
 	f->area = area;
 	f->probe = mine->uid;
-	if (f->private_min != UINT64_MAX)
+	if (t->world->single_copy_min != UINT_MAX)
 		mine->probe = (uintptr_t)&f->probe;
 	return 0;
 }
@@ -184,7 +185,7 @@ static bool member_is_readable(struct sci_team *t, int member, const struct team
 	struct sci_peer *peer;
 	uint64_t uid;
 
-	return hello->probe && t->private_min != UINT64_MAX &&
+	return hello->probe && t->world->single_copy_min != UINT_MAX &&
 	       !world_peer(t->world, t->members[member].world, &peer) &&
 	       !sci_peer_read_private(peer, &uid, hello->probe, sizeof(uid)) &&
 	       uid == hello->uid;

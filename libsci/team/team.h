@@ -89,6 +89,8 @@ struct team_world {
 	int rank;
 	int size;
 	unsigned int traits;
+	/* bytes of the shortest data that members read from private memory; UINT_MAX: none */
+	unsigned int single_copy_min;
 	struct team_rank *ranks;
 	int deaths;			/* number of known deaths */
 	bool opening;			/* in sci_team_open() */
@@ -228,7 +230,6 @@ struct sci_team {
 	uint8_t *share;			/* the caller's share of a reduction */
 	uint32_t epoch;			/* epoch of the next call */
 	uint32_t min_done;		/* all members have finished this epoch */
-	uint64_t private_min;		/* shortest part to be read from private memory */
 	uint64_t probe;			/* the uid in this member's team_hello */
 	int readable;			/* all members read each other's memory; -1: unknown */
 	/* plan.c */

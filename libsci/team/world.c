@@ -8,12 +8,14 @@
 #include "libsci/team/team.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libsci/base/attr.h"
+#include "libsci/base/host.h"
 
 #define CHUNK		(2u << 20)	/* allocation unit of control memory */
 #define DEATHS_MS	5u		/* interval of checks for deaths */
@@ -334,7 +336,7 @@ static int memory_mode(enum memory *mode)
 			*mode = (enum memory)i;
 			return 0;
 		}
-	return -EINVAL;
+	return sci_env_bad("SCI_TEAM_MEMORY", s, "not all, node or none");
 }
 
 /* Bytes of symmetric memory: @attr, else SCI_SYMMETRIC_SIZE (suffix K, M, G), else 16 MiB. */
@@ -356,7 +358,8 @@ static int symmetric_size(const struct sci_team_attr *attr, uint64_t *size)
 		end++;
 	}
 	if (*end || end == s || *s == '-' || !*size || *size > UINT64_MAX >> shift >> 1)
-		return -EINVAL;
+		return sci_env_bad("SCI_SYMMETRIC_SIZE", s,
+				   "not a number of bytes, which may end in K, M or G");
 	*size <<= shift;
 	return 0;
 }
@@ -608,6 +611,7 @@ int sci_team_open(struct sci_team **team, const struct sci_team_attr *from)
 {
 	struct sci_team_attr attr = { 0 };
 	struct world_hello mine;
+	unsigned int single_copy_min = UINT_MAX;
 	struct team_world *w;
 	struct sci_team *t;
 	enum memory mode;
@@ -620,11 +624,14 @@ int sci_team_open(struct sci_team **team, const struct sci_team_attr *from)
 		ret = -EINVAL;
 	ret = ret ? ret : memory_mode(&mode);
 	ret = ret ? ret : symmetric_size(&attr, &size);
+	ret = ret ? ret : sci_env_number("SCI_TEAM_SINGLE_COPY_MIN", &single_copy_min, 0,
+					 0, UINT_MAX - 1, "not a number of bytes below 4 GiB");
 	if (ret)
 		return ret;
 	ret = world_new(&w, attr.boot);
 	if (ret)
 		return ret == -EBUSY ? -EALREADY : ret;
+	w->single_copy_min = single_copy_min;
 	w->opening = true;
 	memset(&mine, 0, sizeof(mine));
 	mine.error = world_endpoint(w, attr.flags, mode, &mine);

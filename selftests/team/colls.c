@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "libsci/base/host.h"
 #include "selftests/ranks.h"
 #include "selftests/remote.h"
 
@@ -540,18 +541,6 @@ TEST(sixteen_near_members)
 
 /* ---- data in private memory ---- */
 
-static bool private_memory_is_readable(void)
-{
-	FILE *f = geteuid() ? fopen("/proc/sys/kernel/yama/ptrace_scope", "re") : NULL;
-	int scope = 0;
-
-	if (f && fscanf(f, "%d", &scope) != 1)
-		scope = 1;
-	if (f)
-		fclose(f);
-	return !scope;
-}
-
 static long minor_faults(void)
 {
 	struct rusage r;
@@ -593,17 +582,17 @@ static void untouched_source(void *arg)
 
 TEST(two_members_read_private_memory)
 {
-	if (!private_memory_is_readable())
+	if (!sci_processes_are_readable())
 		test_skip("no process may trace another");
-	setenv("SCI_MSG_SINGLE_COPY_MIN", "16384", 1);
+	setenv("SCI_TEAM_SINGLE_COPY_MIN", "16384", 1);
 	ranks_run_arg(2, 1, untouched_source, NULL, false);
-	setenv("SCI_MSG_SINGLE_COPY_MIN", "1", 1);
+	setenv("SCI_TEAM_SINGLE_COPY_MIN", "1", 1);
 	SETTINGS(all_calls, 2, 1, "all", 300, NULL);
 }
 
 TEST(five_members_read_private_memory)
 {
-	setenv("SCI_MSG_SINGLE_COPY_MIN", "1", 1);
+	setenv("SCI_TEAM_SINGLE_COPY_MIN", "1", 1);
 	SETTINGS(all_calls, 5, 1, "all", 200, NULL);
 }
 

@@ -146,7 +146,7 @@ TEST(near_members_die)
 
 TEST(members_that_read_private_memory_die)
 {
-	setenv("SCI_MSG_SINGLE_COPY_MIN", "1", 1);
+	setenv("SCI_TEAM_SINGLE_COPY_MIN", "1", 1);
 	shrinks(2, 1, "all", 1, 6);
 	shrinks(4, 1, "all", 1, 6);
 }

@@ -100,9 +100,7 @@ enum sci_ep_flags {
  *	beyond the limit if necessary
  * @SCI_PARAM_ZCOPY_MIN: shortest zero-copy message into exported memory, in bytes
  * @SCI_PARAM_SINGLE_COPY_MIN: shortest message in bytes that the receiver reads from the sender's
- *	private memory, on fabrics of one host that can do this; UINT64_MAX: no message. For teams,
- *	the shortest part of a collective call; such parts must not be in memory that faults,
- *	as the cached ranges of sci_vm(3) do: the call would break its team
+ *	private memory, on fabrics of one host that can do this; UINT64_MAX: no message
  * @SCI_PARAM_ATTACH_AFTER: bytes of messages longer than short that a pair
  *	sends through its small ring before it attaches the eager ring
  * @SCI_PARAM_UNEXPECTED_MAX: bytes of unexpected messages that an endpoint keeps. At this limit
