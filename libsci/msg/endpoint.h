@@ -221,6 +221,7 @@ struct sci_peer {
 	bool careful;			/* tx_put() needs tx_put_careful() */
 	bool stale;			/* caches are not coherent: peer_refresh() before loads */
 	bool may_read;			/* imports read as fast as they write */
+	bool is_private;		/* this process may not read its memory */
 	bool detour;			/* caches are not coherent, or there are two rails */
 	bool imported;			/* the peer has imported its inbox here */
 	bool incoming;			/* on import, the peer goes to ep->accept_queue */
@@ -434,6 +435,12 @@ struct sci_ep {
 	uint32_t rail_node;		/* node of this endpoint there */
 };
 
+/*
+ * With the default, single copies replace blocks only: eager messages arrive without the receiver's
+ * help. Between two cores far apart, single copies have taken less time from 16 KiB on.
+ */
+#define SINGLE_COPY_DEFAULT	((256u << 10) + 1)
+
 /* Set a parameter that is within its limits. A single copy needs a rendezvous. */
 static inline void param_set(struct msg_params *params, enum sci_param param, uint64_t value)
 {
@@ -442,7 +449,8 @@ static inline void param_set(struct msg_params *params, enum sci_param param, ui
 	params->value[param] = value;
 	single = params->value[SCI_PARAM_SINGLE_COPY_MIN];
 	eager = params->value[SCI_PARAM_EAGER_MAX];
-	params->eager_limit = single > eager ? eager : single ? single - 1 : 0;
+	params->eager_limit = single > eager || single == SINGLE_COPY_DEFAULT ? eager :
+			      single ? single - 1 : 0;
 }
 
 #endif

@@ -9,6 +9,11 @@
 
 /* Time limit for connecting to a peer, in ms. */
 #define PATIENCE_MS	5000
+/*
+ * Two ranks that exchange buffers which they have just changed, as in an allreduce, have taken 1.4
+ * times as long with single copies of 16 and 32 KiB.
+ */
+#define SINGLE_COPY_MIN	65536
 
 /* ---- peers ---- */
 
@@ -431,6 +436,19 @@ static void params_take(struct sfi_ep *ep)
 		ep->patience = ms;
 }
 
+/*
+ * Make single copies instead of eager messages: users of libfabric do not expect that a long send
+ * completes before the receive.
+ */
+static void single_copies_set(struct sci_ep *ep)
+{
+	uint64_t min;
+
+	if (!getenv("SCI_MSG_SINGLE_COPY_MIN") && !getenv("SCI_MSG_TABLE") &&
+	    !sci_ep_get(ep, SCI_PARAM_SINGLE_COPY_MIN, &min) && min != UINT64_MAX)
+		sci_ep_set(ep, SCI_PARAM_SINGLE_COPY_MIN, SINGLE_COPY_MIN);
+}
+
 int sfi_ep_open(struct fid_domain *domain, struct fi_info *info,
 		struct fid_ep **out, void *context)
 {
@@ -450,6 +468,7 @@ int sfi_ep_open(struct fid_domain *domain, struct fi_info *info,
 		free(ep);
 		return ret == -EEXIST ? -FI_EADDRINUSE : ret;
 	}
+	single_copies_set(ep->ep);
 	ep->late = true;
 	ep->fid.fid.fclass = FI_CLASS_EP;
 	ep->fid.fid.context = context;

@@ -55,8 +55,9 @@ static const struct axis axes[] = {
 	  .size_from = 64 * KIB, .size_to = 4 * MIB, .step = 4 },
 	{ .param = SCI_PARAM_ZCOPY_MIN, .kind = AXIS_FROM, .zcopy = true,
 	  .size_from = 0, .size_to = 4 * MIB, .step = 2 },
+	/* the last one: the others are about messages with two copies */
 	{ .param = SCI_PARAM_SINGLE_COPY_MIN, .kind = AXIS_FROM,
-	  .size_from = 0, .size_to = 4 * MIB, .step = 2 },
+	  .size_from = 4 * KIB, .size_to = MIB, .step = 2 },
 };
 
 struct command {
@@ -341,10 +342,14 @@ static int tune_all(struct command *c)
 	/* the library must not choose another protocol than that of the parameters */
 	c->defaults.value[SCI_PARAM_FAR_EAGER_MAX] = 0;
 	c->t.chosen = c->defaults;
+	c->t.chosen.value[SCI_PARAM_SINGLE_COPY_MIN] = UINT64_MAX;
 	tune_describe(c);
-	for (i = 0; i < sizeof(axes) / sizeof(axes[0]); i++)
+	for (i = 0; i < sizeof(axes) / sizeof(axes[0]); i++) {
+		if (axes[i].param == SCI_PARAM_SINGLE_COPY_MIN)
+			c->t.chosen.value[axes[i].param] = c->defaults.value[axes[i].param];
 		if (tune_axis(c, &axes[i]))
 			return TOOL_FAILED;
+	}
 	if (!tune_changed(c)) {
 		tune_print(c, "the defaults are best here");
 		return TOOL_OK;

@@ -305,7 +305,7 @@ TEST(every_length_##name)						\
 #define SET2(p, v, q, w)						\
 	.n = 2, .set = { { SCI_PARAM_##p, v }, { SCI_PARAM_##q, w } }
 
-EVERY_LENGTH(by_default, .n = 0)
+EVERY_LENGTH(by_default, SET1(SINGLE_COPY_MIN, (256 << 10) + 1))
 EVERY_LENGTH(single_thread, .flags = SCI_EP_SINGLE_THREAD)
 EVERY_LENGTH(checked, .flags = SCI_EP_CRC)
 EVERY_LENGTH(checked_in_blocks, .flags = SCI_EP_CRC,
@@ -461,7 +461,7 @@ TEST(stream_##name)							\
 	run_job(&j);							\
 }
 
-STREAM_TEST(by_default, .n = 0)
+STREAM_TEST(by_default, SET1(SINGLE_COPY_MIN, (256 << 10) + 1))
 STREAM_TEST(checked, .flags = SCI_EP_CRC)
 STREAM_TEST(of_one_thread, .flags = SCI_EP_SINGLE_THREAD,
 	    SET1(SINGLE_COPY_MIN, UINT64_MAX))
@@ -729,7 +729,7 @@ TEST(pieces_##name)							\
 	run_job(&j);							\
 }
 
-PIECES_TEST(by_default, .n = 0)
+PIECES_TEST(by_default, SET1(SINGLE_COPY_MIN, (256 << 10) + 1))
 PIECES_TEST(checked, .flags = SCI_EP_CRC, SET1(SINGLE_COPY_MIN, UINT64_MAX))
 PIECES_TEST(in_blocks, .n = 4, .set = {
 	{ SCI_PARAM_BLOCK, 64 }, { SCI_PARAM_EAGER_MAX, 2000 },
@@ -771,9 +771,9 @@ static void receive_two(struct peer *proc, void *arg)
 	(void)arg;
 	CHECK_EQ(sci_ep_set(l.ep, SCI_PARAM_SINGLE_COPY_MIN, SINGLE_MIN), 0);
 	pair_meet(&l);
-	for (size_t less = 0; less < 2; less++) {
+	for (size_t i = 0; i < 3; i++) {
 		CHECK_EQ(sci_recv(l.ep, l.to, buf, sizeof(buf), NULL), 0);
-		CHECK_BYTES(buf, SINGLE_MIN - less, 1);
+		CHECK_BYTES(buf, SINGLE_MIN - (i == 1), 1);
 	}
 	pair_meet(&l);
 	pair_close(&l);
@@ -785,6 +785,8 @@ TEST(a_single_copy_needs_no_longer_message_than_asked_for)
 	struct pair l = pair_open(p, 8, 0);
 	struct sci_ep_stats stats = { .size = sizeof(stats) };
 	unsigned char buf[SINGLE_MIN];
+	const struct iovec v = { buf, sizeof(buf) };
+	struct sci_req *req;
 	bool possible;
 
 	CHECK_EQ(sci_ep_set(l.ep, SCI_PARAM_SINGLE_COPY_MIN, SINGLE_MIN), 0);
@@ -793,6 +795,10 @@ TEST(a_single_copy_needs_no_longer_message_than_asked_for)
 	msg_fill(buf, sizeof(buf), 1);
 	CHECK_EQ(sci_send(l.to, buf, SINGLE_MIN), 0);
 	CHECK_EQ(sci_send(l.to, buf, SINGLE_MIN - 1), 0);
+	/* the sender forbids single copies, the receiver allows them */
+	CHECK_EQ(sci_ep_set(l.ep, SCI_PARAM_SINGLE_COPY_MIN, UINT64_MAX), 0);
+	CHECK_EQ(sci_isendv(l.to, &v, 1, SCI_SEND_SYNC, &req), 0);
+	CHECK_EQ(test_wait(req, NULL), 0);
 	pair_meet(&l);
 	CHECK_EQ(sci_ep_stats(l.ep, &stats), 0);
 	CHECK_EQ(stats.sent_single_copy, possible);

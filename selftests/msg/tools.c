@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "libsci/base/host.h"
 #include "selftests/harness.h"
 
 #define TEXT_MAX	65536
@@ -148,6 +149,7 @@ TEST(every_size_goes_by_its_protocol)
 	make_dir();
 	setenv("SCI_MSG_LINES_MAX", "256", 1);
 	setenv("SCI_MSG_EAGER_MAX", "16384", 1);
+	setenv("SCI_MSG_SINGLE_COPY_MIN", "never", 1);
 	works("bench -S 0,8,100,8K,100K -R 2 -t 0.001");
 	OUT_HAS("ping-pong");
 	OUT_HAS("latency us");
@@ -157,6 +159,12 @@ TEST(every_size_goes_by_its_protocol)
 	OUT_HAS(" rendezvous\n");
 	works("bench -S 100K -R 1 -t 0.001 --zero-copy");
 	OUT_HAS(" zero-copy\n");
+	unsetenv("SCI_MSG_SINGLE_COPY_MIN");
+	if (test_on_shm() && sci_processes_are_readable()) {
+		works("bench -S 100K,300K -R 1 -t 0.001");
+		OUT_HAS(" rendezvous\n");
+		OUT_HAS(" single copy\n");
+	}
 	unsetenv("SCI_MSG_LINES_MAX");
 	unsetenv("SCI_MSG_EAGER_MAX");
 	remove_dir();

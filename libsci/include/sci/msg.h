@@ -17,6 +17,7 @@
  *	zero-copy	a handshake, then stores directly into the receiver's
  *			buffer, which is in exported memory (DECK's
  *			protocol 3)
+ *	single copy	a handshake, then the receiver reads the sender's private memory
  *
  * Rules for all calls:
  *  - Unless a call says otherwise, it returns 0 or a negative errno value. errno itself means
@@ -74,7 +75,8 @@ enum sci_ep_flags {
 					   * takes no locks, except on fabrics that can
 					   * lose packets. */
 	SCI_EP_CRC		= 1 << 1, /* check sums over eager messages and blocks of a
-					   * rendezvous, but not over zero-copy messages */
+					   * rendezvous, but not over zero-copy messages and
+					   * single copies */
 	SCI_EP_PEER_EVENTS	= 1 << 2, /* sci_completions() also reports peers that
 					   * connect, disconnect or die */
 	SCI_EP_WRITE_EVENTS	= 1 << 3  /* sci_completions() also reports writes of
@@ -100,7 +102,9 @@ enum sci_ep_flags {
  *	beyond the limit if necessary
  * @SCI_PARAM_ZCOPY_MIN: shortest zero-copy message into exported memory, in bytes
  * @SCI_PARAM_SINGLE_COPY_MIN: shortest message in bytes that the receiver reads from the sender's
- *	private memory, on fabrics of one host that can do this; UINT64_MAX: no message
+ *	private memory, on fabrics of one host that can do this; UINT64_MAX: no message. The
+ *	larger one of the sender's and the receiver's values counts. Messages of more than 1 MiB
+ *	are no single copies. By default eager messages are none, either
  * @SCI_PARAM_ATTACH_AFTER: bytes of messages longer than short that a pair
  *	sends through its small ring before it attaches the eager ring
  * @SCI_PARAM_UNEXPECTED_MAX: bytes of unexpected messages that an endpoint keeps. At this limit
@@ -706,7 +710,7 @@ int sci_try_trecvs(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
  *
  * The calls make no progress.
  * Return: 0; -EAGAIN: nothing has been sent, because there is no room, the message is too
- * long, the peer may read it from exported memory, or @peer is not connected. sci_isendm()
+ * long, the peer may read it from the sender's memory, or @peer is not connected. sci_isendm()
  * then sends the message in another way, or returns the error of the connection.
  */
 int sci_try_send(struct sci_peer *peer, const void *buf, size_t len);

@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "libsci/base/host.h"
+
 #define KIB		1024ull
 #define MIB		(1024 * KIB)
 
@@ -88,7 +90,7 @@ static const struct table tables[] = {
 		[SCI_PARAM_XFER_RING] = 512 * KIB,
 		[SCI_PARAM_RINGS_MAX] = 16 * MIB,
 		[SCI_PARAM_ZCOPY_MIN] = 16 * KIB,
-		[SCI_PARAM_SINGLE_COPY_MIN] = UINT64_MAX,
+		[SCI_PARAM_SINGLE_COPY_MIN] = SINGLE_COPY_DEFAULT,
 		[SCI_PARAM_ATTACH_AFTER] = 1 * KIB,
 		[SCI_PARAM_UNEXPECTED_MAX] = 64 * MIB,
 		[SCI_PARAM_SPIN_US] = 1000,
@@ -148,7 +150,9 @@ static void param_set_all(struct sci_ep *ep, unsigned int i, uint64_t v)
 {
 	v = param_limit(i, v);
 	param_set(&ep->params, i, v);
-	param_set(&ep->net_params, i, v);
+	/* sockets have no single copies, which would limit eager messages */
+	if (i != SCI_PARAM_SINGLE_COPY_MIN)
+		param_set(&ep->net_params, i, v);
 }
 
 static int param_read(unsigned int i, const char *text, uint64_t *value)
@@ -240,6 +244,9 @@ int params_init(struct sci_ep *ep)
 		else
 			param_set_all(ep, i, value);
 	}
+	if (ep->params.value[SCI_PARAM_SINGLE_COPY_MIN] == SINGLE_COPY_DEFAULT &&
+	    (!ep->ops->peer_read || !sci_processes_are_readable()))
+		param_set(&ep->params, SCI_PARAM_SINGLE_COPY_MIN, UINT64_MAX);
 	return ret;
 }
 

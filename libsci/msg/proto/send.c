@@ -10,7 +10,8 @@
  *			message. Up to SCI_PARAM_LINES_MAX bytes, and eager messages
  *			while the rings are not attached
  *	eager		up to SCI_PARAM_EAGER_MAX bytes, or SCI_PARAM_FAR_EAGER_MAX bytes
- *			to a far peer (handshake.c)
+ *			to a far peer (handshake.c); but no message in one piece from
+ *			SCI_PARAM_SINGLE_COPY_MIN on
  *	rendezvous	all other messages, and synchronous sends
  *
  * The messages to a peer enter its data ring in the order in which they were sent. A
@@ -257,8 +258,10 @@ static void buffer_offer(struct sci_req *req, struct line_rts *rts)
 	addr = msg_chunk(&req->at, &n);
 	if (n < req->len)
 		return;
-	rts->addr = (uintptr_t)addr;
-	rts->flags |= RTS_PRIVATE;
+	if (req->len >= req->peer->params->value[SCI_PARAM_SINGLE_COPY_MIN]) {
+		rts->addr = (uintptr_t)addr;
+		rts->flags |= RTS_PRIVATE;
+	}
 	buf = buf_find(req->ep, addr, req->len);
 	if (!buf)
 		return;

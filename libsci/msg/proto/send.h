@@ -141,10 +141,18 @@ static __always_inline bool chain_at_once(struct sci_peer *p,
 	return true;
 }
 
+/*
+ * Return whether a message has a handshake because of its length. A message of up to EAGER_MAX
+ * bytes has one only if a single copy is possible.
+ */
 static inline bool req_is_long(const struct sci_req *req)
 {
-	return req->len > LINE_PAYLOAD &&
-	       req->len > req->peer->params->eager_limit && !context_is_handler(req->context);
+	const struct msg_params *params = req->peer->params;
+
+	return req->len > LINE_PAYLOAD && req->len > params->eager_limit &&
+	       !context_is_handler(req->context) &&
+	       (req->len > params->value[SCI_PARAM_EAGER_MAX] ||
+		(req->at.n == 1 && !req->wants_copy));
 }
 
 static inline size_t short_limit(bool tagged, bool has_imm)
