@@ -120,7 +120,6 @@ struct hello {
 	uint32_t mode;
 	uint32_t page;
 	int32_t error;
-	int32_t can_map;
 };
 
 static int rank_connect(struct sci_vm *vm, int rank, const struct sci_addr *addr)
@@ -133,6 +132,8 @@ static int rank_connect(struct sci_vm *vm, int rank, const struct sci_addr *addr
 	/* serve_message() gets the sender's rank from the data of its peer */
 	sci_peer_set_data(peer, (void *)(intptr_t)(rank + 1));
 	atomic_store(&vm->ranks[rank].peer, peer);
+	/* sockets may reach this peer */
+	vm->can_map = vm->can_map && !strcmp(sci_peer_network(peer), sci_ep_fabric(vm->ep));
 	return 0;
 }
 
@@ -150,15 +151,12 @@ static int ep_open(struct sci_vm *vm, struct hello *mine)
 	ret = ret ? ret : vm_server_start(vm);
 	if (ret)
 		goto err_ep;
-	ret = rank_connect(vm, vm->rank, &mine->addr);
-	if (ret)
-		return ret;
 	if (sci_ep_traits(vm->ep) & SCI_TRAIT_SHARED_MEMORY &&
 	    !sci_buf_alloc(vm->ep, VM_PAGE_MIN, &probe)) {
-		mine->can_map = vm_can_map(probe);
+		vm->can_map = vm_can_map(probe);
 		sci_buf_free(vm->ep, probe);
 	}
-	return 0;
+	return rank_connect(vm, vm->rank, &mine->addr);
 
 err_ep:
 	sci_ep_close(vm->ep);
@@ -187,19 +185,20 @@ static int hello_exchange(struct sci_vm *vm, const struct hello *mine)
 		goto out;
 	assert(all);		/* if it is NULL, the members agree on -ENOMEM */
 	ret = sci_team_allgather(vm->team, mine, sizeof(*all), all);
-	vm->can_map = true;
-	for (int i = 0; !ret && i < vm->size; i++) {
+	for (int i = 0; !ret && i < vm->size; i++)
 		if (all[i].base != mine->base || all[i].length != mine->length ||
 		    all[i].mode != mine->mode || all[i].page != mine->page)
 			ret = -EINVAL;
-		vm->can_map = vm->can_map && all[i].can_map;
-	}
-	if (!ret && mine->mode == SCI_VM_MAP && !vm->can_map)
-		ret = -EOPNOTSUPP;
-	vm->mode = mine->mode == SCI_VM_CACHE || !vm->can_map ? SCI_VM_CACHE : SCI_VM_MAP;
 	/* until here all members have the same result, but a single member may fail to connect */
 	if (!ret)
 		ret = vm_agree(vm, peers_connect(vm, all));
+	if (ret)
+		goto out;
+	ret = vm_agree(vm, vm->can_map ? 0 : -EOPNOTSUPP);
+	vm->can_map = !ret;
+	vm->mode = mine->mode == SCI_VM_CACHE || ret ? SCI_VM_CACHE : SCI_VM_MAP;
+	if (ret == -EOPNOTSUPP && mine->mode != SCI_VM_MAP)
+		ret = 0;
 out:
 	free(all);
 	return ret;

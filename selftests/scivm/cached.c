@@ -386,6 +386,37 @@ static void both_kinds(void)
 
 TEST(mapped_and_cached_ranges_side_by_side)
 {
-	test_needs_shm();
+	needs_mode(SCI_VM_MAP);
 	ranks_run(4, 4, both_kinds);
+}
+
+/* Memory of members that sockets connect cannot be mapped. */
+static void members_on_sockets(void)
+{
+	struct sci_vm_attr map = { .size = sizeof(map), .mode = SCI_VM_MAP };
+	struct sci_vm_range r = kind(SCI_VM_ROUND_ROBIN, 0);
+	volatile uint32_t *p;
+	struct sci_vm *vm;
+	struct member m;
+
+	setenv("SCI_VM", "auto", 1);
+	member_open(&m, NULL);
+	CHECK_EQ(sci_vm_mode(m.vm), SCI_VM_CACHE);
+	p = alloc_for_all(&m, 3 * PAGE, &r);
+	p[m.rank * (int)PAGE / 4] = 5 + (uint32_t)m.rank;
+	sync_all(&m);
+	for (int i = 0; i < m.size; i++)
+		CHECK_EQ(p[i * (int)PAGE / 4], 5 + i);
+	r.mode = SCI_VM_MAP;
+	CHECK_EQ(sci_vm_alloc(m.vm, PAGE, &r, &(void *){ NULL }), -EOPNOTSUPP);
+	CHECK_EQ(sci_vm_close(m.vm), 0);
+	CHECK_EQ(sci_vm_open(&vm, m.team, &map), -EOPNOTSUPP);
+	CHECK_EQ(sci_team_close(m.team), 0);
+}
+
+TEST(members_on_sockets_have_copies)
+{
+	test_needs_shm();
+	setenv("SCI_TEST_NET", "unix", 1);
+	ranks_run(3, 3, members_on_sockets);
 }

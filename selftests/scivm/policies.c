@@ -104,7 +104,7 @@ static void reuse_addresses(void)
 
 TEST(addresses_are_used_again)
 {
-	test_needs_shm();
+	needs_mode(SCI_VM_MAP);
 	mode = SCI_VM_MAP;
 	ranks_run(2, 2, reuse_addresses);
 }

@@ -111,9 +111,9 @@ struct sci_vm_attr {
  * This is a collective call of @team. A process may have several memories.
  * Return: 0; -EINVAL: also if the members pass different attributes; -E2BIG: @attr has members that
  * this library does not know, and they are not 0; -EOPNOTSUPP: @attr asks for mapped ranges, and
- * the fabric has no shared memory; -ENOMEM: out of memory, or no place for the range is free in all
- * members; -ENOSPC: the process has too many memories; -ECONNRESET: a member has died; or an error
- * of sci_ep_open().
+ * the fabric has no shared memory, or sockets connect some members; -ENOMEM: out of memory, or no
+ * place for the range is free in all members; -ENOSPC: the process has too many memories;
+ * -ECONNRESET: a member has died; or an error of sci_ep_open().
  */
 int sci_vm_open(struct sci_vm **vm, struct sci_team *team,
 		const struct sci_vm_attr *attr);
@@ -186,7 +186,7 @@ struct sci_vm_range {
  *
  * Only one thread of one member makes the call. The pages contain zeroes. A page takes memory when
  * it is touched first. The call sends a message to each other member and waits for the answers.
- * Return: 0; -EOPNOTSUPP: the fabric has no shared memory for a mapped range, or @range asks for
+ * Return: 0; -EOPNOTSUPP: the members have no shared memory for a mapped range, or @range asks for
  * an eager cached range; -E2BIG: @range has members that this library does not know, and they are
  * not 0; -ENOMEM, -ENOSPC: no addresses are left, or, with SCI_VM_EAGER, no
  * memory; -ECONNRESET: a member has died.
