@@ -15,60 +15,54 @@
 static uint32_t mode;
 static unsigned int rounds;
 
+/* Symmetric memory. The words of rank 0 are used. */
+struct shared {
+	uint64_t lock;			/* of ... */
+	struct sci_vm_time time;	/* ... this time, which goes from owner to owner */
+};
+
 struct litmus {
 	struct member m;
-	_Atomic uint32_t *start;	/* mapped; members begin a round together */
-	_Atomic uint32_t *lock;		/* mapped; a lock of ... */
-	struct sci_vm_time *time;	/* ... this time, which goes from owner to owner */
+	struct shared *shared;
 	volatile uint32_t *x;		/* words under test, in different pages */
 	volatile uint32_t *y;
-	uint32_t round;
 };
 
 static void litmus_open(struct litmus *l)
 {
-	struct sci_vm_range map = {
-		.size = sizeof(map), .policy = SCI_VM_HOME, .mode = SCI_VM_MAP, .page = PAGE,
-	}, range = { .size = sizeof(range), .policy = SCI_VM_ROUND_ROBIN, .mode = mode, .page = PAGE };
-	uint8_t *p;
+	struct sci_vm_range range = {
+		.size = sizeof(range), .policy = SCI_VM_ROUND_ROBIN, .mode = mode, .page = PAGE,
+	};
+	void *p;
 
 	setenv("SCI_VM", "auto", 1);
-	*l = (struct litmus){ .round = 0 };
 	member_open(&l->m, NULL);
-	p = alloc_for_all(&l->m, PAGE, &map);
-	l->start = (void *)p;
-	l->lock = (void *)(p + 64);
-	l->time = (void *)(p + 128);
+	CHECK_EQ(sci_team_alloc(l->m.team, sizeof(*l->shared), 0, &p), 0);
+	l->shared = p;
+	memset(p, 0, sizeof(*l->shared));
 	l->x = alloc_for_all(&l->m, 2 * PAGE, &range);
 	l->y = l->x + PAGE / 4;
 	meet(&l->m);
 }
 
-/* Wait until all members have reached this round. */
-static void begin(struct litmus *l)
-{
-	uint32_t n = (uint32_t)l->m.size * ++l->round;
-
-	atomic_fetch_add(l->start, 1);
-	while (atomic_load(l->start) < n)
-		sched_yield();
-}
-
 static void lock(struct litmus *l)
 {
-	uint32_t free_lock = 0;
+	struct sci_vm_time time;
 
-	while (!atomic_compare_exchange_weak(l->lock, &free_lock, 1)) {
-		free_lock = 0;
-		sched_yield();
-	}
-	CHECK_EQ(sci_vm_acquire(l->m.vm, l->time), 0);
+	CHECK_EQ(sci_team_lock(l->m.team, &l->shared->lock, -1), 0);
+	CHECK_EQ(sci_team_get(l->m.team, &time, &l->shared->time, sci_vm_time_size(l->m.vm), 0),
+		 0);
+	CHECK_EQ(sci_vm_acquire(l->m.vm, &time), 0);
 }
 
 static void unlock(struct litmus *l)
 {
-	CHECK_EQ(sci_vm_release(l->m.vm, l->time), 0);
-	atomic_store(l->lock, 0);
+	struct sci_vm_time time;
+
+	CHECK_EQ(sci_vm_release(l->m.vm, &time), 0);
+	CHECK_EQ(sci_team_put(l->m.team, &l->shared->time, &time, sci_vm_time_size(l->m.vm), 0),
+		 0);
+	CHECK_EQ(sci_team_unlock(l->m.team, &l->shared->lock), 0);
 }
 
 static uint32_t locked_read(struct litmus *l, volatile uint32_t *at)
@@ -95,7 +89,7 @@ static void message_passing(void)
 
 	litmus_open(&l);
 	for (uint32_t i = 1; i <= rounds; i++) {
-		begin(&l);
+		meet(&l.m);
 		if (!l.m.rank) {
 			*l.x = i;
 			locked_write(&l, l.y, i);
@@ -104,7 +98,7 @@ static void message_passing(void)
 
 			CHECK(flag != i || data == i);
 		}
-		begin(&l);
+		meet(&l.m);
 	}
 	member_close(&l.m);
 }
@@ -117,7 +111,7 @@ static void store_buffering(void)
 
 	litmus_open(&l);
 	for (uint32_t i = 1; i <= rounds; i++) {
-		begin(&l);
+		meet(&l.m);
 		locked_write(&l, l.m.rank ? l.y : l.x, i);
 		saw = locked_read(&l, l.m.rank ? l.x : l.y) == i;
 		CHECK_EQ(sci_team_allgather(l.m.team, &saw, sizeof(saw), both), 0);
@@ -143,7 +137,7 @@ static void coherence(void)
 		CHECK(now >= last);
 		last = now + 1;
 	}
-	begin(&l);
+	meet(&l.m);
 	CHECK_EQ(locked_read(&l, l.x), rounds * (unsigned int)l.m.size);
 	member_close(&l.m);
 }
@@ -156,7 +150,7 @@ static void independent_reads(void)
 
 	litmus_open(&l);
 	for (uint32_t i = 1; i <= rounds; i++) {
-		begin(&l);
+		meet(&l.m);
 		if (l.m.rank == 0)
 			locked_write(&l, l.x, i);
 		else if (l.m.rank == 1)
@@ -198,8 +192,7 @@ static void run(uint32_t with, unsigned int n, unsigned int nodes, void (*fn)(vo
 {
 	const char *wanted = getenv("SCI_TEST_ROUNDS");
 
-	/* members begin each round by atomic instructions */
-	needs_mode(SCI_VM_MAP);
+	needs_mode(with);
 	mode = with;
 	rounds = test_calls(times);
 	if (wanted)
@@ -230,7 +223,7 @@ static void atomics(void)
 	x = (_Atomic uint32_t *)(uintptr_t)l.x;
 	y = (_Atomic uint32_t *)(uintptr_t)l.y;
 	for (uint32_t i = 1; i <= rounds; i++) {
-		begin(&l);
+		meet(&l.m);
 		/* members 0 and 1: store buffering; members 2 and 3: message passing */
 		if (l.m.rank == 0)
 			atomic_store(x, i);
@@ -244,7 +237,7 @@ static void atomics(void)
 			   atomic_load_explicit(&y[2], memory_order_acquire) == i) {
 			CHECK_EQ(l.x[1], i);
 		}
-		begin(&l);
+		meet(&l.m);
 		if (i % 8)
 			continue;
 		CHECK_EQ(sci_team_allgather(l.m.team, &saw, sizeof(saw), all), 0);
