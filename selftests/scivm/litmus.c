@@ -12,9 +12,6 @@
 
 #include <stdatomic.h>
 
-static uint32_t mode;
-static unsigned int rounds;
-
 /* Symmetric memory. The words of rank 0 are used. */
 struct shared {
 	uint64_t lock;			/* of ... */
@@ -26,9 +23,10 @@ struct litmus {
 	struct shared *shared;
 	volatile uint32_t *x;		/* words under test, in different pages */
 	volatile uint32_t *y;
+	uint32_t rounds;
 };
 
-static void litmus_open(struct litmus *l)
+static void litmus_open(struct litmus *l, uint32_t mode)
 {
 	struct sci_vm_range range = {
 		.size = sizeof(range), .policy = SCI_VM_ROUND_ROBIN, .mode = mode, .page = PAGE,
@@ -83,167 +81,164 @@ static void locked_write(struct litmus *l, volatile uint32_t *at, uint32_t v)
 }
 
 /* Message passing: a member that sees the flag sees the data. Only the flag has a lock. */
-static void message_passing(void)
+static void message_passing(struct litmus *l)
 {
-	struct litmus l;
-
-	litmus_open(&l);
-	for (uint32_t i = 1; i <= rounds; i++) {
-		meet(&l.m);
-		if (!l.m.rank) {
-			*l.x = i;
-			locked_write(&l, l.y, i);
+	for (uint32_t i = 1; i <= l->rounds; i++) {
+		meet(&l->m);
+		if (!l->m.rank) {
+			*l->x = i;
+			locked_write(l, l->y, i);
 		} else {
-			uint32_t flag = locked_read(&l, l.y), data = *l.x;
-
-			CHECK(flag != i || data == i);
+			while (locked_read(l, l->y) != i)
+				;
+			CHECK_EQ(*l->x, i);
 		}
-		meet(&l.m);
+		meet(&l->m);
 	}
-	member_close(&l.m);
 }
 
 /* Store buffering: at least one of two members sees the store of the other. */
-static void store_buffering(void)
+static void store_buffering(struct litmus *l)
 {
-	struct litmus l;
 	uint32_t saw, both[2];
 
-	litmus_open(&l);
-	for (uint32_t i = 1; i <= rounds; i++) {
-		meet(&l.m);
-		locked_write(&l, l.m.rank ? l.y : l.x, i);
-		saw = locked_read(&l, l.m.rank ? l.x : l.y) == i;
-		CHECK_EQ(sci_team_allgather(l.m.team, &saw, sizeof(saw), both), 0);
+	for (uint32_t i = 1; i <= l->rounds; i++) {
+		meet(&l->m);
+		locked_write(l, l->m.rank ? l->y : l->x, i);
+		saw = locked_read(l, l->m.rank ? l->x : l->y) == i;
+		CHECK_EQ(sci_team_allgather(l->m.team, &saw, sizeof(saw), both), 0);
 		CHECK(both[0] || both[1]);
 	}
-	member_close(&l.m);
 }
 
 /* Coherence: no member sees a counter, which a lock protects, become smaller. */
-static void coherence(void)
+static void coherence(struct litmus *l)
 {
 	uint32_t last = 0;
-	struct litmus l;
 
-	litmus_open(&l);
-	for (uint32_t i = 0; i < rounds; i++) {
+	for (uint32_t i = 0; i < l->rounds; i++) {
 		uint32_t now;
 
-		lock(&l);
-		now = *l.x;
-		*l.x = now + 1;
-		unlock(&l);
+		lock(l);
+		now = *l->x;
+		*l->x = now + 1;
+		unlock(l);
 		CHECK(now >= last);
 		last = now + 1;
 	}
-	meet(&l.m);
-	CHECK_EQ(locked_read(&l, l.x), rounds * (unsigned int)l.m.size);
-	member_close(&l.m);
+	meet(&l->m);
+	CHECK_EQ(locked_read(l, l->x), l->rounds * (unsigned int)l->m.size);
 }
 
 /* IRIW: two readers of two words agree on the order of the two stores. */
-static void independent_reads(void)
+static void independent_reads(struct litmus *l)
 {
 	uint32_t saw[2] = { 0, 0 }, all[8];
-	struct litmus l;
 
-	litmus_open(&l);
-	for (uint32_t i = 1; i <= rounds; i++) {
-		meet(&l.m);
-		if (l.m.rank == 0)
-			locked_write(&l, l.x, i);
-		else if (l.m.rank == 1)
-			locked_write(&l, l.y, i);
+	for (uint32_t i = 1; i <= l->rounds; i++) {
+		meet(&l->m);
+		if (l->m.rank == 0)
+			locked_write(l, l->x, i);
+		else if (l->m.rank == 1)
+			locked_write(l, l->y, i);
 		else {
-			saw[0] = locked_read(&l, l.m.rank == 2 ? l.x : l.y) == i;
-			saw[1] = locked_read(&l, l.m.rank == 2 ? l.y : l.x) == i;
+			saw[0] = locked_read(l, l->m.rank == 2 ? l->x : l->y) == i;
+			saw[1] = locked_read(l, l->m.rank == 2 ? l->y : l->x) == i;
 		}
-		CHECK_EQ(sci_team_allgather(l.m.team, saw, sizeof(saw), all), 0);
+		CHECK_EQ(sci_team_allgather(l->m.team, saw, sizeof(saw), all), 0);
 		CHECK(!(all[4] && !all[5] && all[6] && !all[7]));
 	}
-	member_close(&l.m);
 }
 
 /*
  * Barriers: all members store to words of one page, and one member also to another page. After
  * the barrier each member sees all of these stores.
  */
-static void barriers(void)
+static void barriers(struct litmus *l)
 {
-	struct litmus l;
-
-	litmus_open(&l);
-	for (uint32_t i = 1; i <= rounds; i++) {
-		l.x[l.m.rank] = i;
-		if (i % (uint32_t)l.m.size == (uint32_t)l.m.rank)
-			*l.y = i;
-		sync_all(&l.m);
-		for (int k = 0; k < l.m.size; k++)
-			CHECK_EQ(l.x[k], i);
-		CHECK_EQ(*l.y, i);
-		sync_all(&l.m);
+	for (uint32_t i = 1; i <= l->rounds; i++) {
+		l->x[l->m.rank] = i;
+		if (i % (uint32_t)l->m.size == (uint32_t)l->m.rank)
+			*l->y = i;
+		sync_all(&l->m);
+		for (int k = 0; k < l->m.size; k++)
+			CHECK_EQ(l->x[k], i);
+		CHECK_EQ(*l->y, i);
+		sync_all(&l->m);
 	}
-	member_close(&l.m);
 }
-
-static void run(uint32_t with, unsigned int n, unsigned int nodes, void (*fn)(void),
-		unsigned int times)
-{
-	const char *wanted = getenv("SCI_TEST_ROUNDS");
-
-	needs_mode(with);
-	mode = with;
-	rounds = test_calls(times);
-	if (wanted)
-		rounds = (unsigned int)atoi(wanted) / (with == SCI_VM_CACHE ? 10 : 1);
-	ranks_run(n, nodes, fn);
-}
-
-TEST(mapped_message_passing) { run(SCI_VM_MAP, 2, 2, message_passing, 2000); }
-TEST(cached_message_passing) { run(SCI_VM_CACHE, 2, 2, message_passing, 400); }
-TEST(mapped_store_buffering) { run(SCI_VM_MAP, 2, 2, store_buffering, 2000); }
-TEST(cached_store_buffering) { run(SCI_VM_CACHE, 2, 2, store_buffering, 300); }
-TEST(mapped_coherence) { run(SCI_VM_MAP, 4, 4, coherence, 2000); }
-TEST(cached_coherence) { run(SCI_VM_CACHE, 4, 4, coherence, 200); }
-TEST(mapped_iriw) { run(SCI_VM_MAP, 4, 4, independent_reads, 1000); }
-TEST(cached_iriw) { run(SCI_VM_CACHE, 4, 4, independent_reads, 150); }
-TEST(mapped_barriers) { run(SCI_VM_MAP, 4, 4, barriers, 1000); }
-TEST(cached_barriers) { run(SCI_VM_CACHE, 4, 4, barriers, 100); }
 
 /* ---- mapped ranges, with atomic instructions alone ---- */
 
-static void atomics(void)
+static void atomics(struct litmus *l)
 {
-	_Atomic uint32_t *x, *y;
+	_Atomic uint32_t *x = (_Atomic uint32_t *)(uintptr_t)l->x;
+	_Atomic uint32_t *y = (_Atomic uint32_t *)(uintptr_t)l->y;
 	uint32_t saw, all[4];
-	struct litmus l;
 
-	litmus_open(&l);
-	x = (_Atomic uint32_t *)(uintptr_t)l.x;
-	y = (_Atomic uint32_t *)(uintptr_t)l.y;
-	for (uint32_t i = 1; i <= rounds; i++) {
-		meet(&l.m);
+	for (uint32_t i = 1; i <= l->rounds; i++) {
+		meet(&l->m);
 		/* members 0 and 1: store buffering; members 2 and 3: message passing */
-		if (l.m.rank == 0)
+		if (l->m.rank == 0)
 			atomic_store(x, i);
-		else if (l.m.rank == 1)
+		else if (l->m.rank == 1)
 			atomic_store(y, i);
-		saw = l.m.rank == 0 ? atomic_load(y) == i : atomic_load(x) == i;
-		if (l.m.rank == 2) {
-			l.x[1] = i;
+		saw = l->m.rank == 0 ? atomic_load(y) == i : atomic_load(x) == i;
+		if (l->m.rank == 2) {
+			l->x[1] = i;
 			atomic_store_explicit(&y[2], i, memory_order_release);
-		} else if (l.m.rank == 3 &&
+		} else if (l->m.rank == 3 &&
 			   atomic_load_explicit(&y[2], memory_order_acquire) == i) {
-			CHECK_EQ(l.x[1], i);
+			CHECK_EQ(l->x[1], i);
 		}
-		meet(&l.m);
+		meet(&l->m);
 		if (i % 8)
 			continue;
-		CHECK_EQ(sci_team_allgather(l.m.team, &saw, sizeof(saw), all), 0);
+		CHECK_EQ(sci_team_allgather(l->m.team, &saw, sizeof(saw), all), 0);
 		CHECK(all[0] || all[1]);
 	}
+}
+
+/* ---- the tests ---- */
+
+struct kind_of_test {
+	uint32_t mode;
+	unsigned int rounds;
+	void (*fn)(struct litmus *l);
+};
+
+static void run_member(void *arg)
+{
+	const struct kind_of_test *kind = arg;
+	const char *wanted = getenv("SCI_TEST_ROUNDS");
+	struct litmus l = { .rounds = test_calls(kind->rounds) };
+
+	if (wanted)
+		l.rounds = (uint32_t)atoi(wanted) / (kind->mode == SCI_VM_CACHE ? 10 : 1);
+	litmus_open(&l, kind->mode);
+	kind->fn(&l);
 	member_close(&l.m);
 }
 
-TEST(mapped_atomics) { run(SCI_VM_MAP, 4, 4, atomics, 3000); }
+#define LITMUS(name, with, members, f, n)				\
+TEST(name)								\
+{									\
+	static const struct kind_of_test kind = {			\
+		.mode = with, .rounds = n, .fn = f,			\
+	};								\
+									\
+	needs_mode(with);						\
+	ranks_run_arg(members, members, run_member, (void *)&kind, false); \
+}
+
+LITMUS(mapped_message_passing, SCI_VM_MAP, 2, message_passing, 2000)
+LITMUS(cached_message_passing, SCI_VM_CACHE, 2, message_passing, 400)
+LITMUS(mapped_store_buffering, SCI_VM_MAP, 2, store_buffering, 2000)
+LITMUS(cached_store_buffering, SCI_VM_CACHE, 2, store_buffering, 300)
+LITMUS(mapped_coherence, SCI_VM_MAP, 4, coherence, 2000)
+LITMUS(cached_coherence, SCI_VM_CACHE, 4, coherence, 200)
+LITMUS(mapped_iriw, SCI_VM_MAP, 4, independent_reads, 1000)
+LITMUS(cached_iriw, SCI_VM_CACHE, 4, independent_reads, 150)
+LITMUS(mapped_barriers, SCI_VM_MAP, 4, barriers, 1000)
+LITMUS(cached_barriers, SCI_VM_CACHE, 4, barriers, 100)
+LITMUS(mapped_atomics, SCI_VM_MAP, 4, atomics, 3000)
