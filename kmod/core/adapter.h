@@ -117,7 +117,8 @@ struct sci_dma_piece {
  *		not exposed. Only with @alloc.
  * @cache:	with SCI_CAP_CHECKED: writes @length bytes from @offset of a page back to the memory
  *		that the machines share, in whole lines. @drop: the next loads read that memory.
- *		@pfn is from @mapping_pfn or @alloc, and stays valid during the call. Must not sleep.
+ *		@pfn is from @mapping_pfn or @alloc, and stays valid during the call. Must not
+ *		sleep.
  * @dma_copy:	copies one piece.  -EIO: packets were lost; -ENOTCONN: the node exposes
  *		no such memory.  NULL: no DMA.
  */

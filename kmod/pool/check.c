@@ -52,6 +52,7 @@ static void line_read(u64 *to, const u64 *from)
 	unsigned int i;
 
 	for (i = WORDS; i--;)
+		/* pairs with the release stores below, and with those of other CPUs and machines */
 		to[i] = smp_load_acquire(&from[i]);
 }
 
@@ -67,6 +68,7 @@ static void line_write_back(struct pool_check *c, u64 line)
 	if (!memcmp(words, line_words(c->clean, line), POOL_LINE))
 		return;
 	for (i = 0; i < WORDS; i++)
+		/* pairs with line_read() */
 		smp_store_release(&memory[i], words[i]);
 	memcpy(line_words(c->clean, line), words, POOL_LINE);
 }
@@ -82,6 +84,7 @@ static void line_load(struct pool_check *c, u64 line)
 	line_read(words, line_words(c->memory, line));
 	for (i = 0; i < WORDS; i++) {
 		if (!present)
+			/* pairs with line_read(), and with the loads of programs */
 			smp_store_release(&cache[i], words[i]);
 		else if (words[i] != clean[i])
 			cmpxchg(&cache[i], clean[i], words[i]);
@@ -198,7 +201,7 @@ int pool_check_start(struct pool_node *n, unsigned int index)
 		return -ENOMEM;
 	c->memory = m->virt;
 	c->size = m->size;
-	c->present = kvzalloc(BITS_TO_LONGS(m->size / POOL_LINE) * sizeof(long), GFP_KERNEL);
+	c->present = kvcalloc(BITS_TO_LONGS(m->size / POOL_LINE), sizeof(long), GFP_KERNEL);
 	if (!c->present)
 		goto err_free;
 	ret = check_map(c, start);

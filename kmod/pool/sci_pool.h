@@ -188,8 +188,8 @@ extern unsigned int sci_pool_poll_max_us;
 
 /*
  * Create a node of a formatted pool, the node @index of this machine. The node joins by itself, at
- * once or when its node id is free. Return: the node, or an ERR_PTR: -ENODATA: the memory is no pool;
- * -EOPNOTSUPP: the pool is not coherent, and this kernel cannot flush the cache.
+ * once or when its node id is free. Return: the node, or an ERR_PTR: -ENODATA: the memory is no
+ * pool; -EOPNOTSUPP: the pool is not coherent, and this kernel cannot flush the cache.
  */
 struct pool_node *pool_node_create(struct pool_memory *memory, struct device *parent,
 				   unsigned int index, u32 node,
