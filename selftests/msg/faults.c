@@ -356,6 +356,7 @@ TEST(the_link_goes_down_and_loses_packets)
 /* ---- closes and deaths ---- */
 
 #define CLOSE_ROUNDS	(TRAFFIC_SLOW > 1 ? 4u : 12u)
+#define FIRST_ID	100u		/* the sender's endpoint in round i has the id FIRST_ID + i */
 
 static unsigned int close_ways(unsigned int round)
 {
@@ -387,7 +388,7 @@ static void closes_at_once(struct peer *self, void *arg)
 	for (unsigned int i = 0; i < CLOSE_ROUNDS; i++) {
 		struct sci_peer *to;
 
-		t.ep = test_ep_open(0, 0);
+		t.ep = test_ep_open(FIRST_ID + i, 0);
 		traffic_params(t.ep, close_ways(i));
 		to = test_ep_connect(t.ep, 4, TEST_ID);
 		traffic_flow(&t, close_flow(st, to, i, true));
@@ -402,15 +403,21 @@ static void run_close(const char *fault)
 	static struct traffic t;
 	struct stage *st = stage_new(fault);
 	struct peer *p = peer_spawn(8, closes_at_once, st);
+	unsigned int seen = 0;
 
 	setenv("SCI_FAULT", st->fault, 1);
 	t.ep = test_ep_open(TEST_ID, 0);
 	traffic_params(t.ep, WAY_ALL & ~(1u << WAY_SINGLE_COPY));
 	for (unsigned int i = 0; i < CLOSE_ROUNDS; i++) {
 		struct sci_peer *from = test_ep_accept(t.ep);
+		struct sci_addr addr;
 		char c;
 
-		traffic_flow(&t, close_flow(st, from, i, false));
+		/* a connection may be accepted before an older one */
+		CHECK_EQ(sci_peer_addr(from, &addr), 0);
+		CHECK(addr.id - FIRST_ID < CLOSE_ROUNDS && !(seen >> (addr.id - FIRST_ID) & 1));
+		seen |= 1u << (addr.id - FIRST_ID);
+		traffic_flow(&t, close_flow(st, from, addr.id - FIRST_ID, false));
 		traffic_run(&t);
 		traffic_free(&t);
 		CHECK_EQ(sci_recv(t.ep, from, &c, 1, NULL), -ENOTCONN);

@@ -367,7 +367,8 @@ int sci_peer_open(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
  *
  * Messages arrive without this call: the status of a receive from any source names the
  * connection. The call returns a connection that has ended only if messages of it are left. It
- * does not return connections that this side has requested.
+ * does not return connections that this side has requested. Connections of several endpoints may
+ * come in another order than these were made.
  * Return: 0; -ETIMEDOUT: there is no new connection.
  */
 int sci_accept(struct sci_ep *ep, int timeout, struct sci_peer **peer);
