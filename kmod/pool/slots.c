@@ -154,10 +154,10 @@ static bool slot_is_free(struct pool *p, u32 slot, u64 now)
 	return now - p->seen[slot].alive >= p->form.quarantine;
 }
 
-/* Return the newer of two generations. */
+/* Return the newer of two generations; 0 is none. */
 static u32 slot_newer(u32 a, u32 b)
 {
-	return (int)(a - b) > 0 ? a : b;
+	return !b || (int)(a - b) > 0 ? a : b;
 }
 
 /*
@@ -166,9 +166,13 @@ static u32 slot_newer(u32 a, u32 b)
  */
 static u32 slot_newest_generation(const struct pool *p, u32 slot)
 {
-	u32 newest = slot_generation(pool_get64(&pool_slot(p, slot)->word)), chunk;
+	const struct pool_slot *s = pool_slot(p, slot);
+	u32 newest = slot_generation(pool_get64(&s->word)), by, chunk;
 	u64 word;
 
+	newest = slot_newer(newest, pool_get32(&s->dropped));
+	for (by = 0; by < p->form.slots; by++)
+		newest = slot_newer(newest, pool_get32(pool_expelled(p, by, slot)));
 	for (chunk = 0; chunk < p->form.chunks; chunk++) {
 		newest = slot_newer(newest, pool_get32(pool_map_word(p, slot, chunk)));
 		if (chunk / p->form.share != slot)

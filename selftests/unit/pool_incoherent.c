@@ -245,6 +245,22 @@ TEST(the_slot_of_a_dead_node_is_free_after_the_quarantine)
 
 /* ---- memory ---- */
 
+/* A node that hung in a store stores an old word into its slot, after it was expelled. */
+TEST(a_generation_that_was_expelled_is_not_used_again)
+{
+	pool_begin();
+	both_join();
+	pass(&node_b, 2 * MODEL_LEASE);
+	CHECK(!pool_node_is_active(&node_b, 4));
+	pool_set64(&pool_slot(&node_b, 0)->word, 0);
+	model_close(&node_a);
+	model_open(&node_a, the_mem, SIZE);
+	CHECK_EQ(pool_join(&node_a, 4, 0, "a", the_now), 0);
+	CHECK_EQ(node_a.generation, 2);
+	CHECK_EQ(pool_beat(&node_a, the_now), 0);
+	pool_end();
+}
+
 TEST(a_node_allocates_in_its_share)
 {
 	u32 first, share;
