@@ -288,9 +288,8 @@ static mca_spml_base_module_t *spml_init(int *priority, bool progress_threads, b
 {
 	struct sci_team_attr attr = {
 		.size = sizeof(attr),
-		/* Open MPI's heap, and a page for the team's own use */
-		.symmetric_size = memheap_align(oshmem_shmem_info_env.symmetric_heap_size) +
-				  MEMHEAP_BASE_PRIVATE_SIZE + (size_t)sysconf(_SC_PAGESIZE),
+		/* sshmem.c extends it by Open MPI's heap, whose alignment it cannot have */
+		.symmetric_size = (size_t)sysconf(_SC_PAGESIZE),
 	};
 	int ret = sci_team_open(&oshmem_team, &attr);
 

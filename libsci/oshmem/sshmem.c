@@ -6,7 +6,11 @@
 
 #include <oshmem/mca/sshmem/base/base.h>
 
-#define SSHMEM_ALIGN	4096u		/* maximum of sci_team_alloc() */
+/*
+ * Open MPI finds an aligned block by its address, so the heaps of all PEs have the same address
+ * modulo this alignment. Blocks of a larger alignment would have different places in them.
+ */
+#define SSHMEM_ALIGN	(2u << 20)
 
 static int sshmem_init(void)
 {
