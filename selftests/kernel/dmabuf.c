@@ -93,15 +93,22 @@ static volatile uint32_t *import(int fd, size_t length, int *remote)
 	return MAP(*remote, 0, length, RW);
 }
 
-/* Check that two maps show the same memory. */
-static void same(volatile void *a, volatile void *b, size_t length)
+/* Check that two maps show the same memory. @remote: the import of @there; -1: it is no import */
+static void same_far(volatile void *there, volatile void *here, size_t length, int remote)
 {
 	static uint32_t seed;
 
-	fill(a, length, ++seed);
-	CHECK(filled(b, length, seed));
-	fill(b, length, ++seed);
-	CHECK(filled(a, length, seed));
+	fill(there, length, ++seed);
+	if (remote >= 0)
+		OK(sci_flush(remote));
+	CHECK(filled(here, length, seed));
+	fill(here, length, ++seed);
+	CHECK(filled(there, length, seed));
+}
+
+static void same(volatile void *a, volatile void *b, size_t length)
+{
+	same_far(a, b, length, -1);
 }
 
 /* ---- a dma-buf of a segment ---- */
@@ -391,8 +398,8 @@ TEST(a_segment_of_another_segments_dmabuf)
 	here = MAP(fd, 0, LENGTH, RW);
 	there = import(fd, LENGTH, &remote);
 	CHECK(filled(there, LENGTH, 1));
-	same(there, first, LENGTH);
-	same(here, there, LENGTH);
+	same_far(there, first, LENGTH, remote);
+	same_far(there, here, LENGTH, remote);
 	/* the imported memory is not the segment's to export again */
 	FAILS(segment_get_dmabuf(fd), EOPNOTSUPP);
 	close(fd);
@@ -422,7 +429,7 @@ TEST(a_part_of_a_dmabuf)
 	FAILS(segment_register_dmabuf(fd, buf, PAGE + 64), EINVAL);
 	OK(segment_register_dmabuf(fd, buf, LENGTH - 2 * PAGE));
 	there = import(fd, PAGE + 4, &remote);
-	same(there, all + 2 * PAGE / 4, PAGE + 4);
+	same_far(there, all + 2 * PAGE / 4, PAGE + 4, remote);
 	FAILS(sci_map(fd, 0, 3 * PAGE, RW), EINVAL);
 }
 
@@ -602,7 +609,7 @@ TEST(another_node_uses_a_foreign_dmabuf)
 	OK(segment_register_dmabuf(fd, buf, 0));
 	there = import(fd, LENGTH, &remote);
 	CHECK(filled(there, LENGTH, 1));
-	same(there, map, LENGTH);
+	same_far(there, map, LENGTH, remote);
 	here = MAP(fd, 0, LENGTH, RW);
 	same(here, map, LENGTH);
 	FAILS(sci_map_as(fd, 0, LENGTH, RW, MAP_PRIVATE), EINVAL);
@@ -650,7 +657,13 @@ TEST(a_large_foreign_dmabuf)
 	fd = empty(length);
 	OK(segment_register_dmabuf(fd, buf, 0));
 	there = import(fd, length, &remote);
-	same(there, map, length);
+	fill(there, length, 1);
+	OK(sci_flush(remote));
+	CHECK(filled(map, length, 1));
+	fill(map, length, 2);
+	/* a load from a card waits for a packet: load one word of each page */
+	for (size_t i = 0; i < length / 4; i += PAGE / 4)
+		EQ(there[i], map[i]);
 }
 
 TEST(a_foreign_dmabuf_for_reading_is_EACCES)
@@ -695,7 +708,7 @@ TEST(a_killed_process_gives_the_dmabuf_back)
 	remote = OK(remote_connect(adapter, adapter_node(0),
 				   PEER_GET(p, __u32)));
 	there = MAP(remote, 0, LENGTH, RW);
-	same(there, MAP(fd, 0, LENGTH, RW), LENGTH);
+	same_far(there, MAP(fd, 0, LENGTH, RW), LENGTH, remote);
 	close(buf);
 	close(fd);
 	peer_kill(p);
