@@ -221,7 +221,7 @@ struct sci_peer {
 	bool careful;			/* tx_put() needs tx_put_careful() */
 	bool stale;			/* caches are not coherent: peer_refresh() before loads */
 	bool may_read;			/* imports read as fast as they write */
-	bool is_private;		/* this process may not read its memory */
+	bool unreadable;		/* this process may not read its private memory */
 	bool detour;			/* caches are not coherent, or there are two rails */
 	bool imported;			/* the peer has imported its inbox here */
 	bool incoming;			/* on import, the peer goes to ep->accept_queue */

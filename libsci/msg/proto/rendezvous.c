@@ -238,13 +238,13 @@ static bool private_read(struct sci_req *req, struct sci_peer *p,
 	struct msg_cursor start = req->at;
 	int ret;
 
-	if (!(rts->flags & RTS_PRIVATE) || p->stream || p->is_private ||
+	if (!(rts->flags & RTS_PRIVATE) || p->stream || p->unreadable ||
 	    req->want > SINGLE_COPY_MAX || req->want < p->params->value[SCI_PARAM_SINGLE_COPY_MIN])
 		return false;
 	ret = private_read_pieces(req, p, rts->addr);
 	if (ret) {
 		/* do not try again */
-		p->is_private = ret == -EOPNOTSUPP;
+		p->unreadable = ret == -EOPNOTSUPP;
 		req->at = start;
 		return false;
 	}
