@@ -305,7 +305,7 @@ TEST(every_length_##name)						\
 #define SET2(p, v, q, w)						\
 	.n = 2, .set = { { SCI_PARAM_##p, v }, { SCI_PARAM_##q, w } }
 
-EVERY_LENGTH(by_default, SET1(SINGLE_COPY_MIN, (256 << 10) + 1))
+EVERY_LENGTH(by_default, SET1(SINGLE_COPY_MIN, SINGLE_COPY_DEFAULT))
 EVERY_LENGTH(single_thread, .flags = SCI_EP_SINGLE_THREAD)
 EVERY_LENGTH(checked, .flags = SCI_EP_CRC)
 EVERY_LENGTH(checked_in_blocks, .flags = SCI_EP_CRC,
@@ -461,7 +461,7 @@ TEST(stream_##name)							\
 	run_job(&j);							\
 }
 
-STREAM_TEST(by_default, SET1(SINGLE_COPY_MIN, (256 << 10) + 1))
+STREAM_TEST(by_default, SET1(SINGLE_COPY_MIN, SINGLE_COPY_DEFAULT))
 STREAM_TEST(checked, .flags = SCI_EP_CRC)
 STREAM_TEST(of_one_thread, .flags = SCI_EP_SINGLE_THREAD,
 	    SET1(SINGLE_COPY_MIN, UINT64_MAX))
@@ -729,7 +729,7 @@ TEST(pieces_##name)							\
 	run_job(&j);							\
 }
 
-PIECES_TEST(by_default, SET1(SINGLE_COPY_MIN, (256 << 10) + 1))
+PIECES_TEST(by_default, SET1(SINGLE_COPY_MIN, SINGLE_COPY_DEFAULT))
 PIECES_TEST(checked, .flags = SCI_EP_CRC, SET1(SINGLE_COPY_MIN, UINT64_MAX))
 PIECES_TEST(in_blocks, .n = 4, .set = {
 	{ SCI_PARAM_BLOCK, 64 }, { SCI_PARAM_EAGER_MAX, 2000 },
@@ -804,6 +804,52 @@ TEST(a_single_copy_needs_no_longer_message_than_asked_for)
 	CHECK_EQ(stats.sent_single_copy, possible);
 	pair_close(&l);
 	peer_join(p);
+}
+
+/*
+ * Send @len bytes in @n pieces to this process itself. Only an eager message completes before it is
+ * received.
+ */
+static void send_eager(struct sci_ep *ep, struct sci_peer *to, size_t len, size_t n,
+		       uint32_t flags)
+{
+	unsigned char *buf = malloc(len), *got = malloc(len);
+	const struct iovec iov[2] = { { buf, len / n }, { buf + len / n, len - len / n } };
+	const struct sci_send send = { .iov = iov, .n = n, .flags = flags };
+	uint64_t before = test_ep_stats(ep).sent_eager;
+	struct sci_req *req;
+
+	CHECK(buf && got);
+	msg_fill(buf, len, 6);
+	CHECK_EQ(sci_isendm(to, &send, &req), 0);
+	CHECK_EQ(test_wait(req, NULL), 0);
+	CHECK_EQ(test_ep_stats(ep).sent_eager, before + 1);
+	CHECK_EQ(sci_recv(ep, to, got, len, NULL), 0);
+	CHECK_BYTES(got, len, 6);
+	free(buf);
+	free(got);
+}
+
+TEST(messages_stay_eager_that_cannot_be_single_copies)
+{
+	struct sci_peer *to;
+	struct sci_ep *ep;
+
+	test_needs_shm();
+	ep = test_ep_open(TEST_ID, 0);
+	to = test_ep_connect(ep, 4, TEST_ID);
+	CHECK_EQ(sci_ep_set(ep, SCI_PARAM_ATTACH_AFTER, 0), 0);
+	CHECK_EQ(sci_ep_set(ep, SCI_PARAM_EAGER_RING, 4u << 20), 0);
+	CHECK_EQ(sci_ep_set(ep, SCI_PARAM_EAGER_MAX, 1u << 20), 0);
+	CHECK_EQ(sci_ep_set(ep, SCI_PARAM_SINGLE_COPY_MIN, SINGLE_MIN), 0);
+	send_eager(ep, to, SINGLE_MIN - 1, 1, 0);
+	send_eager(ep, to, SINGLE_MIN, 2, 0);
+	send_eager(ep, to, SINGLE_MIN, 1, SCI_SEND_COPY);
+	/* the default replaces no eager message */
+	CHECK_EQ(sci_ep_set(ep, SCI_PARAM_SINGLE_COPY_MIN, SINGLE_COPY_DEFAULT), 0);
+	send_eager(ep, to, SINGLE_MIN, 1, 0);
+	send_eager(ep, to, SINGLE_COPY_DEFAULT, 1, 0);
+	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
 /* ---- with little memory ---- */

@@ -257,6 +257,9 @@ TEST(each_network_has_parameters)
 	CHECK_EQ(handshakes(&near), 1);
 	CHECK_EQ(sci_ep_set(near.ep, SCI_PARAM_EAGER_MAX, 5000), 0);
 	CHECK_EQ(handshakes(&far), 0);
+	/* sockets have no single copies, which would need a handshake */
+	CHECK_EQ(sci_ep_set(near.ep, SCI_PARAM_SINGLE_COPY_MIN, 100), 0);
+	CHECK_EQ(handshakes(&far), 0);
 	pair_meet(&near);
 	pair_meet(&far);
 	CHECK_EQ(sci_ep_close(near.ep), 0);
