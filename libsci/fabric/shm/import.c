@@ -179,7 +179,11 @@ static int base_map(struct sci_rseg *r, int memfd)
 	return 0;
 }
 
-/* Set the simulated cache of an import. A segment of this process and its import have one cache. */
+/*
+ * Set the simulated cache of an import. A segment of this process and its import have one cache. Only
+ * if the segment takes one importer, the import has a cache of its own: the segment has given up its
+ * name by now, so another segment may have the same id.
+ */
 static int import_copy(struct sci_rseg *r)
 {
 	struct shm *shm = r->shm;
@@ -189,7 +193,7 @@ static int import_copy(struct sci_rseg *r)
 		struct sci_lseg *s = container_of(pos, struct sci_lseg, link);
 
 		if (r->pid != getpid() || r->node != shm->node || r->id != s->id ||
-		    (s->port.fd < 0 && !s->exported) || shm_lseg_base(s))
+		    s->port.fd < 0 || shm_lseg_base(s))
 			continue;
 		r->copy = shm_copy_get(s->copy);
 		return 0;
