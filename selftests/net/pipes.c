@@ -106,6 +106,58 @@ TEST(arming_shows_what_came_before)
 	end_close(&b);
 }
 
+/* Send @len bytes of @src, half of them directly in the ring, where that is possible. */
+static void put_bytes(struct end *e, const unsigned char *src, size_t len)
+{
+	struct iovec iov = { (void *)(uintptr_t)src, len };
+	void *room;
+	ssize_t n = sci_pipe_room(&e->pipe, &room, false);
+
+	CHECK(n > 0 || n == -EOPNOTSUPP);
+	if (n > 0) {
+		n = n < (ssize_t)(len / 2) ? n : (ssize_t)(len / 2);
+		memcpy(room, src, (size_t)n);
+		sci_pipe_put(&e->pipe, (size_t)n);
+		iov = (struct iovec){ (void *)(uintptr_t)(src + n), len - (size_t)n };
+	}
+	CHECK_EQ(sci_pipe_send(&e->pipe, &iov, 1, false), (ssize_t)iov.iov_len);
+}
+
+/* Receive @len bytes, by a copy or in the ring. */
+static void take_bytes(struct end *e, const unsigned char *want, size_t len, bool copy)
+{
+	static unsigned char in[SCI_PIPE_RING];
+
+	for (size_t n; len; len -= n, want += n) {
+		const struct iovec iov = { in, len };
+		const void *data = in;
+		ssize_t got = copy ? sci_pipe_recv(&e->pipe, &iov, 1, false) :
+				     sci_pipe_peek(&e->pipe, &data, false);
+
+		CHECK(got > 0 && (size_t)got <= len);
+		n = (size_t)got;
+		CHECK(!memcmp(data, want, n));
+		if (!copy)
+			sci_pipe_take(&e->pipe, n);
+	}
+}
+
+TEST(bytes_go_around_the_ring)
+{
+	static struct end a, b;
+
+	ends_open(&a, &b);
+	for (unsigned int i = 0; i < 40; i++) {
+		size_t len = 1 + i * 4099 % (SCI_PIPE_RING / 2);
+
+		test_fill(bytes, len, i);
+		put_bytes(&a, bytes, len);
+		take_bytes(&b, bytes, len, i & 1);
+	}
+	end_close(&a);
+	end_close(&b);
+}
+
 /* A long block arrives although some of its packets are lost each time. */
 TEST(long_blocks_over_a_link_that_loses_packets)
 {

@@ -30,7 +30,7 @@
  * CPU, and a relay whose packets are far apart is rarely polled.
  *
  * Copies: bytes from a pipe go to the other side directly out of the ring. Bytes from a socket
- * to a pipe go directly into the ring, if that is memory of this host.
+ * to a pipe go directly into the ring, if that is coherent memory of this host.
  */
 
 #include <errno.h>
@@ -113,7 +113,7 @@ static ssize_t forward_some(struct net_socket *from, struct net_socket *to,
 {
 	if (from->pipe)
 		return forward_from_pipe(from, to, full);
-	if (to->pipe && !to->pipe->pipe.lossy)
+	if (to->pipe && to->pipe->pipe.direct)
 		return forward_to_pipe(from, to, full);
 	return forward_buffered(from, to, b, full);
 }

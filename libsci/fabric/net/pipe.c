@@ -69,13 +69,20 @@ static void word_write(struct sci_pipe *p, uint64_t *word, uint64_t value)
 	pipe_write(p, word, &value, sizeof(value));
 }
 
+/* Load a word that the other side stores. */
+static uint64_t word_read(struct sci_pipe *p, const uint64_t *word)
+{
+	sci_link_refresh(p->link, word, sizeof(*word));
+	return sci_load_acquire(word);
+}
+
 /* Trigger the other side's interrupt if it has asked for this wake-up. */
 static void pipe_wake(struct sci_pipe *p, int what)
 {
 	uint64_t armed;
 
 	sci_full_barrier();
-	armed = sci_load_acquire(&p->in->armed[what]);
+	armed = word_read(p, &p->in->armed[what]);
 	if (armed == p->served[what])
 		return;
 	p->served[what] = armed;
@@ -98,14 +105,14 @@ static bool pipe_is_gone(struct sci_pipe *p)
 /* Return the number of bytes in our ring; -ECONNRESET: the other side's count is invalid. */
 static ssize_t pipe_bytes_in(struct sci_pipe *p)
 {
-	uint64_t n = sci_load_acquire(&p->in->written) - p->taken;
+	uint64_t n = word_read(p, &p->in->written) - p->taken;
 
 	return n <= SCI_PIPE_RING ? (ssize_t)n : -ECONNRESET;
 }
 
 static ssize_t pipe_room_out(struct sci_pipe *p)
 {
-	uint64_t n = p->sent - sci_load_acquire(&p->in->taken);
+	uint64_t n = p->sent - word_read(p, &p->in->taken);
 
 	return n <= SCI_PIPE_RING ? (ssize_t)(SCI_PIPE_RING - n) : -ECONNRESET;
 }
@@ -211,19 +218,33 @@ ssize_t sci_pipe_peek(struct sci_pipe *p, const void **data, bool arm)
 {
 	ssize_t n = pipe_look_in(p, arm), end = (ssize_t)(SCI_PIPE_RING - ring_at(p->taken));
 
+	n = n < end ? n : end;
 	*data = p->in->ring + ring_at(p->taken);
-	return n < end ? n : end;
+	if (n > 0)
+		sci_link_refresh(p->link, *data, (size_t)n);
+	return n;
 }
 
 ssize_t sci_pipe_room(struct sci_pipe *p, void **room, bool arm)
 {
 	ssize_t n, end = (ssize_t)(SCI_PIPE_RING - ring_at(p->sent));
 
-	if (p->lossy)
+	if (!p->direct)
 		return -EOPNOTSUPP;
 	n = pipe_look_out(p, arm);
 	*room = p->out->ring + ring_at(p->sent);
 	return n < end ? n : end;
+}
+
+/* Copy bytes from the ring, up to its end. */
+static void ring_load(struct sci_pipe *p, void *dst, uint64_t position, size_t len)
+{
+	const uint8_t *src = p->in->ring + ring_at(position);
+
+	if (!len)
+		return;
+	sci_link_refresh(p->link, src, len);
+	memcpy(dst, src, len);
 }
 
 ssize_t sci_pipe_recv(struct sci_pipe *p, const struct iovec *iov, size_t n, bool arm)
@@ -240,8 +261,8 @@ ssize_t sci_pipe_recv(struct sci_pipe *p, const struct iovec *iov, size_t n, boo
 		first = first < len ? first : len;
 		if (!len)
 			continue;
-		memcpy(iov[i].iov_base, p->in->ring + ring_at(at), first);
-		memcpy((uint8_t *)iov[i].iov_base + first, p->in->ring, len - first);
+		ring_load(p, iov[i].iov_base, at, first);
+		ring_load(p, (uint8_t *)iov[i].iov_base + first, at + first, len - first);
 		done += len;
 	}
 	if (have <= 0)
@@ -282,9 +303,9 @@ void sci_pipe_answer(struct sci_pipe *p)
 	p->fabric->ops->rintr.trigger(p->rintr, NULL, 0);
 }
 
-uint64_t sci_pipe_answered(const struct sci_pipe *p)
+uint64_t sci_pipe_answered(struct sci_pipe *p)
 {
-	return sci_load_acquire(&p->in->peer);
+	return word_read(p, &p->in->peer);
 }
 
 int sci_pipe_begin(struct sci_pipe *p, struct sci_fabric *fabric, unsigned int adapter,
@@ -302,6 +323,7 @@ int sci_pipe_begin(struct sci_pipe *p, struct sci_fabric *fabric, unsigned int a
 	*p = (struct sci_pipe){ .fabric = fabric, .adapter = adapter };
 	p->link = ops->query.link(fabric, adapter);
 	p->lossy = p->link->map != SCI_PIO_MAP_CACHED || atomic_load(&sci_fault_enabled);
+	p->direct = !p->lossy && !p->link->cache;
 	ret = ops->lseg.create(fabric, &seg, &p->lseg);
 	if (ret)
 		return ret;

@@ -15,7 +15,8 @@
  * A side that finds no bytes (or no room) increments armed[] in the other side's head and checks
  * again. A side that has changed written (or taken) reads armed[]. If armed[] differs from the
  * number of wake-ups served, the side triggers the other side's interrupt. Both sides execute a
- * full barrier between the two steps, so at least one of them sees the other's change.
+ * full barrier between the two steps, so at least one of them sees the other's change. Where caches
+ * are not coherent, each write is written back before that barrier, and each read refreshes its line.
  *
  * The link's error count shows the loss of packets. Lost bytes are written again before written
  * counts them, and sci_pipe_repeat() repeats the words of the head.
@@ -45,6 +46,7 @@ struct sci_pipe {
 	unsigned int adapter;
 	struct sci_link_status *link;
 	bool lossy;
+	bool direct;			/* plain stores reach the other side: sci_pipe_room() */
 	uint64_t silent_ms;		/* time of a write that got no answer; 0: none */
 	void (*silence)(struct sci_pipe *p);	/* @silent_ms has changed; or NULL */
 	struct sci_lseg *lseg;
@@ -82,7 +84,7 @@ uint64_t sci_pipe_number(const struct sci_pipe *p);
 /* Write our number to the other side's head. */
 void sci_pipe_answer(struct sci_pipe *p);
 /* Return the number that the other side has written; 0: none yet. */
-uint64_t sci_pipe_answered(const struct sci_pipe *p);
+uint64_t sci_pipe_answered(struct sci_pipe *p);
 
 /*
  * Send or receive without blocking, like sendmsg() and recvmsg(). Return the number of bytes,
@@ -98,7 +100,7 @@ void sci_pipe_take(struct sci_pipe *p, size_t len);
 
 /*
  * Point @room to free bytes in the other side's ring, up to its end. Fill them, and then call
- * sci_pipe_put(). Return their number; -EOPNOTSUPP: the ring is not memory of this host.
+ * sci_pipe_put(). Return their number; -EOPNOTSUPP: the pipe is not direct.
  */
 ssize_t sci_pipe_room(struct sci_pipe *p, void **room, bool arm);
 void sci_pipe_put(struct sci_pipe *p, size_t len);
