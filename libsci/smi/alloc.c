@@ -6,16 +6,29 @@
 
 #define NODEMEM_SIZE	(1u << 20)	/* the internal region of a node */
 
+/* Sync the whole region: its free blocks contain links. */
+static void pool_sync(struct smi_region *r)
+{
+	for (int i = 0; i < r->nsegs; i++)
+		smi_segment_sync(&r->segs[i], r->segs[i].addr, r->segs[i].mapped);
+}
+
 static int pool_enter(struct smi_region *r)
 {
+	int err = SMI_SUCCESS;
+
 	if (r->pool_lock >= 0)
-		return smi_lock_take(r->pool_lock, -1);
-	pthread_mutex_lock(&smi.lock);
-	return SMI_SUCCESS;
+		err = smi_lock_take(r->pool_lock, -1);
+	else
+		pthread_mutex_lock(&smi.lock);
+	if (!err)
+		pool_sync(r);
+	return err;
 }
 
 static void pool_leave(struct smi_region *r)
 {
+	pool_sync(r);
 	if (r->pool_lock < 0)
 		pthread_mutex_unlock(&smi.lock);
 	else
@@ -28,6 +41,8 @@ static int pool_create(struct smi_region *r)
 	struct smi_pool *p = (void *)r->base;
 	int err = r->pool ? SMI_ERR_PARAM : p ? SMI_SUCCESS : SMI_ERR_NOSEGMENT;
 
+	/* the processes' earlier stores must not overwrite the allocator's */
+	smi_store_barrier();
 	err = smi_agree(r->team, err);
 	if (err)
 		return err;
@@ -136,6 +151,7 @@ SMI_API smi_error_t SMI_Cfree(void *adr)
 	if (!smi_is_collective(r))
 		return SMI_ERR_OTHER;
 	/* wait until all processes have called SMI_Cfree(): then no process uses the block */
+	smi_store_barrier();
 	err = smi_agree(smi.team, SMI_SUCCESS);
 	if (!err && smi.rank == 0)
 		err = region_free(r, adr);
@@ -151,9 +167,11 @@ SMI_API smi_error_t SMI_Cfree(void *adr)
  */
 int smi_nodemem_start(void)
 {
-	bool coherent = sci_ep_traits(sci_team_ep(smi.all)) & SCI_TRAIT_SHARED_MEMORY;
+	unsigned int traits = sci_ep_traits(sci_team_ep(smi.all));
+	bool coherent = traits & SCI_TRAIT_SHARED_MEMORY;
 	int i, err = SMI_SUCCESS;
 
+	smi.stale = traits & SCI_TRAIT_INCOHERENT;
 	for (i = 0; !err && i < smi.nodes; i++) {
 		smi_region_info_t info = { .size = NODEMEM_SIZE, .owner = smi.first[i] };
 		struct smi_region *r;

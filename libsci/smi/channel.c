@@ -18,6 +18,12 @@
 static sci_local_data_interrupt_t channel_in;
 static sci_remote_data_interrupt_t *channel_out;	/* by process */
 
+/* A beat needs no handler: each message shows that its sender is alive. */
+static void channel_ignore(const struct smi_msg *m)
+{
+	(void)m;
+}
+
 static void channel_handle(const struct smi_msg *m)
 {
 	static void (*const handlers[])(const struct smi_msg *m) = {
@@ -29,6 +35,7 @@ static void channel_handle(const struct smi_msg *m)
 		[SMI_MSG_IMPORT] = smi_export_handle_import,
 		[SMI_MSG_RELEASE] = smi_export_handle_release,
 		[SMI_MSG_ABORT] = smi_abort_handle,
+		[SMI_MSG_BEAT] = channel_ignore,
 	};
 	bool locked = m->type <= SMI_MSG_LOCKED;
 
@@ -52,9 +59,11 @@ static sci_callback_action_t channel_receive(void *arg, sci_local_data_interrupt
 	if (status || length < offsetof(struct smi_msg, data) || length > sizeof(m))
 		return SCI_CALLBACK_CONTINUE;
 	memcpy(&m, data, length);
-	if (smi_rank_ok(m.from) && m.len == length - offsetof(struct smi_msg, data) &&
-	    m.type < SMI_MSG_TYPES)
-		channel_handle(&m);
+	if (!smi_rank_ok(m.from) || m.len != length - offsetof(struct smi_msg, data) ||
+	    m.type >= SMI_MSG_TYPES)
+		return SCI_CALLBACK_CONTINUE;
+	smi_beat_count(m.from);
+	channel_handle(&m);
 	return SCI_CALLBACK_CONTINUE;
 }
 
@@ -90,6 +99,15 @@ int smi_channel_send(int rank, struct smi_msg *m)
 			channel_back_off(&n);
 	} while (err == SCI_ERR_NOSPC && !atomic_load(&smi.dead));
 	return err ? 1000 + SMI_ERR_OTHER : SMI_SUCCESS;
+}
+
+void smi_channel_try(int rank, struct smi_msg *m)
+{
+	sci_error_t err;
+
+	m->from = smi.rank;
+	SCITriggerDataInterrupt(channel_out[rank], m, (unsigned int)offsetof(struct smi_msg, data),
+				0, &err);
 }
 
 int smi_wait_change(void)

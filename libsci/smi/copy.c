@@ -49,8 +49,9 @@ static int piece_store(const struct copy *c, size_t at, size_t n)
 	SCIMemWrite((void *)(uintptr_t)(c->src + at), c->dst + at, n, 0, &err);
 	if (err)
 		return smi_error_of(err);
+	/* SCIMemWrite() has begun to write the lines back */
 	if (!(c->flags & SMI_MEMCPY_NOBARRIER))
-		smi_store_barrier();
+		smi_stores_arrive();
 	else if (!smi.seq)
 		sci_store_barrier();	/* SMI_BARRIER() makes no store barrier */
 	return c->flags & SMI_MEMCPY_NOVERIFY ? SMI_SUCCESS :
@@ -106,7 +107,11 @@ int smi_copy_checked(struct smi_segment *s, void *shared, void *other, size_t si
 		sci_load_barrier();
 	if (s->seq)
 		return copy_in_pieces(&c, size, load ? piece_load : piece_store);
+	/* a store to a part of a line keeps the bytes beside it */
+	smi_segment_sync(s, shared, size);
 	memcpy(c.dst, c.src, size);
+	if (!load)
+		smi_segment_sync(s, shared, size);
 	return SMI_SUCCESS;
 }
 
@@ -198,7 +203,7 @@ SMI_API smi_error_t SMI_Check_transfer_addr(void *adr, int flags)
 SMI_API smi_error_t SMI_Flush_read(int proc)
 {
 	SMI_REFUSE(proc != SMI_FLUSH_ALL && !smi_rank_ok(proc));
-	sci_load_barrier();
+	smi_load_barrier();
 	return SMI_SUCCESS;
 }
 

@@ -56,6 +56,7 @@ struct smi {
 	struct sci_team *all;		/* @team's processes in the launcher's order */
 	sci_desc_t sd;
 	sci_sequence_t seq;		/* of a remote map; NULL: no remote map, or coherent */
+	bool stale;			/* the caches of nodes are not coherent */
 	pthread_mutex_t lock;
 	pthread_cond_t change;
 	struct smi_region **regions;
@@ -133,6 +134,7 @@ enum smi_msg_type {
 	SMI_MSG_IMPORT,			/* a: segment; b: the importer's request */
 	SMI_MSG_RELEASE,		/* a: segment; b: the importer's request */
 	SMI_MSG_ABORT,			/* a: exit code */
+	SMI_MSG_BEAT,
 	SMI_MSG_TYPES
 };
 
@@ -163,6 +165,8 @@ struct smi_proc {
 int smi_channel_open(void);
 void smi_channel_close(void);
 int smi_channel_send(int rank, struct smi_msg *m);
+/* Send a message, unless the receiver's queue is full. An adapter may wait for a silent node. */
+void smi_channel_try(int rank, struct smi_msg *m);
 /* Wait for smi.change. Context: smi.lock is held. Return: 0; SMI_ERR_OTHER: a process has died. */
 int smi_wait_change(void);
 /* Run a region's callback in the callback thread, after earlier jobs. Context: smi.lock is held. */
@@ -199,7 +203,17 @@ void smi_segment_close(struct smi_segment *s);
  * SMI_ERR_OTHER: the connection is lost.
  */
 int smi_segment_check(struct smi_segment *s, int flags);
+/*
+ * Where caches are not coherent, write back those lines of [@addr, @addr + @len) in @s that this
+ * process has changed, and drop all lines there. @addr: NULL: do nothing
+ */
+void smi_segment_sync(struct smi_segment *s, void *addr, size_t len);
+/* Wait until all stores that have left the cache have arrived. */
+void smi_stores_arrive(void);
+/* Wait until all earlier stores to regions have arrived. Context: without smi.lock */
 void smi_store_barrier(void);
+/* Later loads of regions see all stores that have arrived. Context: without smi.lock */
+void smi_load_barrier(void);
 
 /* ---- address.c ---- */
 
@@ -365,6 +379,8 @@ int smi_output_redirect(void);
 int smi_watchdog_start(void);
 void smi_watchdog_stop(void);
 void smi_abort_handle(const struct smi_msg *m);
+/* Count a message of process @from as its beat, where beats are messages. */
+void smi_beat_count(int from);
 
 /* ---- query.c ---- */
 

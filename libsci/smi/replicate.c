@@ -17,12 +17,13 @@
 #define REP_WAYS	(SMI_REP_NOTHING | SMI_REP_EVERYTHING | SMI_REP_LOCAL_AND_BEYOND)
 #define DTYPES		(SMI_DTYPE_FIXPOINT | SMI_DTYPE_FLOATINGPOINT)
 #define CHUNK		4096u		/* bytes that sum_add_block() adds at a time */
+#define LINE		64u		/* bytes of a line of the cache */
 
 static int copies_sync(int err)
 {
 	smi_store_barrier();
 	err = smi_agree(smi.team, err);
-	sci_load_barrier();
+	smi_load_barrier();
 	return err;
 }
 
@@ -175,6 +176,21 @@ static int copy_store_range(struct smi_region *r, int p1, int p2)
 	return copy_store(r, (size_t)low * (size_t)p1, ((size_t)high + 1) * (size_t)p1);
 }
 
+/*
+ * Store the ranges of all processes. Where caches are not coherent, processes take turns, because
+ * the end of one range and the beginning of the next may be in one line.
+ */
+static int copies_store_ranges(struct smi_region *r, int p1, int p2)
+{
+	int err = SMI_SUCCESS;
+
+	if (!smi.stale)
+		return copy_store_range(r, p1, p2);
+	for (int i = 0; !err && i < smi.size; i++)
+		err = copies_sync(i == smi.rank ? copy_store_range(r, p1, p2) : SMI_SUCCESS);
+	return err;
+}
+
 static int copy_store_local(struct smi_region *r)
 {
 	int i, err = SMI_SUCCESS;
@@ -220,20 +236,28 @@ static int sum_add_block(struct smi_region *r, const struct sci_op *op, size_t f
 	return err;
 }
 
+/* Return where a part of the sum begins. No line of the cache is in two parts. */
+static size_t sum_part(size_t bytes, int part, int parts)
+{
+	return bytes * (size_t)part / (size_t)parts / LINE * LINE;
+}
+
 /* Add all copies. In each round every process adds another part of its copy to the sum. */
 static int sum_add_copies(struct smi_region *r, int mode, int n)
 {
 	bool per_node = r->replicated & SMI_REP_ONE_PER_NODE;
 	int i, parts = per_node ? smi.nodes : smi.size, me = per_node ? smi.node : smi.rank;
 	const struct sci_op *op = mode_sum_op(mode);
-	size_t size = op->size, at;
+	size_t bytes = (size_t)n * op->size;
 	int err = SMI_SUCCESS;
 
 	for (i = 0; i < parts; i++) {
-		at = (size_t)((me + i) % parts);
+		int at = (me + i) % parts;
+
 		if (!err && copy_is_combined(r))
-			err = sum_add_block(r, op, (size_t)n * at / (size_t)parts * size,
-					    (size_t)n * (at + 1) / (size_t)parts * size, !i);
+			err = sum_add_block(r, op, sum_part(bytes, at, parts),
+					    at + 1 < parts ? sum_part(bytes, at + 1, parts) :
+							     bytes, !i);
 		err = copies_sync(err);
 		if (err)
 			return err;
@@ -267,7 +291,7 @@ static int copies_combine(struct smi_region *r, int mode, int p1, int p2)
 			err = copy_store(r, 0, r->size);
 		break;
 	case SMI_SHR_LOOP_SPLITTING:
-		err = copy_store_range(r, p1, p2);
+		err = copies_store_ranges(r, p1, p2);
 		break;
 	case SMI_SHR_EVERY_LOCAL:
 		err = copy_store_local(r);

@@ -146,6 +146,7 @@ void smi_segment_unmap(struct smi_segment *s)
 {
 	sci_error_t err;
 
+	smi_segment_sync(s, s->addr, s->mapped);
 	segment_set_address(s, NULL, 0);
 	if (s->seq)
 		SCIRemoveSequence(s->seq, 0, &err);
@@ -208,10 +209,47 @@ int smi_segment_check(struct smi_segment *s, int flags)
 	return SMI_ERR_OTHER;
 }
 
-void smi_store_barrier(void)
+void smi_segment_sync(struct smi_segment *s, void *addr, size_t len)
+{
+	sci_error_t err;
+
+	/* registered memory has no map; memory of this process alone is in no segment */
+	if (smi.stale && addr && (s->map || s->lseg))
+		SCICacheSync(s->map, addr, len, SCI_FLAG_CACHE_FLUSH | SCI_FLAG_CACHE_INVALIDATE,
+			     &err);
+}
+
+/* Sync the maps of all regions. */
+static void regions_sync(void)
+{
+	pthread_mutex_lock(&smi.lock);
+	for (int i = 0; i < smi.nregions; i++) {
+		struct smi_region *r = smi.regions[i];
+
+		for (int k = 0; r && k < r->nsegs; k++)
+			smi_segment_sync(&r->segs[k], r->segs[k].addr, r->segs[k].mapped);
+	}
+	pthread_mutex_unlock(&smi.lock);
+}
+
+void smi_stores_arrive(void)
 {
 	if (smi.seq)
 		SCIStoreBarrier(smi.seq, 0);
 	else
 		sci_store_barrier();
+}
+
+void smi_store_barrier(void)
+{
+	if (smi.stale)
+		regions_sync();
+	smi_stores_arrive();
+}
+
+void smi_load_barrier(void)
+{
+	if (smi.stale)
+		regions_sync();
+	sci_load_barrier();
 }

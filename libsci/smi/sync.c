@@ -181,7 +181,7 @@ static int mutex_take(int id, int lock, int timeout)
 	int err = smi_lock_take(lock, timeout);
 
 	if (!err && !(id & NOCONSISTENCY))
-		sci_load_barrier();
+		smi_load_barrier();
 	return err;
 }
 
@@ -230,12 +230,12 @@ SMI_API smi_error_t SMI_BARRIER(int id)
 
 	SMI_REFUSE(id < 0 || id >= BARRIERS_MAX || !barriers[id]);
 	smi_loops_pause();
-	/* without remote maps the team's barrier orders all stores */
-	if (smi.seq)
-		SCIStoreBarrier(smi.seq, 0);
+	/* on coherent memory without remote maps the team's barrier orders all stores */
+	if (smi.seq || smi.stale)
+		smi_store_barrier();
 	ret = sci_team_barrier(smi.team);
-	if (smi.seq)
-		sci_load_barrier();
+	if (smi.seq || smi.stale)
+		smi_load_barrier();
 	return smi_error_of_team(ret);
 }
 
@@ -325,9 +325,12 @@ SMI_API smi_error_t SMI_Get_PC(int id, int proc, int *val)
 	if (proc == SMI_OWNPC)
 		proc = smi.rank;
 	SMI_REFUSE(!counter_row(id) || !smi_rank_ok(proc) || !val);
+	/* where caches are not coherent, this process copies the values that arrive */
+	if (smi.stale)
+		sci_team_progress(smi.team);
 	*val = counter_value(id, proc);
 	if (!(id & NOCONSISTENCY))
-		sci_load_barrier();
+		smi_load_barrier();
 	return SMI_SUCCESS;
 }
 
@@ -342,7 +345,7 @@ static int counter_wait(int id, int first, int n, int val)
 	smi_loops_pause();
 	ret = sci_team_wait_all(smi.team, &w, -1);
 	if (!ret && !(id & NOCONSISTENCY))
-		sci_load_barrier();
+		smi_load_barrier();
 	return smi_error_of_team(ret);
 }
 

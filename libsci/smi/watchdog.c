@@ -4,9 +4,11 @@
  * DOC: the watchdog
  *
  * A thread of each process stores a growing number, the beat, into the memory of all other
- * processes and checks the beats that it receives. If a process's beat stops, or the team reports
- * the process's death, the program ends: every process runs the callback and exits. SMI_Abort()
- * does the same at once by a control message.
+ * processes and checks the beats that it receives. Where caches are not coherent, the receiver
+ * itself copies a put into its memory, and a silent receiver does not: so a beat is a control
+ * message there, and each control message counts as a beat. If a process's beat stops, or the
+ * team reports the process's death, the program ends: every process runs the callback and exits.
+ * SMI_Abort() does the same at once by a control message.
  */
 #include "libsci/smi/internal.h"
 
@@ -86,6 +88,12 @@ static void watchdog_check_process(int rank, uint64_t now, int seconds)
 		watchdog_report_death(rank, "is silent");
 }
 
+void smi_beat_count(int from)
+{
+	if (smi.stale)
+		atomic_fetch_add(smi_cell(0, from), 1);
+}
+
 /* Wait until the next beat is due. Return false if the thread must end. */
 static bool watchdog_pause(int *seconds)
 {
@@ -103,15 +111,22 @@ static bool watchdog_pause(int *seconds)
 }
 
 /*
- * Store the beat into the memory of all other processes, except silent ones: where memory is not
- * shared, a put would wait for its receiver.
+ * Send the beat to all other processes, except silent ones: where memory is not shared, a put
+ * waits for its receiver, and where beats are messages, they would fill the receiver's queue.
  */
 static void beat_send(uint32_t beat, uint64_t now, int seconds)
 {
-	for (int i = 0; i < smi.size; i++)
-		if (i != smi.rank && !(seconds > 0 && now - beats[i].when >
-				       (uint64_t)seconds * 500000000u))
+	struct smi_msg m = { .type = SMI_MSG_BEAT };
+
+	for (int i = 0; i < smi.size; i++) {
+		if (i == smi.rank || (seconds > 0 && now - beats[i].when >
+						     (uint64_t)seconds * 500000000u))
+			continue;
+		if (smi.stale)
+			smi_channel_try(i, &m);
+		else
 			smi_cell_put(0, beat, i);
+	}
 	sci_team_progress(smi.team);
 }
 
@@ -122,9 +137,10 @@ static void *watchdog_run(void *arg)
 
 	(void)arg;
 	while (watchdog_pause(&seconds)) {
-		uint64_t now = sci_now_ns();
+		uint64_t now;
 
-		beat_send(++beat, now, seconds);
+		beat_send(++beat, sci_now_ns(), seconds);
+		now = sci_now_ns();
 		for (int i = 0; seconds > 0 && i < smi.size; i++)
 			if (i != smi.rank)
 				watchdog_check_process(i, now, seconds);

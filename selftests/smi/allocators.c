@@ -10,6 +10,7 @@
 
 #define POOL	(64u << 10)
 #define BLOCKS	200
+#define REGION	(128u << 10)
 
 struct held {
 	unsigned char *p;
@@ -86,15 +87,24 @@ struct item {
 
 #define ITEMS	20
 
+/* Return the size of an item, so that all items together need more than half of the memory. */
+static size_t item_size(void)
+{
+	size_t n = 128;
+
+	while (n * 2 * (size_t)(ITEMS * size) <= REGION * 3 / 4)
+		n *= 2;
+	return n;
+}
+
 /* All processes build a list of blocks under a mutex. Any process frees a block. */
-static void list(void)
+static void list_in_region(int type)
 {
 	struct item **head, *it;
-	int id, mutex, count[RANKS_MAX] = { 0 };
+	int id, mutex, count[RANKS_MAX] = { 0 }, *board;
 	void *p;
 
-	smi_start();
-	smi_region(SMI_SHM_UNDIVIDED, 128u << 10, size - 1, &id);
+	smi_region(type, REGION, size - 1, &id);
 	CHECK_EQ(SMI_Imalloc(8, id, &p), SMI_ERR_PARAM);
 	CHECK_SMI(SMI_Init_shregMMU(id));
 	CHECK_EQ(SMI_Init_shregMMU(id), SMI_ERR_PARAM);
@@ -104,7 +114,7 @@ static void list(void)
 		*head = NULL;
 	CHECK_SMI(SMI_Barrier());
 	for (int i = 0; i < ITEMS; i++) {
-		CHECK_SMI(SMI_Imalloc(sizeof(*it), id, (void **)&it));
+		CHECK_SMI(SMI_Imalloc(item_size(), id, (void **)&it));
 		CHECK_EQ((uintptr_t)it % 128, 0);
 		it->from = rank;
 		it->number = i;
@@ -131,11 +141,25 @@ static void list(void)
 		CHECK_SMI(SMI_Ifree(it));
 	}
 	CHECK_SMI(SMI_Cfree(head));
+	/* processes may store into a block until they free it */
+	CHECK_SMI(SMI_Cmalloc(sizeof(*board), id, (void **)&board));
+	if (rank == size - 1)
+		*board = -1;
+	CHECK_SMI(SMI_Cfree(board));
+	CHECK_SMI(SMI_Barrier());
 	CHECK_EQ(SMI_Ifree(&id), SMI_ERR_PARAM);
 	/* all memory is one block again */
 	CHECK_SMI(SMI_Cmalloc(64u << 10, id, &p));
 	CHECK_EQ(SMI_Cmalloc(64u << 10, id, &p), SMI_ERR_NOMEM);
+	CHECK_SMI(SMI_Mutex_destroy(mutex));
 	CHECK_SMI(SMI_Free_shreg(id));
+}
+
+static void list(void)
+{
+	smi_start();
+	list_in_region(SMI_SHM_UNDIVIDED);
+	list_in_region(SMI_SHM_BLOCKED);
 	smi_stop();
 }
 
@@ -178,12 +202,12 @@ static void node_memory(void)
 	base = SMI_Nodemem_address(node);
 	offset = mine - base;
 	slots = smi_region(SMI_SHM_UNDIVIDED, 4096, 0, &id);
-	slots[rank] = (int)offset;
+	slots[SPREAD(rank)] = (int)offset;
 	CHECK_SMI(SMI_Barrier());
 	for (int i = 0; i < size; i++) {
 		int where;
 
-		all[i] = slots[i];
+		all[i] = slots[SPREAD(i)];
 		SMI_Proc_to_node(i, &where);
 		base = SMI_Nodemem_address(where);
 		CHECK(test_filled(base + all[i], 100, (unsigned int)i));

@@ -27,9 +27,11 @@ static int pass(int id)
 
 	CHECK_SMI(SMI_Query(SMI_Q_SMI_REGION_SGMT_ID, id, &sgmt));
 	CHECK(sgmt > 0);
+	CHECK_SMI(SMI_Flush_write(next));
 	CHECK_SMI(SMI_Isend(&sgmt, sizeof(sgmt), next));
 	CHECK_SMI(SMI_Recv(&got, sizeof(got), last));
 	CHECK_SMI(SMI_Send_wait(next));
+	CHECK_SMI(SMI_Flush_read(last));
 	return got;
 }
 
@@ -323,6 +325,7 @@ static void threads(void)
 	mine = smi_region(SMI_SHM_LOCAL, BYTES, rank, &id);
 	mine[1] = (unsigned char)rank;
 	CHECK_SMI(SMI_Query(SMI_Q_SMI_REGION_SGMT_ID, id, &sgmt));
+	CHECK_SMI(SMI_Flush_write(!rank));
 	CHECK_SMI(SMI_Sendrecv(&sgmt, &all[0], sizeof(sgmt), !rank));
 	for (int i = 0; i < 3; i++)
 		CHECK_EQ(pthread_create(&t[i], NULL, import_and_free, &all[0]), 0);

@@ -171,10 +171,10 @@ static void smp(void)
 	p = smi_region(SMI_SHM_SMP, BYTES, 0, &id);
 	SMI_First_proc_on_node(node, &first);
 	SMI_Local_proc_size(&local);
-	p[rank] = rank + 1;
+	p[SPREAD(rank)] = rank + 1;
 	CHECK_SMI(SMI_Barrier());
 	for (int i = 0; i < size; i++)
-		CHECK_EQ(p[i], i >= first && i < first + local ? i + 1 : 0);
+		CHECK_EQ(p[SPREAD(i)], i >= first && i < first + local ? i + 1 : 0);
 	CHECK_SMI(SMI_Barrier());
 	CHECK_SMI(SMI_Free_shreg(id));
 	smi_stop();
@@ -195,10 +195,10 @@ static void fragmented(void)
 			 NULL);
 	CHECK_SMI(SMI_Create_shreg(SMI_SHM_FRAGMENTED, &info, &id, (void **)part));
 	for (int i = 0; i < size; i++)
-		part[i][rank] = 100 * i + rank;
+		part[i][SPREAD(rank)] = 100 * i + rank;
 	CHECK_SMI(SMI_Barrier());
 	for (int i = 0; i < size; i++)
-		CHECK_EQ(part[rank][i], 100 * rank + i);
+		CHECK_EQ(part[rank][SPREAD(i)], 100 * rank + i);
 	CHECK_SMI(SMI_Query(SMI_Q_SMI_REGION_SIZE, id, &bytes));
 	CHECK_EQ(bytes, 4096);
 	CHECK_SMI(SMI_Query(SMI_Q_SMI_REGION_ADDRESS, id, &own));
@@ -256,13 +256,13 @@ static void pair(void)
 		void *mine, *theirs;
 
 		CHECK_SMI(SMI_Create_shreg(SMI_SHM_PT2PT, &info, &id, (void **)&p));
-		p[!rank] = 7 + rank;
+		p[SPREAD(!rank)] = 7 + rank;
 		mine = (void *)(uintptr_t)p;
 		CHECK_SMI(SMI_Flush_write(other));
 		CHECK_SMI(SMI_Sendrecv(&mine, &theirs, sizeof(mine), other));
 		CHECK_SMI(SMI_Flush_read(other));
 		CHECK(mine == theirs);
-		seen = p[!!rank];
+		seen = p[SPREAD(!!rank)];
 		CHECK_EQ(seen, 7 + other);
 		CHECK_SMI(SMI_Free_shreg(id));
 	}

@@ -11,6 +11,9 @@ static int rank, size, node, nodes;
 
 #define CHECK_SMI(call)	CHECK_EQ(call, SMI_SUCCESS)
 
+/* The index of integer @i of an array in which no two integers share a line of the cache. */
+#define SPREAD(i)	((i) * (64 / (int)sizeof(int)))
+
 static inline void smi_start(void)
 {
 	CHECK_SMI(SMI_Init(NULL, NULL));

@@ -30,12 +30,16 @@ static void mutexes(void)
 			int flag = i & 1 ? NOCONSISTENCY : 0;
 
 			CHECK_SMI(SMI_Mutex_lock(id[k] | flag));
-			count[k]++;
-			CHECK_SMI(SMI_Mutex_unlock(id[k]));
+			if (flag)
+				CHECK_SMI(SMI_Flush_read(SMI_FLUSH_ALL));
+			count[SPREAD(k)]++;
+			if (flag)
+				CHECK_SMI(SMI_Flush_write(SMI_FLUSH_ALL));
+			CHECK_SMI(SMI_Mutex_unlock(id[k] | flag));
 		}
 	CHECK_SMI(SMI_Barrier());
 	for (int k = 0; k < 3; k++)
-		CHECK_EQ(count[k], (long)ROUNDS * size);
+		CHECK_EQ(count[SPREAD(k)], (long)ROUNDS * size);
 	CHECK_SMI(SMI_Barrier());
 	/* while one process holds the mutex, trylock fails in the others */
 	if (!rank)
@@ -69,11 +73,14 @@ static void counters(void)
 	CHECK_EQ(id, 0);
 	CHECK_EQ(other, 1);
 	for (int i = 1; i <= ROUNDS; i++) {
-		data[rank] = i;
+		data[SPREAD(rank)] = i;
 		CHECK_SMI(SMI_Increment_PC(id, 1));
-		if (size > 1)
+		if (size > 1 && i % 3)
 			CHECK_SMI(SMI_Wait_individual_PC(id, next, i & 1 ? SMI_OWNPC : i));
-		CHECK(data[next] >= i);
+		do
+			CHECK_SMI(SMI_Get_PC(id, next, &val));
+		while (val < i);
+		CHECK(data[SPREAD(next)] >= i);
 		CHECK_SMI(SMI_Wait_collective_PC(id, i));
 		CHECK_SMI(SMI_Get_PC(id, next, &val));
 		CHECK(val >= i);
@@ -108,10 +115,10 @@ static void barriers(void)
 	CHECK_SMI(SMI_BARRIER_INIT(&id, SCHULZ_BARRIER, 1));
 	CHECK(id > 0);
 	for (int i = 1; i <= ROUNDS; i++) {
-		data[rank] = i;
+		data[SPREAD(rank)] = i;
 		CHECK_SMI(i & 1 ? SMI_Barrier() : SMI_BARRIER(id));
 		for (int k = 0; k < size; k++)
-			CHECK_EQ(data[k], i);
+			CHECK_EQ(data[SPREAD(k)], i);
 		CHECK_SMI(SMI_Barrier());
 	}
 	CHECK_SMI(SMI_BARRIER_DESTROY(id));

@@ -246,13 +246,16 @@ const char *sci_ep_fabric(struct sci_ep *ep);
  *	time and a thread (SCI_PARAM_CHECK_MS).
  * @SCI_TRAIT_VIRTUAL_NODES: nodes are numbers that processes of this machine choose
  *	(SCI_NODE), not adapters.
+ * @SCI_TRAIT_INCOHERENT: the caches of nodes are not coherent. This affects maps of SISCI segments:
+ *	libsci(7) lists the calls that make stores visible, at SCI_SHM_CHECK.
  */
 enum sci_traits {
 	SCI_TRAIT_FAST_READS		= 1 << 0,
 	SCI_TRAIT_REGISTER_COPIES	= 1 << 1,
 	SCI_TRAIT_SHARED_MEMORY		= 1 << 2,
 	SCI_TRAIT_LOSSY			= 1 << 3,
-	SCI_TRAIT_VIRTUAL_NODES		= 1 << 4
+	SCI_TRAIT_VIRTUAL_NODES		= 1 << 4,
+	SCI_TRAIT_INCOHERENT		= 1 << 5
 };
 
 /* Return the traits of the fabric of @ep, enum sci_traits; 0 if @ep is NULL. */

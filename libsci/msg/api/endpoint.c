@@ -324,7 +324,8 @@ unsigned int sci_ep_traits(struct sci_ep *ep)
 	return (ep->may_read ? SCI_TRAIT_FAST_READS | SCI_TRAIT_SHARED_MEMORY : 0u) |
 	       (ep->lossy ? SCI_TRAIT_LOSSY : 0u) |
 	       (ep->register_copies ? SCI_TRAIT_REGISTER_COPIES : 0u) |
-	       (ep->ops->virtual_nodes ? SCI_TRAIT_VIRTUAL_NODES : 0u);
+	       (ep->ops->virtual_nodes ? SCI_TRAIT_VIRTUAL_NODES : 0u) |
+	       (ep->link->cache ? SCI_TRAIT_INCOHERENT : 0u);
 }
 
 int sci_ep_stats(struct sci_ep *ep, struct sci_ep_stats *stats)
