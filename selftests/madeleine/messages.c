@@ -316,6 +316,8 @@ static void channels(void *arg)
 
 TEST(virtual_and_mux_channels)
 {
+	/* messages of sub-channels are not received in the order in which they are sent */
+	setenv("SCI_MSG_EAGER_MAX", "262144", 1);
 	test_session("hosts : (a, b, c, d); channels : ({ name : alone; net : e; hosts : (a, d); },"
 		     " { name : left; net : n; hosts : (a, b, c); },"
 		     " { name : right; net : n; hosts : (c, d); },"
