@@ -15,18 +15,6 @@
 #define ADDS	200000u
 #define ROUNDS	50u
 
-/* Skip the test without shared memory; sci_peer_map() must report that. */
-static void need_shared_memory(struct pair *l)
-{
-	struct sci_key key = { .len = 1 };
-	void *addr;
-
-	if (sci_ep_traits(l->ep) & SCI_TRAIT_SHARED_MEMORY)
-		return;
-	CHECK_EQ(sci_peer_map(l->to, &key, 0, &addr), -EOPNOTSUPP);
-	SKIP("no shared memory");
-}
-
 static void *own(struct pair *l, void **buf)
 {
 	struct sci_key key;

@@ -234,10 +234,7 @@ TEST(memory_is_mapped_when_there_is_room_again)
 	uint64_t word;
 	void *addr;
 
-	if (!(sci_ep_traits(l.ep) & SCI_TRAIT_SHARED_MEMORY)) {
-		end(&l);
-		SKIP("no shared memory");
-	}
+	need_shared_memory(&l);
 	descriptors_use_up();
 	CHECK_EQ(sci_peer_map(l.to, &key, TEST_WAIT_MS, &addr), -EMFILE);
 	CHECK_EQ(sci_read(l.to, &key, 64, &word, sizeof(word)), 0);

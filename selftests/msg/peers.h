@@ -124,6 +124,18 @@ static inline int test_wait(struct sci_req *req, struct sci_status *status)
 	return ret;
 }
 
+/* Skip the test without shared memory; sci_peer_map() must report that. */
+static inline void need_shared_memory(struct pair *l)
+{
+	struct sci_key key = { .len = 1 };
+	void *addr;
+
+	if (sci_ep_traits(l->ep) & SCI_TRAIT_SHARED_MEMORY)
+		return;
+	CHECK_EQ(sci_peer_map(l->to, &key, 0, &addr), -EOPNOTSUPP);
+	SKIP("no shared memory");
+}
+
 /* Connect to the endpoint on @node. Node 4 accepts; other nodes connect. */
 static inline void pair_join(struct pair *l, unsigned int node)
 {
