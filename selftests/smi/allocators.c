@@ -141,10 +141,10 @@ static void list_in_region(int type)
 		CHECK_SMI(SMI_Ifree(it));
 	}
 	CHECK_SMI(SMI_Cfree(head));
-	/* processes may store into a block until they free it */
-	CHECK_SMI(SMI_Cmalloc(sizeof(*board), id, (void **)&board));
+	/* a store before the free must not arrive after the links that SMI_Cfree() stores there */
+	CHECK_SMI(SMI_Cmalloc(REGION / 2, id, (void **)&board));
 	if (rank == size - 1)
-		*board = -1;
+		*board = 1;
 	CHECK_SMI(SMI_Cfree(board));
 	CHECK_SMI(SMI_Barrier());
 	CHECK_EQ(SMI_Ifree(&id), SMI_ERR_PARAM);
