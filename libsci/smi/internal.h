@@ -9,7 +9,7 @@
  *
  *	team.c		the team, and exchanges among its processes
  *	channel.c	control messages between processes, handled by a thread
- *	segment.c	a segment: create, open, map, check transfers
+ *	segment.c	a segment: create, open, map, check transfers, flush the cache
  *	address.c	an address range that is free in several processes
  *	region.c	regions, their table, and code for all types
  *	create.c	regions that several processes create together
