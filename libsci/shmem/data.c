@@ -12,15 +12,12 @@
 #include <errno.h>
 #include <link.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include "libsci/base/host.h"
 #include "libsci/shmem/internal.h"
 
 struct range {
 	uintptr_t start;
-	uintptr_t file_end;		/* end of the pages that the file backs */
 	uintptr_t end;
 };
 
@@ -42,43 +39,12 @@ static int data_find(struct dl_phdr_info *info, size_t size, void *arg)
 			relro = end & ~(page - 1);
 		if (p->p_type == PT_LOAD && p->p_flags & PF_W) {
 			data.start = start & ~(page - 1);
-			data.file_end = (start + p->p_filesz + page - 1) & ~(page - 1);
 			data.end = (end + page - 1) & ~(page - 1);
 		}
 	}
 	if (relro > data.start)
 		data.start = relro;
 	return 1;
-}
-
-/* Copy pages without the address sanitizer, which has red zones between variables. */
-__attribute__((no_sanitize("address")))
-static void pages_copy(void *to, const void *from, size_t len)
-{
-	const volatile uint64_t *f = from;
-	uint64_t *t = to;
-
-	for (size_t i = 0; i < len / sizeof(*t); i++)
-		t[i] = f[i];
-}
-
-/*
- * Replace pages of the program's file by anonymous memory, which the team can register. A store
- * by a signal handler or another thread during this call is lost.
- */
-static int file_pages_replace(uintptr_t start, size_t len)
-{
-	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-		       -1, 0);
-
-	if (p == MAP_FAILED)
-		return -errno;
-	pages_copy(p, (void *)start, len);
-	if (sci_map_move(p, len, len, (void *)start) == MAP_FAILED) {
-		munmap(p, len);
-		return -ENOMEM;
-	}
-	return 0;
 }
 
 static int view_make(struct sci_team *team)
@@ -103,11 +69,6 @@ int data_register(struct sci_team *team)
 	dl_iterate_phdr(data_find, NULL);
 	if (data.start >= data.end)
 		return 0;
-	if (data.start < data.file_end) {
-		err = file_pages_replace(data.start, data.file_end - data.start);
-		if (err)
-			return err;
-	}
 	err = sci_team_register(team, (void *)data.start, data.end - data.start);
 	return err ? err : view_make(team);
 }

@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "libsci/base/host.h"
+#include "libsci/base/pages.h"
 
 static size_t pages_round_up(uint64_t len)
 {
@@ -39,29 +39,14 @@ static void region_free(struct team_world *w, struct team_region *r)
 	free(r);
 }
 
-/* Replace file-backed private memory by anonymous memory with the same contents, atomically. */
-static int pages_make_anonymous(void *addr, size_t len)
-{
-	void *copy = mmap(NULL, len, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (copy == MAP_FAILED)
-		return -ENOMEM;
-	memcpy(copy, addr, len);
-	if (sci_map_move(copy, len, len, addr) == MAP_FAILED) {
-		munmap(copy, len);
-		return -ENOMEM;
-	}
-	return 0;
-}
-
 static int memory_register(struct team_world *w, void *addr, size_t len)
 {
 	int ret = sci_buf_register(w->ep, addr, len);
 
 	if (ret != -EFAULT)
 		return ret;
-	ret = pages_make_anonymous(addr, len);
+	/* the fabric wants anonymous memory */
+	ret = sci_pages_make_anonymous(addr, len);
 	return ret ? ret : sci_buf_register(w->ep, addr, len);
 }
 

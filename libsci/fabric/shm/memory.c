@@ -261,69 +261,6 @@ int shm_memory_check(int memfd, const struct shm_msg *msg, size_t *length,
 	return *page & (*page - 1) || *length & (*page - 1) ? -EPROTO : 0;
 }
 
-/*
- * Copy as memcpy() does, without the address sanitizer: a program may register static variables,
- * which have gaps between them.
- */
-__attribute__((no_sanitize("address")))
-static void pages_copy(void *to, const void *from, size_t len)
-{
-	const volatile uint64_t *f = from;
-	uint64_t *t = to;
-
-	for (size_t i = 0; i < len / sizeof(*t); i++)
-		t[i] = f[i];
-}
-
-/**
- * shm_memory_adopt() - replace the caller's pages by a memfd
- *
- * The contents stay. Other threads see one step, but a store between the copy and that step is
- * lost.
- */
-int shm_memory_adopt(int memfd, void *addr, size_t len)
-{
-	void *p;
-	int ret;
-
-	ret = sci_check_anonymous((uintptr_t)addr, len);
-	if (ret)
-		return ret;
-	p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
-	if (p == MAP_FAILED)
-		return -errno;
-	pages_copy(p, addr, len);
-	if (sci_map_move(p, len, len, addr) == MAP_FAILED) {
-		ret = -errno;
-		munmap(p, len);
-	}
-	return ret;
-}
-
-static void pages_return(void *addr, size_t len)
-{
-	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED)
-		return;
-	pages_copy(p, addr, len);
-	if (sci_map_move(p, len, len, addr) == MAP_FAILED)
-		munmap(p, len);
-}
-
-/*
- * Make registered pages private again, but not pages that the program has unmapped or replaced.
- * Without memory for a private copy the pages stay shared with processes that still map them, which
- * does no harm. @inode: of the file whose pages are registered
- */
-void shm_memory_return(void *addr, size_t len, unsigned long inode)
-{
-	/* without /proc, the program has hopefully kept the pages */
-	if (sci_each_mapping(addr, len, inode, pages_return))
-		pages_return(addr, len);
-}
-
 static bool maps_copy;			/* mremap() copies a shared mapping */
 
 static void map_copy_try(void)

@@ -11,8 +11,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "libsci/base/pages.h"
 
 #define ATTACH_TIMEOUT_MS	5000
 
@@ -405,9 +406,9 @@ static struct sci_lseg *shm_lseg_new(struct sci_fabric *f, const struct sci_lseg
 /* Make the registered pages private again. */
 static void registered_return(struct sci_lseg *s)
 {
-	shm_memory_return(s->registered, s->length, s->inode);
+	sci_pages_return(s->registered, s->length, s->inode);
 	if (s->cover)
-		shm_memory_return(s->registered, s->length, s->cover);
+		sci_pages_return(s->registered, s->length, s->cover);
 }
 
 void shm_lseg_destroy(struct sci_lseg *s)
@@ -531,7 +532,7 @@ static int pages_cover_registered(struct sci_lseg *s, void *addr, size_t len)
 
 static int registered_adopt(struct sci_lseg *s, void *addr, size_t len)
 {
-	int ret = s->inode ? shm_memory_adopt(s->memfd, addr, len) : -EIO;
+	int ret = sci_pages_adopt(s->memfd, addr, len, &s->inode);
 
 	return !ret && s->shm->link.cache ? pages_cover_registered(s, addr, len) : ret;
 }
@@ -539,7 +540,6 @@ static int registered_adopt(struct sci_lseg *s, void *addr, size_t len)
 int shm_lseg_register(struct sci_lseg *s, void *addr, size_t len)
 {
 	struct shm *shm = s->shm;
-	struct stat st;
 	int ret;
 
 	if (((uintptr_t)addr | len) & (sci_page_size() - 1))
@@ -550,7 +550,6 @@ int shm_lseg_register(struct sci_lseg *s, void *addr, size_t len)
 		return ret;
 	/* Set the state before the pages change: a child may be forked in between. */
 	pthread_mutex_lock(&shm->svc.lock);
-	s->inode = fstat(s->memfd, &st) ? 0 : (unsigned long)st.st_ino;
 	s->registered = addr;
 	pthread_mutex_unlock(&shm->svc.lock);
 	ret = registered_adopt(s, addr, len);

@@ -296,8 +296,6 @@ int shm_memory_alloc(struct shm *shm, const char *name, uint64_t size,
 		     size_t huge, int *memfd, size_t *length, size_t *page);
 int shm_memory_check(int memfd, const struct shm_msg *msg, size_t *length,
 		     size_t *page);
-int shm_memory_adopt(int memfd, void *addr, size_t len);
-void shm_memory_return(void *addr, size_t len, unsigned long inode);
 bool shm_can_map_copy(size_t page);
 int shm_map_copy(void *base, uint64_t off, size_t len, unsigned int flags,
 		 void **addr);
