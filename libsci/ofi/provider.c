@@ -298,6 +298,7 @@ struct fi_provider *fi_prov_ini(void)
 	fi_param_define(&sfi_provider, "connect_ms", FI_PARAM_INT,
 			"Milliseconds after which a peer that is not there is given up (5000)");
 	fi_param_define(&sfi_provider, "direct", FI_PARAM_BOOL,
-			"Export regions of whole pages, which peers then access themselves (on an adapter: yes)");
+			"Export regions of whole pages, which peers then access themselves "
+			"(no on shm, sci_pool and sci_ntb, else yes)");
 	return &sfi_provider;
 }

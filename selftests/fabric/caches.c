@@ -345,8 +345,6 @@ static void check_dma(bool plain)
 	struct view v;
 
 	needs_caches();
-	if (plain && !test_on_shm())
-		SKIP("a pool has no segments of plain memory");
 	p = peer_spawn(8, dma_owner, NULL);
 	peer_expect(p, "ready");
 	v.sd = test_open();

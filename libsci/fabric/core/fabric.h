@@ -114,6 +114,7 @@ enum {
 	SCI_LSEG_UNICAST	= 1 << 4,	/* a member that also accepts unicast */
 	/* one importer connects; the fabric may refuse others, and later maps of the owner */
 	SCI_LSEG_ONCE		= 1 << 5,
+	SCI_LSEG_TWIN		= 1 << 6,	/* EMPTY: the memory comes from local.twin */
 };
 
 struct sci_lseg_param {

@@ -342,7 +342,17 @@ static void dev_link_changed(struct sci_service *svc, bool down)
 				    down);
 }
 
+/* Copy the registered pages in the child of a fork. */
+static void dev_fork_child(struct sci_service *svc)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &container_of(svc, struct dev, svc)->copied)
+		dev_lseg_fork(container_of(pos, struct sci_lseg, link));
+}
+
 static const struct sci_service_ops service_ops = {
+	.forked = dev_fork_child,
 	.link = dev_link_changed,
 };
 
@@ -386,6 +396,7 @@ static int dev_open(struct sci_fabric **out, const struct sci_fabric_place *at,
 		return -ENOMEM;
 	dev->base.ops = &sci_dev_fabric;
 	list_init(&dev->rsegs);
+	list_init(&dev->copied);
 	list_init(&dev->calls);
 	ret = sci_service_open(&dev->svc, &service_ops);
 	ret = ret ? ret : dev_read_place(dev, at, &node);
@@ -433,6 +444,7 @@ static void info_fill(struct dev *dev, struct dev_adapter *a,
 		.mcast_groups = q->out_mcast_groups,
 		.wake_barrier = dev->wake_barrier && caps_are_local(a->caps),
 		.bdf = q->out_bdf,
+		.register_copies = dev_register_copies(a),
 		.link_up_ms = q->out_link_up_ms,
 		.link_down_ms = q->out_link_down_ms,
 	};
@@ -540,6 +552,7 @@ const struct sci_fabric_ops sci_dev_fabric = {
 		.disconnect = dev_rintr_disconnect,
 	},
 	.unmap = dev_unmap,
+	.renew = dev_lseg_renew,
 	.dma = dev_dma_copy,
 	.wake_barrier = dev_wake_barrier,
 };

@@ -55,6 +55,7 @@ struct dev {
 	/* the process takes part in the kernel's wake barrier */
 	bool wake_barrier;
 	struct list rsegs;
+	struct list copied;		/* segments that replace memory: struct sci_lseg */
 	struct list calls;		/* calls in progress: struct dev_call */
 	bool no_calls;			/* all calls fail from now on */
 };
@@ -91,9 +92,21 @@ struct sci_lseg {
 	uint64_t size;
 	bool attached;
 	bool empty;			/* the segment has no memory yet */
+	void *copied;			/* the program's memory that this segment's replaces */
+	unsigned long inode;		/* of the maps at @copied */
+	struct list link;
 	sci_event_fn event;
 	void *owner;
 };
+
+/*
+ * Return whether registering replaces memory by pages of the adapter's own, because peers reach no
+ * other pages.
+ */
+static inline bool dev_register_copies(const struct dev_adapter *a)
+{
+	return !(a->caps & SCI_CAP_REGISTER);
+}
 
 static inline struct dev *dev_of(struct sci_fabric *f)
 {
@@ -125,6 +138,8 @@ int dev_lseg_create(struct sci_fabric *f, const struct sci_lseg_param *p,
 int dev_lseg_attach(struct sci_fabric *f, const struct sci_lseg_param *p,
 		    struct sci_lseg **out);
 int dev_lseg_register(struct sci_lseg *s, void *addr, size_t len);
+int dev_lseg_renew(struct sci_lseg *s, void *addr, size_t len);
+void dev_lseg_fork(struct sci_lseg *s);
 int dev_lseg_twin(struct sci_lseg *s, struct sci_lseg *of);
 int dev_lseg_share(struct sci_lseg *s);
 int dev_lseg_export(struct sci_lseg *s, unsigned int adapter);

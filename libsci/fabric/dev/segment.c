@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsci/base/pages.h"
+
 #define RECORDS		16		/* events read at a time */
 
 static void dev_lseg_notify(struct sci_lseg *s, enum sci_event_type type,
@@ -111,6 +113,11 @@ static int segment_make(struct sci_lseg *s)
 
 	if (s->size > a->max_segment)
 		return -ENOSPC;
+	if (dev_register_copies(a) && s->empty) {
+		if (s->flags & SCI_LSEG_TWIN)
+			return -EOPNOTSUPP;
+		arg.flags &= ~(unsigned int)SCI_SEGMENT_EMPTY;
+	}
 	ret = dev_make(s->dev, a->fd, SCI_IOC_SEGMENT_CREATE, &arg,
 		       &arg.out_fd, &s->fd);
 	if (ret == -EINVAL && arg.numa_node >= 0) {
@@ -161,6 +168,85 @@ int dev_lseg_attach(struct sci_fabric *f, const struct sci_lseg_param *p,
 	return dev_lseg_begin(s, ret, out);
 }
 
+/* ---- memory of the program ---- */
+
+/* Make the pages private again that the segment's memory has replaced. */
+static void copied_return(struct sci_lseg *s)
+{
+	sci_pages_return(s->copied, s->size, s->inode);
+}
+
+void dev_lseg_fork(struct sci_lseg *s)
+{
+	copied_return(s);
+}
+
+static void copied_set(struct sci_lseg *s, void *addr)
+{
+	pthread_mutex_lock(&s->dev->svc.lock);
+	s->copied = addr;
+	if (addr)
+		list_add_tail(&s->link, &s->dev->copied);
+	else
+		list_del(&s->link);
+	pthread_mutex_unlock(&s->dev->svc.lock);
+}
+
+/* Replace memory of the program by that of the segment. No child is forked meanwhile. */
+static int pages_adopt(struct sci_lseg *s, void *addr, size_t len)
+{
+	int ret;
+
+	pthread_rwlock_rdlock(&s->dev->svc.gate);
+	ret = sci_pages_adopt(s->fd, addr, len, &s->inode);
+	if (!ret && !s->copied)
+		copied_set(s, addr);
+	pthread_rwlock_unlock(&s->dev->svc.gate);
+	return ret;
+}
+
+static int pages_copy_in(struct sci_lseg *s, void *addr, size_t len)
+{
+	return !s->empty || len != s->size ? -EINVAL : pages_adopt(s, addr, len);
+}
+
+/* Let the kernel pin memory of the program. */
+static int pages_pin(struct sci_lseg *s, void *addr, size_t len)
+{
+	struct sci_ioc_segment_register arg = {
+		.size = sizeof(arg), .addr = (uintptr_t)addr, .length = len,
+	};
+	/* Refuse other memory: the kernel could pin it, but other fabrics could not use it. */
+	int ret = sci_check_anonymous((uintptr_t)addr, len);
+
+	return ret ? ret : dev_ioctl(s->fd, SCI_IOC_SEGMENT_REGISTER, &arg);
+}
+
+int dev_lseg_register(struct sci_lseg *s, void *addr, size_t len)
+{
+	int ret;
+
+	if (((uintptr_t)addr | len) & (sci_page_size() - 1))
+		return -EINVAL;
+	ret = dev_register_copies(dev_adapter(s->dev, 0)) ? pages_copy_in(s, addr, len) :
+							    pages_pin(s, addr, len);
+	if (!ret)
+		s->empty = false;
+	return ret;
+}
+
+int dev_lseg_renew(struct sci_lseg *s, void *addr, size_t len)
+{
+	if (!s->copied || sci_check_file(addr, len, s->inode, false) != -EFAULT)
+		return 0;
+	/* peers use the pages that the program has kept: change none of them in vain */
+	if (sci_check_file(addr, len, s->inode, true))
+		return -EFAULT;
+	/* the pages that the program has kept become private, as the new ones are */
+	copied_return(s);
+	return pages_adopt(s, addr, len);
+}
+
 /* Disconnect importers in good order, and free a segment. A forked child's copies end, too. */
 void dev_lseg_destroy(struct sci_lseg *s)
 {
@@ -172,24 +258,13 @@ void dev_lseg_destroy(struct sci_lseg *s)
 			dev_ioctl(s->fd, SCI_IOC_SEGMENT_REMOVE, &arg);
 		dev_drop(s->dev, s->fd);
 	}
+	/* no importer is left, and the maps keep the memory */
+	if (s->copied) {
+		copied_return(s);
+		/* only now: until here the child of a fork() must make the pages private */
+		copied_set(s, NULL);
+	}
 	free(s);
-}
-
-int dev_lseg_register(struct sci_lseg *s, void *addr, size_t len)
-{
-	struct sci_ioc_segment_register arg = {
-		.size = sizeof(arg), .addr = (uintptr_t)addr, .length = len,
-	};
-	int ret;
-
-	if (((uintptr_t)addr | len) & (sci_page_size() - 1))
-		return -EINVAL;
-	/* Refuse other memory: the kernel could pin it, but other fabrics could not use it. */
-	ret = sci_check_anonymous((uintptr_t)addr, len);
-	ret = ret ? ret : dev_ioctl(s->fd, SCI_IOC_SEGMENT_REGISTER, &arg);
-	if (!ret)
-		s->empty = false;
-	return ret;
 }
 
 int dev_lseg_twin(struct sci_lseg *s, struct sci_lseg *of)
@@ -213,6 +288,8 @@ int dev_lseg_share(struct sci_lseg *s)
 {
 	struct sci_ioc_segment_share arg = { .size = sizeof(arg) };
 
+	if (s->empty)
+		return -EBUSY;
 	return dev_ioctl(s->fd, SCI_IOC_SEGMENT_SHARE, &arg);
 }
 

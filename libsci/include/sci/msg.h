@@ -1002,7 +1002,7 @@ int sci_buf_share(struct sci_ep *ep, struct sci_ep *owner, void *buf);
 
 /**
  * sci_buf_register(), sci_buf_unregister() - make memory of the program an exported buffer
- * @addr: start of whole pages that the fabric can register (shm: private anonymous memory).
+ * @addr: start of whole pages of private anonymous memory.
  *	The program should not unmap them before the last sci_buf_unregister(), see below.
  * @len: whole pages
  *

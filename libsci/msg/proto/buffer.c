@@ -131,7 +131,8 @@ static void buf_segments_end(struct sci_ep *ep, struct msg_buf *b)
 static void rail_buf_add(struct sci_ep *ep, struct msg_buf *b)
 {
 	struct sci_lseg_param param = {
-		.flags = SCI_LSEG_EMPTY, .size = b->len, .event = buf_event, .owner = b,
+		.flags = SCI_LSEG_EMPTY | SCI_LSEG_TWIN, .size = b->len, .event = buf_event,
+		.owner = b,
 	};
 	struct sci_fabric *f = ep->rail;
 
