@@ -214,6 +214,16 @@ static void view_set(const struct sci_team_view *view)
 	shmem_view_ = (const struct shmem_view_ *)(shmem_is_profiled() ? &nothing : view);
 }
 
+static void team_open(const char *call, const struct sci_team_attr *attr)
+{
+	int err = sci_team_open(&shmem.team, attr);
+
+	if (err == -ENOMEM || err == -ENOSPC)
+		shmem_die(call, "out of memory: the symmetric heap of each PE has %llu bytes "
+			  "(see SHMEM_SYMMETRIC_SIZE)", (unsigned long long)attr->symmetric_size);
+	shmem_ok_of(call, err, "cannot join the other PEs");
+}
+
 static void shmem_start(const char *call, int requested)
 {
 	struct sci_team_attr attr = {
@@ -225,7 +235,7 @@ static void shmem_start(const char *call, int requested)
 
 	if (shmem.team)
 		return;
-	shmem_ok_of(call, sci_team_open(&shmem.team, &attr), "cannot join the other PEs");
+	team_open(call, &attr);
 	shmem.my_pe = sci_team_rank(shmem.team);
 	shmem.n_pes = sci_team_size(shmem.team);
 	shmem.thread_level = requested;

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <sci/team.h>
 
@@ -83,8 +84,10 @@ static inline void shmem_ok(const char *call, int error)
 /* Check @error as shmem_ok() does. @what: text about the failed part */
 static inline void shmem_ok_of(const char *call, int error, const char *what)
 {
+	char buf[64];
+
 	if (unlikely(error < 0))
-		shmem_die(call, "%s (error %d)", what, -error);
+		shmem_die(call, "%s: %s", what, strerror_r(-error, buf, sizeof(buf)));
 }
 
 /* End all PEs unless the caller is between shmem_init() and shmem_finalize(). */
