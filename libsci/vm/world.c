@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Open and close a memory; its peers, deaths of members, and statistics. */
+/* Open and close an SCI Virtual Memory: its peers, deaths of members, and statistics. */
 #include "libsci/vm/internal.h"
 
 #include <assert.h>
