@@ -24,10 +24,16 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-#define pool_full_barrier()	smp_mb()
-#define pool_load_acquire(p)	smp_load_acquire(p)
-#define pool_store_release(p, v) smp_store_release(p, v)
+/* Other machines take part, so the barriers have to work on a machine with one processor, too. */
+#define pool_full_barrier()	virt_mb()
+#define pool_load_acquire(p)	virt_load_acquire(p)
+#define pool_store_release(p, v) virt_store_release(p, v)
+#ifdef CONFIG_X86
+/* with a single processor, the kernel removes the lock prefix of cmpxchg() */
+#define pool_swap_if(p, old, new) (sync_cmpxchg(p, old, new) == (old))
+#else
 #define pool_swap_if(p, old, new) (cmpxchg(p, old, new) == (old))
+#endif
 
 static inline void pool_storing(void)
 {
