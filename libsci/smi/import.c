@@ -216,11 +216,11 @@ void smi_export_handle_import(const struct smi_msg *m)
  */
 static struct smi_region *importer_remove(const struct smi_msg *m, struct smi_region **done)
 {
-	struct smi_region *r = export_find(m->a), *n;
+	struct smi_region *exported = export_find(m->a), *r, *n;
 
-	if (r && r->importers && r->importers[m->from]) {
-		r->importers[m->from]--;
-		return r;
+	if (exported && exported->importers && exported->importers[m->from]) {
+		exported->importers[m->from]--;
+		return exported;
 	}
 	list_for_each_entry_safe(r, n, &freed, freed) {
 		if (r->segs[0].sci_id != (unsigned int)m->a || !r->importers[m->from])

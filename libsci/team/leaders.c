@@ -21,6 +21,8 @@
 
 #include "libsci/team/plan.h"
 
+#include <assert.h>
+
 #define FORWARD_MAX	1024u		/* longest part of a gather or scatter through leaders */
 #define EXCHANGE_MAX	512u		/* parts of an all-to-all through leaders, see exchange_max() */
 
@@ -495,6 +497,7 @@ static void exchange_unpack(struct sci_coll *c)
 		for (int near = 0; near < group_size(t, t->group); near++) {
 			size_t len = exchange_len(t, x, near, i, true);
 
+			assert(from);	/* the first group starts at rank 0 */
 			memcpy(x->rows + x->near_offsets[near] + x->near_lens[near], from, len);
 			x->near_lens[near] += len;
 			from += len;

@@ -38,7 +38,7 @@ static uint32_t owner_of(uint64_t v)
 
 static uint64_t lock_word(uint64_t v, uint16_t served, uint32_t owner)
 {
-	return (v & ~(ONE_TICKET - 1)) | (uint64_t)served << 32 | owner;
+	return (v & ~(ONE_TICKET - 1)) | served * ((uint64_t)1 << 32) | owner;
 }
 
 static bool owner_dead(struct team_world *w, uint64_t v)

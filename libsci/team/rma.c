@@ -7,6 +7,7 @@
 
 #include "libsci/team/team.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* ---- transfers with far members ---- */
@@ -217,9 +218,11 @@ static int far_strided(struct sci_team *t, int rank, const struct sci_key *key,
 	int world = t->members[rank].world;
 	int ret = world_peer(w, world, &peer);
 
-	if (!ret)
-		ret = member_result((write ? sci_iwrite_strided : sci_iread_strided)
-				    (peer, key, s, &req));
+	if (!ret) {
+		ret = write ? sci_iwrite_strided(peer, key, s, &req) :
+			      sci_iread_strided(peer, key, s, &req);
+		ret = member_result(ret);
+	}
 	return ret ? ret : req_wait(w, world, req);
 }
 
@@ -330,6 +333,7 @@ static int far_put_signal(struct sci_team *t, const struct sci_key *key, uint64_
 
 	if (ret)
 		return ret;
+	assert(word_key);	/* else @rank is not far */
 	signal.key = *word_key;
 	return far_transfer(t, rank, key, offset, (void *)src, len, &signal, true, wait);
 }

@@ -212,8 +212,9 @@ static noreturn void hosts_follow(void)
 {
 	int ret = link_bcast(&span, sizeof(span));
 
-	while (ret)
-		pause();		/* node 0 has gone: link.c ends this process */
+	if (ret)
+		for (;;)
+			pause();	/* node 0 has gone: link.c ends this process */
 	ret = objects_compare(span.objects);
 	if (!ret)
 		ret = span_explain(page_open(&span));

@@ -92,6 +92,7 @@ static bool memory_parse(struct world *w, const char *s)
 
 static bool world_open(const char *nodes)
 {
+	const char *rank = getenv("SCI_RANK");
 	char *end;
 	unsigned long n = strtoul(nodes, &end, 10);
 
@@ -108,8 +109,8 @@ static bool world_open(const char *nodes)
 		return false;
 	}
 	hosts_on = getenv("SCI_THREADS_HOSTS") != NULL;
-	if (hosts_on && getenv("SCI_RANK"))
-		self_node = (unsigned int)atoi(getenv("SCI_RANK"));
+	if (hosts_on && rank)
+		self_node = (unsigned int)atoi(rank);
 	hosts_alone = self_node;
 	world = (struct world *)(void *)GLOBAL_BASE;
 	world->nodes = (unsigned int)n;

@@ -422,6 +422,9 @@ TEST(a_receiver_that_does_not_receive)
 static int errors_fd;
 static int gateways;		/* the session's processes are the end 0, gateways, and an end */
 
+/* Check the library's error message. The library calls abort() itself: any call is safe here. */
+/* NOLINTBEGIN(bugprone-signal-handler,cert-sig30-c) */
+
 /* Return whether an end's error text names one of the gateways, or comes from a barrier. */
 static bool is_text_of_end(const char *text)
 {
@@ -436,8 +439,6 @@ static bool is_text_of_end(const char *text)
 	return found;
 }
 
-/* Check the library's error message. The library calls abort() itself: any call is safe here. */
-/* NOLINTBEGIN(bugprone-signal-handler,cert-sig30-c) */
 static void on_abort(int sig)
 {
 	int rank = (int)ranks_rank();

@@ -574,7 +574,7 @@ static unsigned int hear(struct sci_ep *ep, uint32_t want)
 static void hear_all(struct sci_ep *ep)
 {
 	for (uint32_t n = 100; n < 110; n++) {
-		unsigned char *seen = calloc(PEERS, 1);
+		unsigned char *seen = calloc(PEERS + 1, 1);
 
 		CHECK(seen);
 		for (unsigned int i = 0; i < PEERS; i++)

@@ -301,7 +301,7 @@ static void play_alone(struct side *s)
 		write_alone(s, &key);
 	}
 	meet(ep, &s->stage->meeting, 2);
-	if (!s->first) {
+	if (mem) {
 		CHECK_EQ(*mem, s->stage->seed);
 		CHECK_EQ(sci_buf_free(ep, mem), 0);
 	}

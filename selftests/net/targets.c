@@ -342,9 +342,9 @@ struct hostile {
 /* Write where node 4 says. */
 static void writer(struct peer *proc, void *arg)
 {
-	struct pair l = { .proc = proc };
 	unsigned char *out = alloc(ROOM);
 	struct hostile h;
+	struct pair l;
 
 	(void)arg;
 	test_use_net("unix", 8);

@@ -735,8 +735,8 @@ TEST(a_rank_that_breaks_the_protocol_is_killed)
 TEST(processes_of_a_failed_rank_end_at_once)
 {
 	struct job j = START("-n", "2", "--keep", "sh", "-c",
-			     "[ $SCI_RANK = 1 ] || { read x; exit 0; }; "
-			     "sleep 1000 >/dev/null 2>&1 & echo $!; exit 3");
+			     ("[ $SCI_RANK = 1 ] || { read x; exit 0; }; "
+			      "sleep 1000 >/dev/null 2>&1 & echo $!; exit 3"));
 	pid_t pid;
 
 	read_until(j.out, out, "\n");

@@ -184,12 +184,18 @@ TEST(hosts_of_a_remote_shell)
 	CHECK_EQ(spread.status, native.status);
 }
 
+static void needs_pid_namespaces(void)
+{
+	/* NOLINTNEXTLINE(cert-env33-c): our own command */
+	if (system("unshare -fp true 2>/dev/null"))
+		SKIP("no PID namespaces");
+}
+
 /* Each machine counts its threads from 1. */
 TEST(threads_of_two_machines_with_equal_ids)
 {
 	skip_without_faults();
-	if (system("unshare -fp true 2>/dev/null"))
-		SKIP("no PID namespaces");
+	needs_pid_namespaces();
 	shell_run("unshare -fp --kill-child", "localhost,other", NULL);
 	text_compare(native.text, spread.text);
 	CHECK_EQ(spread.status, native.status);
@@ -199,8 +205,7 @@ TEST(threads_of_two_machines_with_equal_ids)
 TEST(another_node_cannot_replace_the_program)
 {
 	skip_without_faults();
-	if (system("unshare -fp true 2>/dev/null"))
-		SKIP("no PID namespaces");
+	needs_pid_namespaces();
 	shell_run("unshare -fp --kill-child", "first,other", "replace");
 	text_compare("sci: exec: only threads on node 4 may replace the program\n"
 		     "execv: -1, Function not implemented\n", spread.text);

@@ -281,7 +281,7 @@ static int poll_once(struct sci_ep *ep, struct vt_node *n)
 	/* not every round polls the net, but no event ends the wait for bytes that have arrived */
 	do
 		done += msg_progress(ep);
-	while (!done && ep->net_looks && net->polls == polls);
+	while (!done && net && ep->net_looks && net->polls == polls);
 	return done;
 }
 

@@ -3,6 +3,7 @@
 
 #include "libsci/fabric/core/fabric.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -96,11 +97,12 @@ static int fabric_open_first(struct sci_fabric **out, const struct sci_fabric_pl
 	int ret = n_open ? 0 : environment_read();
 
 	ret = ret ? ret : fabric_open(out, at);
-	if (!ret) {
-		(*out)->forks = forks;
-		n_open++;
-	}
-	return ret;
+	if (ret)
+		return ret;
+	assert(*out);		/* else the fabric has returned an error */
+	(*out)->forks = forks;
+	n_open++;
+	return 0;
 }
 
 int sci_fabric_open_at(struct sci_fabric **out, const struct sci_fabric_place *at)

@@ -33,6 +33,7 @@
  * to a pipe go directly into the ring, if that is coherent memory of this host.
  */
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -156,9 +157,11 @@ static void forward_set_busy(struct net_forward *f, bool busy)
 	else
 		list_del(&f->busy);
 	net->n_busy += busy ? 1u : -1u;
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++) {
+		assert(f->side[i]);	/* a relay that lacks a side is never busy */
 		if (f->side[i]->pipe)
 			net_wire_pause(f->side[i], busy);
+	}
 }
 
 static void forward_count_misses(struct net_forward *f, unsigned int misses)

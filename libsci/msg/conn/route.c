@@ -7,6 +7,7 @@
 
 #include "libsci/msg/conn/conn.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #define IMPORT_PAUSE_MS	200u		/* interval of attempts to import an inbox */
@@ -25,6 +26,7 @@ int route_make(struct sci_peer *p, unsigned int rail, sci_event_fn event)
 	void *addr = NULL;
 	int ret;
 
+	assert(r);	/* only a peer with rails has a second route */
 	ret = segment_create(p->ep, f, &param, &r->inbox);
 	if (ret)
 		goto err;

@@ -68,7 +68,7 @@ static __always_inline int transfer_reach(struct sci_req *req, uint64_t len,
 {
 	int ret = transfer_import(req, im);
 
-	if (ret)
+	if (!*im)
 		return ret;
 	return req->offset > (*im)->size || (*im)->size - req->offset < len ?
 		       -ERANGE : 0;

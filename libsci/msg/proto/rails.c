@@ -9,6 +9,8 @@
 #include "libsci/msg/conn/blocks.h"
 #include "libsci/msg/proto/proto.h"
 
+#include <assert.h>
+
 /* A block that has room in a ring. */
 struct planned {
 	enum msg_ring ring;
@@ -189,8 +191,10 @@ static int place_find(struct sci_req *req, size_t want, enum msg_ring ring, stru
 		return -EAGAIN;
 	im = ring == RING_RAIL ? rail_import(p, req->rail_segment, &ret) :
 				 peer_import(p, req->segment, &ret);
-	if (!im)
+	if (!im) {
+		assert(ret);
 		return ret;
+	}
 	if (req->offset > im->size || im->size - req->offset < want)
 		return -ERANGE;
 	*part = (struct rail_part){
