@@ -903,7 +903,23 @@ static void *register_and_remove(void *arg)
 	return NULL;
 }
 
-/* A child never shares the pages, at no point of registration or removal. */
+/* Return the number of shared maps of @size bytes. */
+static unsigned int shared_maps(size_t size)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	unsigned long from, to;
+	char line[512], share;
+	unsigned int n = 0;
+
+	CHECK(f);
+	while (fgets(line, sizeof(line), f))
+		n += sscanf(line, "%lx-%lx %*3c%c", &from, &to, &share) == 3 && share == 's' &&
+		     to - from == size;
+	fclose(f);
+	return n;
+}
+
+/* A child never shares the pages or the segment, at no point of registration or removal. */
 TEST(forks_while_memory_is_registered)
 {
 	struct registrar r = { .size = 8u << 20 };
@@ -915,7 +931,10 @@ TEST(forks_while_memory_is_registered)
 	r.sd = test_open();
 	CHECK(!pthread_create(&t, NULL, register_and_remove, &r));
 	for (int i = 0; i < (TEST_TSAN ? 20 : 100); i++)
-		IN_CHILD(check_private(r.mem, r.size));
+		IN_CHILD({
+			check_private(r.mem, r.size);
+			CHECK_EQ(shared_maps(r.size), 0);
+		});
 	atomic_store(&r.stop, true);
 	pthread_join(t, NULL);
 	test_note("registered %u times", atomic_load(&r.times));

@@ -532,8 +532,12 @@ static int pages_cover_registered(struct sci_lseg *s, void *addr, size_t len)
 
 static int registered_adopt(struct sci_lseg *s, void *addr, size_t len)
 {
-	int ret = sci_pages_adopt(s->memfd, addr, len, &s->inode);
+	int ret;
 
+	/* the child of a fork() must not inherit the map that becomes the registered pages */
+	pthread_rwlock_rdlock(&s->shm->svc.gate);
+	ret = sci_pages_adopt(s->memfd, addr, len, &s->inode);
+	pthread_rwlock_unlock(&s->shm->svc.gate);
 	return !ret && s->shm->link.cache ? pages_cover_registered(s, addr, len) : ret;
 }
 
