@@ -211,8 +211,33 @@ static vm_fault_t lent_vm_fault(struct vm_fault *vmf)
 	return ret;
 }
 
+/* Copy up to the end of a page for ptrace(2) and /proc/PID/mem. */
+static int lent_vm_access(struct vm_area_struct *vma, unsigned long addr,
+			  void *buf, int len, int write)
+{
+	struct sci_lent *l = vma->vm_file->private_data;
+	pgoff_t at = linear_page_index(vma, addr);
+	struct page *page;
+	void *kaddr;
+
+	if (at >= l->pages.count || (write && !(vma->vm_flags & VM_WRITE)))
+		return -EIO;
+	len = min_t(int, len, PAGE_SIZE - offset_in_page(addr));
+	down_read(&l->revoke);
+	page = l->revoked ? l->private_page : l->pages.page[at];
+	kaddr = kmap_local_page(page) + offset_in_page(addr);
+	if (write)
+		memcpy(kaddr, buf, len);
+	else
+		memcpy(buf, kaddr, len);
+	kunmap_local(kaddr);
+	up_read(&l->revoke);
+	return len;
+}
+
 static const struct vm_operations_struct lent_vm_ops = {
 	.fault = lent_vm_fault,
+	.access = lent_vm_access,
 	.mprotect = sci_vma_mprotect,
 };
 

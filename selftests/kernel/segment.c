@@ -627,6 +627,27 @@ TEST(the_kernel_reads_and_writes_maps)
 	EQ(SYS(write(fds[1], (void *)(p + 4), 4)), 4);
 }
 
+TEST(debuggers_read_and_write_maps)
+{
+	volatile char *p, *constant;
+	char text[100];
+	int fd, mem;
+
+	begin();
+	fd = OK(segment_private(adapter, 2 * PAGE));
+	p = MAP(fd, 0, 2 * PAGE, RW);
+	constant = MAP(fd, 0, PAGE, PROT_READ);
+	mem = OK(SYS(open("/proc/self/mem", O_RDWR | O_CLOEXEC)));
+	fill(p, 2 * PAGE, 9);
+	EQ(SYS(pread(mem, text, 100, (long)p + PAGE - 50)), 100);
+	CHECK(!memcmp(text, (char *)p + PAGE - 50, 100));
+	EQ(SYS(pwrite(mem, "hello", 5, (long)p + PAGE - 2)), 5);
+	CHECK(!memcmp((char *)p + PAGE - 2, "hello", 5));
+	EQ(SYS(pread(mem, text, 1, (long)constant + PAGE - 1)), 1);
+	EQ(text[0], 'e');
+	FAILS(SYS(pwrite(mem, "h", 1, (long)constant)), EIO);
+}
+
 TEST(a_map_keeps_the_memory_and_no_more)
 {
 	volatile void *p;
