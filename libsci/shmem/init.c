@@ -22,14 +22,16 @@ struct shmem shmem = { .view = &nothing, .data = &nothing, .my_pe = -1 };
 
 void shmem_die(const char *call, const char *fmt, ...)
 {
-	char what[400];
+	char what[400], who[24] = "";
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
+	if (shmem.my_pe >= 0)
+		snprintf(who, sizeof(who), "PE %d: ", shmem.my_pe);
 	/* a single write: several PEs may report errors at the same time */
-	fprintf(stderr, "shmem: PE %d: %s: %s\n", shmem.my_pe, call, what);
+	fprintf(stderr, "shmem: %s%s: %s\n", who, call, what);
 	shmem_global_exit(1);
 	abort();
 }

@@ -228,7 +228,8 @@ TEST(environment)
 	check_start("SHMEM_SYMMETRIC_SIZE=0", "SHMEM_INFO=1", NULL, 1, "0: not a size");
 	check_start("SHMEM_SYMMETRIC_SIZE=-1M", "SHMEM_INFO=1", NULL, 1, "-1M: not a size");
 	check_start("SHMEM_SYMMETRIC_SIZE=900T", "SHMEM_INFO=0", NULL, 1,
-		    "heap of each PE has 989560464998400 bytes");
+		    "shmem: shmem_init: out of memory: the symmetric heap of each PE has "
+		    "989560464998400 bytes");
 	check_start("SHMEM_SYMMETRIC_SIZE=inf", "SHMEM_INFO=1", NULL, 1, "inf: not a size");
 }
 
