@@ -114,7 +114,8 @@ enum {
 	SCI_LSEG_UNICAST	= 1 << 4,	/* a member that also accepts unicast */
 	/* one importer connects; the fabric may refuse others, and later maps of the owner */
 	SCI_LSEG_ONCE		= 1 << 5,
-	SCI_LSEG_TWIN		= 1 << 6,	/* EMPTY: the memory comes from local.twin */
+	/* beside EMPTY: the memory comes from local.twin, so an adapter need not allocate any */
+	SCI_LSEG_TWIN		= 1 << 6,
 };
 
 struct sci_lseg_param {
@@ -389,7 +390,7 @@ struct sci_lseg_ops {
  *		or the caller has no permission.
  * @reg:	Make [@addr, @addr + @len) the memory of an EMPTY segment.
  *		-EFAULT: not private anonymous writable memory of the caller;
- *		-EINVAL: not page aligned; -EOPNOTSUPP: not in this fabric.
+ *		-EINVAL: not page aligned, or not the segment's size; -EOPNOTSUPP: not in this fabric.
  * @share:	Let processes of the same node attach.
  * @twin:	Make the memory of @of the memory of the EMPTY segment @s, too. This process has
  *		created @of, which has the size of @s, in another instance of this fabric, and

@@ -552,7 +552,7 @@ int shm_lseg_register(struct sci_lseg *s, void *addr, size_t len)
 	ret = lseg_alloc_memory(s, 0);
 	if (ret)
 		return ret;
-	/* Set the state before the pages change: a child may be forked in between. */
+	/* set the state before the pages change: a child that is forked then returns them */
 	pthread_mutex_lock(&shm->svc.lock);
 	s->registered = addr;
 	pthread_mutex_unlock(&shm->svc.lock);
