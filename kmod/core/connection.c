@@ -160,7 +160,9 @@ static int connection_add(struct sci_connection *conn, struct sci_peer *p)
 	ret = xa_alloc_cyclic(&a->handles, &conn->handle, conn,
 			      XA_LIMIT(1, U32_MAX), &a->next_handle,
 			      GFP_KERNEL_ACCOUNT);
-	if (ret < 0)
+	if (ret < 0) {
+		/* it may be set: then connection_drop() would drop what was not added */
+		conn->handle = 0;
 		return ret;
 	conn->peer = p;
 	sci_peer_link(p, &conn->link);
