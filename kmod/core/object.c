@@ -232,7 +232,7 @@ void sci_object_event(struct sci_object *obj, enum sci_ev_type type, u32 node,
 	struct sci_event *ev = object_event_alloc(obj);
 
 	spin_lock(&obj->ev_lock);
-	if (!ev || obj->overflow || obj->n_events == EVENTS_MAX) {
+	if (!ev || obj->overflow || obj->n_events >= EVENTS_MAX) {
 		obj->overflow = true;
 		kfree(ev);
 	} else {
@@ -280,6 +280,8 @@ static void object_unread_event(struct sci_object *obj, struct sci_event *ev)
 		obj->overflow = true;
 	}
 	spin_unlock(&obj->ev_lock);
+	/* another reader may have found nothing meanwhile */
+	sci_object_wake(obj);
 }
 
 /* Copy one record to the user. Return its bytes, or 0 if there is none. */

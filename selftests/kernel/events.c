@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /* Test reads of events: whole records, in order, none twice; overflow of the queue. */
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -173,6 +175,62 @@ TEST(epoll_tells_edges)
 	close(local);
 }
 
+/* ---- readers with bad pointers ---- */
+
+static atomic_bool enough;
+
+/* Take events that cannot be copied, so that the kernel puts them back. */
+static void *read_badly(void *arg)
+{
+	while (!atomic_load(&enough)) {
+		if (read(*(int *)arg, nowhere, RECORD) < 0 && errno != EFAULT)
+			EQ(errno, EAGAIN);
+		sched_yield();
+	}
+	return NULL;
+}
+
+static pthread_t read_badly_begin(int *fd)
+{
+	pthread_t thread;
+
+	nonblocking(*fd);
+	atomic_store(&enough, false);
+	EQ(pthread_create(&thread, NULL, read_badly, fd), 0);
+	return thread;
+}
+
+static void read_badly_end(pthread_t thread)
+{
+	atomic_store(&enough, true);
+	EQ(pthread_join(thread, NULL), 0);
+}
+
+static void *visit_often(void *arg)
+{
+	for (unsigned int i = 0; i < *(unsigned int *)arg; i++)
+		visit();
+	return NULL;
+}
+
+/* A reader that finds nothing, because another one holds the event, is woken again. */
+TEST(events_that_are_put_back_wake_readers)
+{
+	unsigned int visits = 500;
+	struct sci_ev_record ev;
+	pthread_t bad, visitor;
+
+	begin();
+	bad = read_badly_begin(&local);
+	EQ(pthread_create(&visitor, NULL, visit_often, &visits), 0);
+	for (unsigned int got = 0; got < 2 * visits;) {
+		CHECK(readable(local, TEST_WAIT_MS));
+		got += read(local, &ev, RECORD) == (ssize_t)RECORD;
+	}
+	EQ(pthread_join(visitor, NULL), 0);
+	read_badly_end(bad);
+}
+
 /* ---- overflow ---- */
 
 static unsigned int drain(int fd, struct sci_ev_record *last,
@@ -196,9 +254,11 @@ static void overflow(int fd, void (*make)(void), unsigned int each)
 	uint64_t begun = ksft_now_ms();
 	unsigned int n, read, overflows = 0;
 	struct sci_ev_record last = { 0 };
+	pthread_t bad;
 
-	nonblocking(fd);
 	for (n = 64; n <= 16384 && !overflows; n *= 4) {
+		/* events that are put back must not raise the queue's limit */
+		bad = read_badly_begin(&fd);
 		for (unsigned int i = 0; i < n; i += each) {
 			make();
 			if (ksft_now_ms() - begun > PATIENCE_MS)
@@ -206,6 +266,7 @@ static void overflow(int fd, void (*make)(void), unsigned int each)
 		}
 		/* wait for events that are still on their way */
 		OK(adapter_probe(importer, node));
+		read_badly_end(bad);
 		read = drain(fd, &last, &overflows);
 		CHECK(read <= n);
 	}
