@@ -184,7 +184,8 @@ static void dma_transfer_end(struct sci_dma_queue *q,
 	spin_lock(&q->obj.ev_lock);
 	list_del(&t->link);
 	q->pieces -= t->nr_vecs;
-	WRITE_ONCE(t->done, true);
+	/* pairs with dma_transfer_wait(): the status comes first */
+	smp_store_release(&t->done, true);
 	spin_unlock(&q->obj.ev_lock);
 	if (!t->wait)
 		sci_object_event(&q->obj, SCI_EV_DMA, 0, t->status, t->cookie);
@@ -415,10 +416,10 @@ static int dma_transfer_wait(struct sci_dma_queue *q,
 {
 	int ret;
 
-	if (wait_event_killable(q->obj.wait, READ_ONCE(t->done)))
+	if (wait_event_killable(q->obj.wait, smp_load_acquire(&t->done)))
 		WRITE_ONCE(t->abort, true);
 	/* the transfer must not access memory after this function has returned */
-	wait_event(q->obj.wait, READ_ONCE(t->done));
+	wait_event(q->obj.wait, smp_load_acquire(&t->done));
 	ret = t->status;
 	dma_transfer_put(t);
 	return ret;
