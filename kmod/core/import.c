@@ -243,8 +243,10 @@ static int import_mmap(struct sci_object *obj, struct vm_area_struct *vma)
 		return -ENOMEM;
 	ret = import_map_make_locked(im, map, vma);
 	/* mappings that were unmapped just now may still hold entries of the ATT */
-	if (ret == -ENOSPC && sci_retire_flush(obj->adapter))
+	if (ret == -ENOSPC) {
+		sci_retire_flush(obj->adapter);
 		ret = import_map_make_locked(im, map, vma);
+	}
 	if (ret) {
 		import_map_free(map);
 		return ret;

@@ -108,7 +108,8 @@ void sci_retire_call(struct sci_adapter *a, struct sci_retired_call *call)
 	retire_soon(a);
 }
 
-bool sci_retire_flush(struct sci_adapter *a)
+void sci_retire_flush(struct sci_adapter *a)
 {
-	return !(current->flags & PF_KTHREAD) && flush_work(&a->retire_work);
+	if (!(current->flags & PF_KTHREAD))
+		flush_work(&a->retire_work);
 }

@@ -58,8 +58,7 @@ void sci_retire_call(struct sci_adapter *a, struct sci_retired_call *call);
  * retired entries, so call it only if that is needed.
  *
  * Context: no locks of the core are held; mmap_lock may be.
- * Return: whether there were entries to wait for.
  */
-bool sci_retire_flush(struct sci_adapter *a);
+void sci_retire_flush(struct sci_adapter *a);
 
 #endif

@@ -723,7 +723,8 @@ int sci_segment_export(struct sci_object *obj, void *cmd,
 	int ret = segment_export_locked(s);
 
 	/* segments that were hidden just now may still hold entries of the export table */
-	if (ret == -ENOSPC && sci_retire_flush(obj->adapter))
+	if (ret == -ENOSPC) {
+		sci_retire_flush(obj->adapter);
 		ret = segment_export_locked(s);
 	return ret;
 }
