@@ -19,12 +19,14 @@
 static int pages_user_charge(struct user_struct *user, unsigned long count)
 {
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
-	unsigned long locked = atomic_long_add_return(count, &user->locked_vm);
+	long locked = atomic_long_read(&user->locked_vm);
 
-	if (locked >= count && locked <= limit)
-		return 0;
-	atomic_long_sub(count, &user->locked_vm);
-	return -ENOMEM;
+	/* a charge that is refused must not show: it would make those of other processes fail */
+	do {
+		if (count > limit || locked > (long)(limit - count))
+			return -ENOMEM;
+	} while (!atomic_long_try_cmpxchg(&user->locked_vm, &locked, locked + count));
+	return 0;
 }
 
 /*

@@ -2,7 +2,9 @@
 // Copyright (C) 2026 The libsci authors
 /* Test local segments: memory, ids, states, maps, attached segments, and their ends. */
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,6 +132,34 @@ TEST(the_limit_on_locked_memory_holds_for_users)
 	close(first);
 	first = OK(segment_private(adapter, 64 << 10));
 	close(first);
+}
+
+static atomic_bool enough;
+
+static void *ask_for_too_much(void *arg)
+{
+	while (!atomic_load(&enough))
+		FAILS(segment_private(adapter, *(__u64 *)arg), ENOMEM);
+	return NULL;
+}
+
+/* A request that is refused does not make those of other threads fail. */
+TEST(what_is_refused_is_never_charged)
+{
+	struct rlimit limit = { 64 << 10, 64 << 10 };
+	struct sci_ioc_query q;
+	pthread_t thread;
+
+	NEED_ROOT();
+	begin();
+	OK(adapter_query(adapter, &q));
+	OK(SYS(setrlimit(RLIMIT_MEMLOCK, &limit)));
+	peer_become(NOBODY, NOBODY);
+	EQ(pthread_create(&thread, NULL, ask_for_too_much, &q.out_max_segment), 0);
+	for (unsigned int i = 0; i < 20000; i++)
+		close(OK(segment_private(adapter, PAGE)));
+	atomic_store(&enough, true);
+	EQ(pthread_join(thread, NULL), 0);
 }
 
 /* Memory stays charged while it is mapped, even without the descriptor. */
