@@ -7,7 +7,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/pagemap.h>
-#include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "adapter_private.h"
@@ -122,6 +122,11 @@ static int lent_borrow(struct sci_lent *l)
 	if (ret)
 		return ret;
 	for (i = 0; i < l->pages.count; i++) {
+		/* the removal of the adapter waits for this call */
+		if (fatal_signal_pending(current) || sci_adapter_is_dead(a)) {
+			a->desc.ops->free(a, first, l->pages.count);
+			return -ENODEV;
+		}
 		l->pages.page[i] = first + i;
 		clear_highpage(first + i);
 		cond_resched();

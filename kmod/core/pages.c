@@ -130,7 +130,7 @@ static unsigned long pages_take_chunk(struct page **page, unsigned long want,
 	return 1ul << order;
 }
 
-struct sci_pages *sci_pages_alloc(u64 length, int numa_node)
+struct sci_pages *sci_pages_alloc(u64 length, int numa_node, const bool *stop)
 {
 	unsigned long count = DIV_ROUND_UP_ULL(length, PAGE_SIZE), got, n;
 	struct sci_pages *p = pages_new(count);
@@ -138,7 +138,7 @@ struct sci_pages *sci_pages_alloc(u64 length, int numa_node)
 	if (IS_ERR(p))
 		return p;
 	for (got = 0; got < count; got += n) {
-		n = fatal_signal_pending(current) ?
+		n = fatal_signal_pending(current) || READ_ONCE(*stop) ?
 			    0 :
 			    pages_take_chunk(p->page + got, count - got,
 					     numa_node);

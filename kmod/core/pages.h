@@ -35,10 +35,11 @@ struct sci_pages {
  * sci_pages_alloc() - allocate zeroed memory, and charge it to the caller's user
  * @length: bytes, > 0
  * @numa_node: the NUMA node, or NUMA_NO_NODE
+ * @stop: ends the allocation when it becomes true
  *
- * Return: the memory, or an ERR_PTR: -ENOMEM, also for RLIMIT_MEMLOCK.
+ * Return: the memory, or an ERR_PTR: -ENOMEM, also for RLIMIT_MEMLOCK and @stop.
  */
-struct sci_pages *sci_pages_alloc(u64 length, int numa_node);
+struct sci_pages *sci_pages_alloc(u64 length, int numa_node, const bool *stop);
 
 /**
  * sci_pages_pin() - pin memory of the caller, and charge it to the caller's user

@@ -401,7 +401,7 @@ static int segment_memory_alloc(struct sci_segment *s)
 	if (s->obj.adapter->desc.ops->alloc)
 		p = sci_lent_alloc(s->obj.adapter, s->length);
 	else
-		p = sci_pages_alloc(s->length, node);
+		p = sci_pages_alloc(s->length, node, &s->obj.adapter->dead);
 	if (IS_ERR(p))
 		return PTR_ERR(p);
 	s->pages = p;
@@ -726,6 +726,7 @@ int sci_segment_export(struct sci_object *obj, void *cmd,
 	if (ret == -ENOSPC) {
 		sci_retire_flush(obj->adapter);
 		ret = segment_export_locked(s);
+	}
 	return ret;
 }
 
