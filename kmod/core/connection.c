@@ -164,6 +164,7 @@ static int connection_add(struct sci_connection *conn, struct sci_peer *p)
 		/* it may be set: then connection_drop() would drop what was not added */
 		conn->handle = 0;
 		return ret;
+	}
 	conn->peer = p;
 	sci_peer_link(p, &conn->link);
 	return 0;
@@ -323,6 +324,26 @@ static int client_ask(struct sci_client *c, u32 node, struct sci_message *m)
 	return 0;
 }
 
+/*
+ * Return -ENOBUFS if too many messages wait for the node. Then the caller waits for room with
+ * c->conn.peer.
+ */
+static int client_check_room(struct sci_client *c, u32 node)
+{
+	struct sci_peer *p = sci_peer_get(c->obj.adapter, node);
+
+	if (IS_ERR(p))
+		return PTR_ERR(p);
+	if (!sci_peer_has_many(p)) {
+		sci_peer_put(p);
+		return 0;
+	}
+	if (c->conn.peer)
+		sci_peer_put(c->conn.peer);
+	c->conn.peer = p;
+	return -ENOBUFS;
+}
+
 static int client_charge(struct sci_client *c)
 {
 	struct sci_user *user = sci_user_charge(c->obj.adapter,
@@ -349,7 +370,9 @@ static int client_start(struct sci_client *c)
 	}
 	if (!a->link_up && node != a->desc.node)
 		return -ENETDOWN;
-	ret = client_charge(c);
+	ret = client_check_room(c, node);
+	if (!ret)
+		ret = client_charge(c);
 	if (!ret)
 		ret = client_ask(c, node, c->connect);
 	if (!ret)
@@ -385,25 +408,37 @@ static unsigned long client_patience(u32 timeout_ms)
 	return msecs_to_jiffies(max(timeout_ms, TIMEOUT_MIN_MS));
 }
 
+static int client_begin(struct sci_client *c, u32 timeout_ms)
+{
+	struct sci_adapter *a = c->obj.adapter;
+	int ret;
+
+	mutex_lock(&a->lock);
+	ret = client_start(c);
+	if (!ret) {
+		trace_sci_import_state(a, c->node, c->id, "connecting", 0);
+		if (timeout_ms != SCI_TIMEOUT_INFINITE)
+			schedule_delayed_work(&c->timeout,
+					      client_patience(timeout_ms));
+	}
+	mutex_unlock(&a->lock);
+	return ret;
+}
+
 int sci_client_connect(struct sci_client *c, enum sci_connect_kind kind,
 		       u32 node, u32 id, u32 timeout_ms, bool async)
 {
-	struct sci_adapter *a = c->obj.adapter;
 	int ret;
 
 	c->async = async;
 	c->kind = kind;
 	c->node = node;
 	c->id = id;
-	mutex_lock(&a->lock);
-	ret = client_start(c);
-	if (!ret) {
-		trace_sci_import_state(a, node, id, "connecting", 0);
-		if (timeout_ms != SCI_TIMEOUT_INFINITE)
-			schedule_delayed_work(&c->timeout,
-					      client_patience(timeout_ms));
+	while ((ret = client_begin(c, timeout_ms)) == -ENOBUFS) {
+		ret = sci_peer_wait_room(c->conn.peer);
+		if (ret)
+			break;
 	}
-	mutex_unlock(&a->lock);
 	return ret || async ? ret : client_wait(c);
 }
 

@@ -367,7 +367,9 @@ static int data_send_messages(struct sci_remote_intr *r, struct list_head *list,
 
 	if (mutex_lock_killable(&p->data_lock))
 		return -EINTR;
-	ret = data_post_messages(r, list);
+	ret = sci_peer_wait_room(p);
+	if (!ret)
+		ret = data_post_messages(r, list);
 	if (!ret)
 		ret = data_wait_reply(r, len);
 	mutex_unlock(&p->data_lock);

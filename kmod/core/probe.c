@@ -52,6 +52,7 @@ void sci_probe_peer_gone(struct sci_peer *p, int error)
 			probe_end(pr, error);
 }
 
+/* Post a PING. Return -ENOBUFS if too many messages wait for pr->peer, which is referenced then. */
 static int probe_begin(struct sci_adapter *a, u32 node, struct sci_probe *pr)
 {
 	struct sci_message *m;
@@ -63,12 +64,14 @@ static int probe_begin(struct sci_adapter *a, u32 node, struct sci_probe *pr)
 	p = sci_peer_get(a, node);
 	if (IS_ERR(p))
 		return PTR_ERR(p);
+	pr->peer = p;
+	if (sci_peer_has_many(p))
+		return -ENOBUFS;
 	m = sci_message_alloc();
 	if (!m) {
 		sci_peer_put(p);
 		return -ENOMEM;
 	}
-	pr->peer = p;
 	pr->cookie = a->next_probe++;
 	pr->result = 1;
 	list_add_tail(&pr->link, &a->probes);
@@ -98,9 +101,15 @@ int sci_probe(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 	struct sci_probe pr;
 	int ret;
 
-	mutex_lock(&a->lock);
-	ret = probe_begin(a, c->node, &pr);
-	mutex_unlock(&a->lock);
+	do {
+		mutex_lock(&a->lock);
+		ret = probe_begin(a, c->node, &pr);
+		mutex_unlock(&a->lock);
+		if (ret != -ENOBUFS)
+			break;
+		ret = sci_peer_wait_room(pr.peer);
+		sci_peer_put(pr.peer);
+	} while (!ret);
 	if (ret)
 		return ret;
 	ret = probe_wait(a, &pr, c->timeout_ms);

@@ -36,6 +36,7 @@
 #define DOORBELLS	"/sys/module/sci_loop/parameters/doorbells"
 
 /* Types for KNOB_WITHHOLD: enum sci_message_type of kmod/core/proto.h. */
+#define MESSAGE_CONNECT		1u
 #define MESSAGE_CUT_ACK		6u
 #define MESSAGE_DATA_REPLY	10u
 #define MESSAGE_LEFT		13u

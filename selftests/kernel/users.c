@@ -139,6 +139,33 @@ TEST(what_is_lost_counts_until_it_is_closed)
 	set(CONNECTIONS, was);
 }
 
+/* ---- messages ---- */
+
+/* Connects of users to a node that takes none of them do not fill memory. */
+TEST(few_connects_wait_for_a_node)
+{
+	unsigned int n;
+	int fd;
+
+	NEED_KNOB(KNOB_WITHHOLD);
+	begin();
+	segment_for_all(1, PAGE);
+	/* the node answers heartbeats of this connection, and so is not taken for dead */
+	OK(remote_connect(importer, node, 1));
+	OK(knob_set(0, KNOB_WITHHOLD, MESSAGE_CONNECT));
+	for (n = 0; n < 10000; n++) {
+		fd = remote_connect_as(importer, node, 1, SCI_CONNECT_ASYNC, SCI_TIMEOUT_INFINITE);
+		if (fd < 0)
+			break;
+		close(fd);
+	}
+	EQ(fd, -ENOBUFS);
+	CHECK(n > 100);
+	FAILS(adapter_probe(importer, node), ENOBUFS);
+	OK(knob_set(0, KNOB_WITHHOLD, 0));
+	close(OK(remote_connect(importer, node, 1)));
+}
+
 /* ---- entries of the address translation table ---- */
 
 /* Return the bytes that one percent of the table maps; @entry: bytes of one entry. */
