@@ -34,7 +34,7 @@
  *  - EFAULT: bad user pointer;
  *  - ENOTTY: no such ioctl for this kind of object;
  *  - EBADF: the adapter was opened for reading only, which permits SCI_IOC_QUERY,
- *    SCI_IOC_COUNTERS, SCI_IOC_CHECK, SCI_IOC_FLUSH and a map of its status page;
+ *    SCI_IOC_COUNTERS, SCI_IOC_CHECK, SCI_IOC_FLUSH and maps of its status and barrier pages;
  *  - ENODEV: the adapter has been removed;
  *  - ENETDOWN: the adapter's link is down;
  *  - EHOSTUNREACH: the other node does not answer or does not exist;
