@@ -282,8 +282,9 @@ int ntb_expose(struct ntb_node *n, struct sci_pages *pages, u64 *base)
 	if (!ret) {
 		sci_pages_get(pages);
 		WRITE_ONCE(c->count, cpu_to_le32(pages->count));
-		/* the peer reads the serial number before the count */
-		smp_store_release(&c->serial, cpu_to_le32(serial));
+		/* the peer's bridge reads the serial number before the count */
+		dma_wmb();
+		WRITE_ONCE(c->serial, cpu_to_le32(serial));
 	}
 	mutex_unlock(&n->lock);
 	return ret;
@@ -296,8 +297,11 @@ void ntb_hide(struct ntb_node *n, u64 base)
 	mutex_lock(&n->lock);
 	pages = xa_erase(&n->exposed, (u32)base);
 	WRITE_ONCE(inbound_chunk(&n->in[base_window(base)], base_first(base))->serial, 0);
-	/* pairs with the barrier in view_claim(): ntb_memory_free() reads the mark after it */
-	smp_mb();
+	/*
+	 * Pairs with the barrier in view_claim(): ntb_memory_free() reads the mark after it. The
+	 * peer's bridge takes part, so smp_mb() is not enough.
+	 */
+	mb();
 	mutex_unlock(&n->lock);
 	if (!WARN_ON(!pages))
 		sci_pages_put(pages);
