@@ -68,6 +68,8 @@ static void node_set_up(struct ntb_node *n, bool up)
 {
 	if (n->up == up)
 		return;
+	if (up)
+		ntb_outbound_mark_again(n);
 	WRITE_ONCE(n->up, up);
 	sci_adapter_set_link(n->adapter, up);
 	if (up)

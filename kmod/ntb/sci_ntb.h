@@ -252,6 +252,9 @@ void ntb_inbound_forget_marks(struct ntb_node *n);
  */
 int ntb_outbound_set_form(struct ntb_node *n, unsigned int w, u32 pages);
 
+/* Store all marks of this node again: stores may be lost while the link is down. */
+void ntb_outbound_mark_again(struct ntb_node *n);
+
 int ntb_memory_alloc(struct ntb_node *n, unsigned long count, struct page **first);
 void ntb_memory_free(struct ntb_node *n, struct page *first, unsigned long count);
 

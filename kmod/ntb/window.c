@@ -371,6 +371,20 @@ static struct ntb_chunk __iomem *outbound_chunk(const struct ntb_outbound *out, 
 	return (struct ntb_chunk __iomem *)(out->virt + NTB_CHUNKS_AT) + chunk;
 }
 
+void ntb_outbound_mark_again(struct ntb_node *n)
+{
+	const struct ntb_outbound *out;
+	u32 i;
+
+	mutex_lock(&n->lock);
+	for (out = n->out; out < n->out + n->windows; out++)
+		for (i = 0; i < out->form.chunks; i++)
+			writel(!!out->views[i], &outbound_chunk(out, i)->mapped);
+	/* the owner waits for these stores: do not leave them in a buffer */
+	wmb();
+	mutex_unlock(&n->lock);
+}
+
 /* ---- views ---- */
 
 /*
