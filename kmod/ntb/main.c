@@ -306,6 +306,16 @@ static void node_free(struct ntb_node *n)
 	kfree(n);
 }
 
+/* The scratchpads may still have what the peer knows of the last life of this node. */
+static void node_set_generation(struct ntb_node *n)
+{
+	u16 last = n->messages ? 0 : ntb_spad_read(n->ntb, NTB_WORD_STATE) >> 16;
+
+	do
+		n->generation = get_random_u32();
+	while (!n->generation || n->generation == last);
+}
+
 static struct ntb_node *node_alloc(struct ntb_dev *ntb)
 {
 	struct ntb_node *n = kzalloc(sizeof(*n), GFP_KERNEL);
@@ -319,7 +329,6 @@ static struct ntb_node *node_alloc(struct ntb_dev *ntb)
 	INIT_LIST_HEAD(&n->limbo);
 	INIT_DELAYED_WORK(&n->tick, node_tick);
 	INIT_WORK(&n->mail, ntb_mail_work);
-	n->generation = get_random_u32() | 1;
 	n->sent = get_random_u32();
 	n->wq = alloc_ordered_workqueue("sci_ntb", WQ_HIGHPRI);
 	if (n->wq)
@@ -355,6 +364,7 @@ static int node_listen(struct ntb_node *n)
 
 err_ctx:
 	ntb_db_set_mask(n->ntb, n->db);
+	node_set_generation(n);
 	ntb_clear_ctx(n->ntb);
 	return ret;
 }
