@@ -337,6 +337,22 @@ static struct ntb_node *node_alloc(struct ntb_dev *ntb)
 	return NULL;
 }
 
+/* Stop the node. Until sci_adapter_unregister() returns, the core can send BYE to the peer. */
+static void node_stop(struct ntb_node *n)
+{
+	ntb_db_set_mask(n->ntb, n->db);
+	ntb_clear_ctx(n->ntb);
+	cancel_delayed_work_sync(&n->tick);
+	cancel_work_sync(&n->mail);
+	if (!n->adapter)
+		return;
+	sci_adapter_unregister(n->adapter);
+	sci_adapter_put(n->adapter);
+	ntb_inbound_close(n);
+	WARN_ON(!xa_empty(&n->exposed));
+	ntb_inbound_destroy(n);
+}
+
 /* Unmask only the doorbell and the messages of this driver, and enable the link. */
 static int node_listen(struct ntb_node *n)
 {
@@ -348,6 +364,7 @@ static int node_listen(struct ntb_node *n)
 		ntb_msg_set_mask(n->ntb, ntb_msg_outbits(n->ntb));
 		ntb_msg_clear_sts(n->ntb, ntb_msg_inbits(n->ntb));
 	}
+	node_set_generation(n);
 	words_forget(n);
 	ret = ntb_set_ctx(n->ntb, n, &ntb_events);
 	if (ret)
@@ -357,16 +374,13 @@ static int node_listen(struct ntb_node *n)
 		ntb_msg_clear_mask(n->ntb, ntb_msg_inbits(n->ntb));
 	ret = ntb_link_enable(n->ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
 	/* -EINVAL: the hardware lets only the other side enable the link */
-	if (ret && ret != -EINVAL)
-		goto err_ctx;
+	if (ret && ret != -EINVAL) {
+		/* the other side may have enabled the link: the node may have started */
+		node_stop(n);
+		return ret;
+	}
 	ntb_link_event(n->ntb);
 	return 0;
-
-err_ctx:
-	ntb_db_set_mask(n->ntb, n->db);
-	node_set_generation(n);
-	ntb_clear_ctx(n->ntb);
-	return ret;
 }
 
 static int sci_ntb_probe(struct ntb_client *client, struct ntb_dev *ntb)
@@ -396,26 +410,10 @@ err_free:
 	return ret;
 }
 
-/* Stop the node. Until sci_adapter_unregister() returns, the core can send BYE to the peer. */
-static void node_stop(struct ntb_node *n)
-{
-	if (!n->adapter)
-		return;
-	sci_adapter_unregister(n->adapter);
-	sci_adapter_put(n->adapter);
-	ntb_inbound_close(n);
-	WARN_ON(!xa_empty(&n->exposed));
-	ntb_inbound_destroy(n);
-}
-
 static void sci_ntb_remove(struct ntb_client *client, struct ntb_dev *ntb)
 {
 	struct ntb_node *n = ntb->ctx;
 
-	ntb_db_set_mask(ntb, n->db);
-	ntb_clear_ctx(ntb);
-	cancel_delayed_work_sync(&n->tick);
-	cancel_work_sync(&n->mail);
 	node_stop(n);
 	ntb_link_disable(ntb);
 	ntb_outbound_destroy(n);
