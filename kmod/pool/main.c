@@ -85,10 +85,8 @@ int pool_memory_start(struct pool_memory *m, struct device *parent,
 	for (i = 0; i < nodes; i++) {
 		n = pool_node_create(m, parent, i, node ? node + i * POOL_NODE_STEP : 0,
 				     doorbells, i ? 0 : doorbell);
-		if (IS_ERR(n)) {
-			pool_memory_stop(m);
+		if (IS_ERR(n))
 			return PTR_ERR(n);
-		}
 		WRITE_ONCE(m->nodes[i], n);
 	}
 	return 0;
@@ -162,6 +160,14 @@ static u32 ivshmem_number(struct pool_ivshmem *s)
 	return s->registers ? (readl(s->registers + IVSHMEM_POSITION) & U16_MAX) + 1 : 0;
 }
 
+/* An interrupt wakes a node, so interrupts end first. */
+static void ivshmem_nodes_stop(struct pci_dev *pdev, struct pool_ivshmem *s)
+{
+	if (s->registers)
+		disable_irq(pci_irq_vector(pdev, 0));
+	pool_memory_stop(&s->memory);
+}
+
 static int ivshmem_start(struct pci_dev *pdev, struct pool_ivshmem *s)
 {
 	int ret;
@@ -174,11 +180,9 @@ static int ivshmem_start(struct pci_dev *pdev, struct pool_ivshmem *s)
 	if (ret)
 		goto err_memory;
 	ret = pool_memory_start(&s->memory, &pdev->dev, s->registers, ivshmem_number(s));
-	if (ret)
-		goto err_doorbell;
-	return 0;
-
-err_doorbell:
+	if (!ret)
+		return 0;
+	ivshmem_nodes_stop(pdev, s);
 	ivshmem_doorbell_fini(pdev, s);
 err_memory:
 	pool_memory_unmap(&s->memory);
@@ -220,9 +224,7 @@ static void ivshmem_remove(struct pci_dev *pdev)
 {
 	struct pool_ivshmem *s = pci_get_drvdata(pdev);
 
-	if (s->registers)
-		disable_irq(pci_irq_vector(pdev, 0));
-	pool_memory_stop(&s->memory);
+	ivshmem_nodes_stop(pdev, s);
 	ivshmem_doorbell_fini(pdev, s);
 	pool_memory_unmap(&s->memory);
 	pci_release_region(pdev, IVSHMEM_BAR_MEMORY);
@@ -265,7 +267,7 @@ static int __init phys_start(void)
 		return ret;
 	ret = pool_memory_start(&phys_memory, NULL, NULL, 0);
 	if (ret)
-		pool_memory_unmap(&phys_memory);
+		phys_stop();
 	return ret;
 }
 

@@ -27,6 +27,7 @@ static int nvdimm_start(struct device *dev, struct pool_memory *m,
 	ret = pool_memory_start(m, dev, NULL, 0);
 	if (!ret)
 		return 0;
+	pool_memory_stop(m);
 	pool_memory_unmap(m);
 	if (ret != -ENODATA)
 		return ret;

@@ -130,7 +130,7 @@ void pool_memory_unmap(struct pool_memory *m);
 
 /*
  * Start the nodes of a memory. @doorbells, @doorbell: see struct pool_node. Return: 0;
- * -ENODATA: the memory is no pool.
+ * -ENODATA: the memory is no pool. The caller calls pool_memory_stop(), also after an error.
  */
 int pool_memory_start(struct pool_memory *m, struct device *parent,
 		      void __iomem *doorbells, u32 doorbell);
