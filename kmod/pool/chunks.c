@@ -151,7 +151,7 @@ int pool_alloc(struct pool *p, u64 bytes, u32 *first, u64 now)
 	u64 length = bytes / p->form.chunk_size + !!(bytes % p->form.chunk_size);
 	int ret;
 
-	if (!length || length > p->form.share)
+	if (!length || length > p->form.share || length > POOL_LENGTH_MAX)
 		return -ENOSPC;
 	ret = chunk_alloc(p, length, first);
 	if (ret == -ENOSPC && pool_scrub(p, now))

@@ -159,6 +159,7 @@ static_assert(sizeof(struct pool_chunk) == 16, "16 bytes in the pool");
 #define POOL_CHUNK_STATE_SHIFT	40
 #define POOL_CHUNK_LEN_SHIFT	42
 
+#define POOL_LENGTH_MAX		((1u << 22) - 1)	/* chunks of an allocation */
 /**
  * enum pool_chunk_state - state of an allocation's chunk
  * @POOL_MORE: a chunk behind the first one of an allocation

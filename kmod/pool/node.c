@@ -110,7 +110,7 @@ static int node_adapter_create(struct pool_node *n)
 		.stream_size = STREAM_SIZE,
 		.dma_max = DMA_MAX,
 		.dma_align = 1,
-		.max_segment = (u64)f->share * f->chunk_size,
+		.max_segment = (u64)min(f->share, POOL_LENGTH_MAX) * f->chunk_size,
 		.priv = n,
 	};
 
