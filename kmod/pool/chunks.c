@@ -4,7 +4,7 @@
 
 #include "pool.h"
 
-#define ALLOC_TRIES	8
+#define CONFLICTS_MAX	64	/* of an allocation */
 
 /* ---- words ---- */
 
@@ -62,6 +62,7 @@ static u32 chunk_run_free(struct pool *p, u32 first, u32 length, u64 word)
 	u64 more;
 
 	for (i = first + length - 1; i > first; i--) {
+		pool_pause();
 		more = pool_get64(&pool_chunk(p, i)->word);
 		if (chunk_state(more) == POOL_MORE && chunk_same_owner(more, word) &&
 		    pool_cas64(&pool_chunk(p, i)->word, more, 0))
@@ -86,9 +87,11 @@ static u32 chunk_run_take(struct pool *p, u32 first, u32 length)
 
 	if (!pool_cas64(&pool_chunk(p, first)->word, 0, head))
 		return 0;
-	for (n = 1; n < length; n++)
+	for (n = 1; n < length; n++) {
+		pool_pause();
 		if (!pool_cas64(&pool_chunk(p, first + n)->word, 0, more))
 			break;
+	}
 	if (n < length)
 		chunk_run_free(p, first, n, head);
 	return n;
@@ -107,6 +110,7 @@ static u32 chunk_run_find(const struct pool *p, u32 from, u32 length)
 	u32 run = 0, end = chunk_share_end(p);
 
 	for (; from < end; from++) {
+		pool_pause();
 		run = chunk_is_free(p, from) ? run + 1 : 0;
 		if (run == length)
 			return from + 1 - length;
@@ -115,35 +119,33 @@ static u32 chunk_run_find(const struct pool *p, u32 from, u32 length)
 }
 
 /*
- * Try an allocation. Return -EAGAIN if another node took a chunk first: both nodes may have
- * given their chunks back.
+ * Allocate. If another node takes a chunk first, both nodes may have given their chunks back, so
+ * the search begins anew at its end. It ends after CONFLICTS_MAX conflicts: another machine may
+ * store into each run that it finds.
  */
-static int chunk_alloc_once(struct pool *p, u32 length, u32 *first)
+static int chunk_alloc(struct pool *p, u32 length, u32 *first)
 {
-	u32 at = pool_share_first(p), got;
-	int ret = -ENOSPC;
+	u32 start = pool_share_first(p), at = start, got, conflicts = 0, before = 0;
 
-	while ((at = chunk_run_find(p, at, length)) < chunk_share_end(p)) {
+	while (conflicts < CONFLICTS_MAX) {
+		at = chunk_run_find(p, at, length);
+		if (at == chunk_share_end(p)) {
+			if (conflicts == before)
+				return -ENOSPC;
+			before = conflicts;
+			at = start;
+			continue;
+		}
 		got = chunk_run_take(p, at, length);
 		if (got == length) {
 			memset(p->own + at, 1, length);
 			*first = at;
 			return length;
 		}
-		ret = -EAGAIN;
+		conflicts++;
 		at += got + 1;
 	}
-	return ret;
-}
-
-static int chunk_alloc(struct pool *p, u32 length, u32 *first)
-{
-	int tries = ALLOC_TRIES, ret;
-
-	do
-		ret = chunk_alloc_once(p, length, first);
-	while (ret == -EAGAIN && --tries);
-	return ret == -EAGAIN ? -ENOSPC : ret;
+	return -ENOSPC;
 }
 
 int pool_alloc(struct pool *p, u64 bytes, u32 *first, u64 now)
@@ -299,6 +301,7 @@ static bool chunk_is_stray(const struct pool *p, u32 chunk, u64 word, u32 *steps
 	u32 i;
 
 	for (i = chunk; i--;) {
+		pool_pause();
 		if (!*steps)
 			return false;
 		--*steps;
@@ -330,6 +333,7 @@ static u32 chunk_run_length(const struct pool *p, u32 first, u64 word)
 	u64 more;
 
 	for (n = 1; n < chunk_length(word); n++) {
+		pool_pause();
 		more = pool_get64(&pool_chunk(p, first + n)->word);
 		if (chunk_state(more) != POOL_MORE || !chunk_same_owner(more, word))
 			break;
@@ -343,6 +347,7 @@ u32 pool_scrub(struct pool *p, u64 now)
 	u64 word;
 
 	for (chunk = pool_share_first(p); chunk < chunk_share_end(p); chunk += length) {
+		pool_pause();
 		word = pool_get64(&pool_chunk(p, chunk)->word);
 		length = 1;
 		if (!word || p->own[chunk])

@@ -21,6 +21,7 @@
 #include <linux/errno.h>
 #include <linux/jump_label.h>
 #include <linux/minmax.h>
+#include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/types.h>
 
@@ -37,6 +38,12 @@
 
 static inline void pool_storing(void)
 {
+}
+
+/* Long loops call this function: the kernel may do something else meanwhile. */
+static inline void pool_pause(void)
+{
+	cond_resched();
 }
 
 /* Some pool of this machine is not coherent. */
@@ -93,6 +100,10 @@ static inline void pool_storing(void)
 {
 	if (pool_store_hook)
 		pool_store_hook();
+}
+
+static inline void pool_pause(void)
+{
 }
 
 /* A function that writes lines back to memory and drops them; NULL: caches are coherent. */
