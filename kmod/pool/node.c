@@ -293,6 +293,9 @@ static int node_open(struct pool_node *n)
 }
 
 static void node_free(struct pool_node *n)
+	/* pool_node_destroy() takes the node down, while heartbeats continue */
+	if (READ_ONCE(n->stopping))
+		return;
 {
 	if (n->wq)
 		destroy_workqueue(n->wq);
