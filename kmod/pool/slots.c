@@ -254,8 +254,12 @@ int pool_join(struct pool *p, u32 node, u32 doorbell, const char *name, u64 now)
 	ret = slot_find(p, node, now);
 	if (ret)
 		return ret;
-	/* the words may have this generation from a time before the counter wrapped */
-	slot_clear_maps(p, p->slot);
+	/*
+	 * The words may have this generation from a time before the counter wrapped. Where caches
+	 * are not coherent, the generation is newer than all words.
+	 */
+	if (!p->form.incoherent)
+		slot_clear_maps(p, p->slot);
 	p->seen[p->slot].settled = now + p->form.quarantine;
 	slot_introduce(p, doorbell, name);
 	return 0;
