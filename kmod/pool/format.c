@@ -195,3 +195,10 @@ int pool_open(struct pool *p, void *mem, u64 size)
 	p->mem = mem;
 	return 0;
 }
+
+bool pool_is_current(const struct pool *p)
+{
+	const struct pool_header *h = p->mem;
+
+	return pool_get64(&h->magic) == POOL_MAGIC && pool_get64(&h->id) == p->form.id;
+}

@@ -15,7 +15,8 @@
  *	mail		a ring for each pair of nodes
  *
  * Slot N belongs to node 4 * (N + 1).  A node takes its slot by one compare-and-
- * swap, which makes its node id unique, and counts up the slot's generation.  A
+ * swap, which makes its node id unique, and counts up the slot's generation, which begins
+ * with the low half of the pool's id.  A
  * node whose heartbeats stop for as long as a lease is expelled by any other node:
  * again one compare-and-swap.
  *
@@ -158,8 +159,8 @@ static_assert(sizeof(struct pool_chunk) == 16, "16 bytes in the pool");
 #define POOL_CHUNK_SLOT_SHIFT	32
 #define POOL_CHUNK_STATE_SHIFT	40
 #define POOL_CHUNK_LEN_SHIFT	42
-
 #define POOL_LENGTH_MAX		((1u << 22) - 1)	/* chunks of an allocation */
+
 /**
  * enum pool_chunk_state - state of an allocation's chunk
  * @POOL_MORE: a chunk behind the first one of an allocation

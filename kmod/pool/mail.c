@@ -29,6 +29,9 @@ int pool_mail_send(struct pool *p, u32 node, const void *packet)
 
 	if (!mail_slot(p, node, &slot))
 		return -EHOSTUNREACH;
+	/* after an expulsion, the rings of this slot may have another sender */
+	if (pool_get64(&pool_slot(p, p->slot)->word) != (p->generation | POOL_SLOT_ACTIVE))
+		return -EHOSTUNREACH;
 	ring = pool_ring(p, p->slot, slot);
 	head = pool_get32(&ring->head);
 	/* a receiver with an impossible tail gets no packets until it corrects the tail */

@@ -167,6 +167,53 @@ static void node_adapter_stop(struct pool_node *n)
 	node_adapter_free(n);
 }
 
+/* ---- the pool ---- */
+
+/* Open the pool. The flag in its header says whether the node flushes the cache from now on. */
+static int node_open_header(struct pool_node *n)
+{
+	struct pool *p = &n->pool;
+	int flushes = pool_cache_get();
+	int ret = pool_open(p, n->virt, n->memory->size);
+
+	n->flushes = !flushes && !ret && p->form.incoherent;
+	if (!flushes && !n->flushes)
+		pool_cache_put();
+	if (ret)
+		return ret;
+	if (n->check && !p->form.incoherent) {
+		pr_err("check: the pool is not formatted with `sci pool format --incoherent`\n");
+		return -EINVAL;
+	}
+	return p->form.incoherent ? flushes : 0;
+}
+
+static void node_close(struct pool_node *n)
+{
+	kvfree(n->pool.own);
+	kvfree(n->pool.mapped);
+	memset(&n->pool, 0, sizeof(n->pool));
+	if (n->flushes)
+		pool_cache_put();
+	n->flushes = false;
+}
+
+/* Open the pool. The caller calls node_close(), also after an error. */
+static int node_open(struct pool_node *n)
+{
+	struct pool *p = &n->pool;
+	int ret = node_open_header(n);
+
+	if (ret)
+		return ret;
+	p->token = get_random_u64();
+	if (p->form.chunk_size % PAGE_SIZE || p->form.data_at % PAGE_SIZE)
+		return -EOPNOTSUPP;
+	p->own = kvcalloc(p->form.chunks, sizeof(*p->own), GFP_KERNEL);
+	p->mapped = kvcalloc(p->form.chunks, sizeof(*p->mapped), GFP_KERNEL);
+	return p->own && p->mapped ? 0 : -ENOMEM;
+}
+
 /* ---- life ---- */
 
 static unsigned long node_beat_time(const struct pool_node *n)
@@ -174,13 +221,19 @@ static unsigned long node_beat_time(const struct pool_node *n)
 	return max(nsecs_to_jiffies(n->pool.form.lease / BEATS), 1ul);
 }
 
+/* Join the pool. Open it again if it has been formatted since it was opened. */
 static int node_join(struct pool_node *n)
 {
-	int ret;
+	int ret = 0;
 
 	mutex_lock(&n->lock);
-	ret = pool_join(&n->pool, n->wanted, n->doorbell, init_utsname()->nodename,
-			pool_now());
+	if (!n->pool.mem || !pool_is_current(&n->pool)) {
+		node_close(n);
+		ret = node_open(n);
+	}
+	if (!ret)
+		ret = pool_join(&n->pool, n->wanted, n->doorbell,
+				init_utsname()->nodename, pool_now());
 	mutex_unlock(&n->lock);
 	return ret;
 }
@@ -192,16 +245,25 @@ static void node_leave(struct pool_node *n)
 	mutex_unlock(&n->lock);
 }
 
+/* Try again later. @none: the memory is no pool, as while it is formatted. */
+static void node_join_later(struct pool_node *n, bool none)
+{
+	if (!n->waiting && none)
+		pr_notice("node %u: the memory is no pool any more: waiting for `sci pool format`\n",
+			  n->wanted);
+	else if (!n->waiting)
+		pr_notice("node %u is another machine's: waiting for it to leave\n",
+			  n->wanted);
+	n->waiting = true;
+	queue_delayed_work(n->wq, &n->life, n->pool.mem ? node_beat_time(n) : HZ);
+}
+
 static void node_join_start(struct pool_node *n)
 {
 	int ret = node_join(n);
 
-	if (ret == -EEXIST || ret == -ENOSPC) {
-		if (!n->waiting)
-			pr_notice("node %u is another machine's: waiting for it to leave\n",
-				  n->wanted);
-		n->waiting = true;
-		queue_delayed_work(n->wq, &n->life, node_beat_time(n));
+	if (ret == -EEXIST || ret == -ENOSPC || ret == -ESTALE || ret == -ENODATA) {
+		node_join_later(n, ret == -ENODATA);
 		return;
 	}
 	if (ret) {
@@ -231,13 +293,15 @@ static void node_life(struct work_struct *work)
 	struct pool_node *n = container_of(to_delayed_work(work), struct pool_node,
 					   life);
 
+	/* pool_node_destroy() takes the node down, while heartbeats continue */
+	if (READ_ONCE(n->stopping))
+		return;
 	if (n->adapter) {
-		pr_warn("node %u was silent for too long and has been expelled: it begins anew\n",
+		pr_warn("node %u was silent for too long and has been expelled, or the pool has been formatted again: it begins anew\n",
 			node_id(n));
 		node_down(n);
 	}
-	if (!READ_ONCE(n->stopping))
-		node_join_start(n);
+	node_join_start(n);
 }
 
 static void node_beat(struct work_struct *work)
@@ -257,52 +321,11 @@ static void node_beat(struct work_struct *work)
 		queue_delayed_work(n->wq, &n->beat, node_beat_time(n));
 }
 
-/* Open the pool. The flag in its header says whether the node flushes the cache from now on. */
-static int node_open_header(struct pool_node *n)
-{
-	struct pool *p = &n->pool;
-	int flushes = pool_cache_get();
-	int ret = pool_open(p, n->virt, n->memory->size);
-
-	n->flushes = !flushes && !ret && p->form.incoherent;
-	if (!flushes && !n->flushes)
-		pool_cache_put();
-	if (ret)
-		return ret;
-	if (n->check && !p->form.incoherent) {
-		pr_err("check: the pool is not formatted with `sci pool format --incoherent`\n");
-		return -EINVAL;
-	}
-	return p->form.incoherent ? flushes : 0;
-}
-
-static int node_open(struct pool_node *n)
-{
-	struct pool *p = &n->pool;
-	int ret = node_open_header(n);
-
-	if (ret)
-		return ret;
-	p->token = get_random_u64();
-	if (p->form.chunk_size % PAGE_SIZE || p->form.data_at % PAGE_SIZE)
-		return -EOPNOTSUPP;
-	p->own = kvcalloc(p->form.chunks, sizeof(*p->own), GFP_KERNEL);
-	p->mapped = kvcalloc(p->form.chunks, sizeof(*p->mapped), GFP_KERNEL);
-	n->wq = alloc_workqueue("sci_pool", WQ_UNBOUND | WQ_HIGHPRI, 0);
-	return p->own && p->mapped && n->wq ? 0 : -ENOMEM;
-}
-
 static void node_free(struct pool_node *n)
-	/* pool_node_destroy() takes the node down, while heartbeats continue */
-	if (READ_ONCE(n->stopping))
-		return;
 {
 	if (n->wq)
 		destroy_workqueue(n->wq);
-	kvfree(n->pool.own);
-	kvfree(n->pool.mapped);
-	if (n->flushes)
-		pool_cache_put();
+	node_close(n);
 	pool_check_stop(n);
 	WARN_ON(!xa_empty(&n->exposed));
 	mutex_destroy(&n->lock);
@@ -331,7 +354,8 @@ struct pool_node *pool_node_create(struct pool_memory *memory, struct device *pa
 	init_waitqueue_head(&n->bell);
 	INIT_DELAYED_WORK(&n->beat, node_beat);
 	INIT_DELAYED_WORK(&n->life, node_life);
-	ret = pool_check_start(n, index);
+	n->wq = alloc_workqueue("sci_pool", WQ_UNBOUND | WQ_HIGHPRI, 0);
+	ret = n->wq ? pool_check_start(n, index) : -ENOMEM;
 	if (!ret)
 		ret = node_open(n);
 	if (ret) {

@@ -130,6 +130,9 @@ int pool_format(void *mem, u64 size, u32 chunk_size, u32 slots, u32 lease_ms,
  */
 int pool_open(struct pool *p, void *mem, u64 size);
 
+/* Return whether the pool has not been formatted again since it was opened. */
+bool pool_is_current(const struct pool *p);
+
 /* ---- slots.c ---- */
 
 static inline u32 pool_slot_node(u32 slot)
@@ -145,7 +148,7 @@ static inline u32 pool_slot_node(u32 slot)
  * @name: name of this host
  *
  * Return: 0; -EEXIST: another node has the slot, and its lease may run out; -EINVAL: no such
- * slot; -ENOSPC: no slot is free.
+ * slot; -ENOSPC: no slot is free; -ESTALE: the pool has been formatted again: open it again.
  */
 int pool_join(struct pool *p, u32 node, u32 doorbell, const char *name, u64 now);
 
@@ -154,8 +157,8 @@ int pool_join(struct pool *p, u32 node, u32 doorbell, const char *name, u64 now)
  *
  * Call this function several times in each lease.
  *
- * Return: 0; -ESTALE: this node has been expelled: release everything, then call
- * pool_leave() and pool_join().
+ * Return: 0; -ESTALE: this node has been expelled, or the pool has been formatted again: release
+ * everything, then call pool_leave() and pool_join().
  */
 int pool_beat(struct pool *p, u64 now);
 
@@ -220,7 +223,8 @@ static inline u64 pool_chunk_offset(const struct pool *p, u32 chunk)
 /**
  * pool_mail_send() - put a packet of POOL_PACKET bytes into @node's mailbox
  *
- * Return: 0; -EHOSTUNREACH: the pool has no slot for @node; -EAGAIN: the ring is full.
+ * Return: 0; -EHOSTUNREACH: the pool has no slot for @node, or another node has this node's slot;
+ * -EAGAIN: the ring is full.
  */
 int pool_mail_send(struct pool *p, u32 node, const void *packet);
 

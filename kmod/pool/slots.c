@@ -25,10 +25,14 @@ static u32 slot_of_node(u32 node)
 	return node / POOL_NODE_STEP - 1;
 }
 
-/* Return the next generation, which is never 0: 0 in a map word means that it is not in use. */
-static u32 slot_next_generation(u64 word)
+/*
+ * Return the generation after @last, which is never 0: 0 in a map word means that it is not in
+ * use. The first generation of a pool is random: a machine that hung while the pool was formatted
+ * again must not take words of the new pool for its own.
+ */
+static u32 slot_next_generation(const struct pool *p, u32 last)
 {
-	u32 next = slot_generation(word) + 1;
+	u32 next = last ? last + 1 : (u32)p->form.id;
 
 	return next ? next : 1;
 }
@@ -129,7 +133,7 @@ static int slot_take(struct pool *p, u32 slot)
 {
 	struct pool_slot *s = pool_slot(p, slot);
 	u64 word = pool_get64(&s->word);
-	u32 generation = slot_next_generation(word);
+	u32 generation = slot_next_generation(p, slot_generation(word));
 
 	if (slot_is_active(word))
 		return -EEXIST;
@@ -198,7 +202,7 @@ static int slot_take_incoherent(struct pool *p, u32 slot, u64 now)
 	pool_set64(&s->claim, p->token);
 	if (!slot_is_free(p, slot, now))
 		return -EEXIST;
-	generation = slot_next_generation(slot_newest_generation(p, slot));
+	generation = slot_next_generation(p, slot_newest_generation(p, slot));
 	pool_set64(&s->word, generation | POOL_SLOT_ACTIVE);
 	if (pool_get64(&s->claim) != p->token)
 		return -EEXIST;
@@ -250,6 +254,8 @@ int pool_join(struct pool *p, u32 node, u32 doorbell, const char *name, u64 now)
 
 	if (node && !slot_node_valid(p, node))
 		return -EINVAL;
+	if (!pool_is_current(p))
+		return -ESTALE;
 	slots_check(p, now);
 	ret = slot_find(p, node, now);
 	if (ret)
@@ -280,8 +286,10 @@ void pool_leave(struct pool *p)
 	struct pool_slot *s = pool_slot(p, p->slot);
 	u64 word = p->generation | POOL_SLOT_ACTIVE;
 
-	pool_set32(&s->dropped, p->generation);
-	pool_cas64(&s->word, word, p->generation);
+	if (pool_is_current(p)) {
+		pool_set32(&s->dropped, p->generation);
+		pool_cas64(&s->word, word, p->generation);
+	}
 	p->generation = 0;
 }
 

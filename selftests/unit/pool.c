@@ -6,6 +6,7 @@
  * SCI_TEST_ROUNDS: number of random words that a machine stores (default 200,000).
  */
 #include <setjmp.h>
+#include <sys/mman.h>
 
 #include "selftests/unit/pool_model.h"
 
@@ -122,7 +123,41 @@ TEST(a_node_id_is_taken_once)
 	pool_leave(&a);
 	CHECK(!pool_node_is_active(&b, 8));
 	CHECK_EQ(pool_join(&a, 8, 0, "a", now), 0);
-	CHECK_EQ(a.generation, 2);
+	CHECK_EQ(a.generation, MODEL_ID + 1);
+	model_close(&a);
+	model_close(&b);
+	free(mem);
+}
+
+/* A machine hangs while the pool is formatted, and another one takes its node id. */
+TEST(a_node_that_hung_while_the_pool_was_formatted_leaves_the_new_pool_alone)
+{
+	void *mem = model_memory(SIZE);
+	uint8_t packet[POOL_PACKET] = { 1 };
+	struct pool a, b;
+	u32 held, first;
+
+	model_format(mem, SIZE);
+	model_open(&a, mem, SIZE);
+	CHECK_EQ(pool_join(&a, 4, 0, "a", 5), 0);
+	CHECK_EQ(pool_alloc(&a, MODEL_CHUNK, &held, 5), 1);
+	CHECK_EQ(pool_format(mem, SIZE, MODEL_CHUNK, MODEL_SLOTS, MODEL_LEASE_MS, MODEL_QUAR_MS,
+			     MODEL_ID + 1, 0), 0);
+	model_open(&b, mem, SIZE);
+	CHECK_EQ(pool_join(&b, 4, 0, "b", 5), 0);
+	CHECK_EQ(pool_alloc(&b, MODEL_CHUNK, &first, 5), 1);
+	CHECK_EQ(first, held);
+
+	CHECK_EQ(pool_mail_send(&a, 4, packet), -EHOSTUNREACH);
+	pool_free(&a, held, 1, 5);
+	CHECK_EQ(pool_beat(&a, 6), -ESTALE);
+	pool_leave(&a);
+	CHECK_EQ(pool_join(&a, 8, 0, "a", 6), -ESTALE);
+
+	CHECK_EQ(pool_beat(&b, 6), 0);
+	CHECK_EQ(pool_get32(&pool_slot(&b, 0)->dropped), 0);
+	CHECK(!pool_mail_receive(&b, 4, packet));
+	CHECK_EQ(model_count_used(&b), 1);
 	model_close(&a);
 	model_close(&b);
 	free(mem);
@@ -294,6 +329,63 @@ TEST(a_full_pool_says_so)
 	CHECK_EQ(pool_alloc(&a, (u64)all * MODEL_CHUNK, &first, now), all);
 	model_close(&a);
 	free(mem);
+}
+
+/* Another machine stores into each run of free chunks as soon as its first chunk is taken. */
+static struct pool the_pool;
+static unsigned int conflicts;
+
+static void conflict_hook(void)
+{
+	u32 chunk;
+
+	for (chunk = 0; chunk + 1 < the_pool.form.chunks; chunk++)
+		if (the_pool.own[chunk] == 0 && pool_get64(&pool_chunk(&the_pool, chunk)->word) &&
+		    !pool_get64(&pool_chunk(&the_pool, chunk + 1)->word)) {
+			pool_chunk(&the_pool, chunk + 1)->word = cpu_to_le64(~0ull);
+			conflicts++;
+			return;
+		}
+}
+
+TEST(an_allocation_with_a_conflict_in_each_run_ends)
+{
+	void *mem = model_memory(8 * SIZE);
+	u32 first;
+
+	model_format(mem, 8 * SIZE);
+	model_open(&the_pool, mem, 8 * SIZE);
+	CHECK_EQ(pool_join(&the_pool, 4, 0, "a", 5), 0);
+	pool_store_hook = conflict_hook;
+	CHECK_EQ(pool_alloc(&the_pool, 2 * MODEL_CHUNK, &first, 5), -ENOSPC);
+	pool_store_hook = NULL;
+	CHECK(conflicts >= 8 && conflicts < 100);
+	model_close(&the_pool);
+	free(mem);
+}
+
+/* A chunk's word has 22 bits for the length of an allocation. */
+TEST(an_allocation_is_not_longer_than_its_word_can_say)
+{
+	const u64 size = 17ull << 30;
+	void *mem = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	u32 first, chunk, chunks;
+	struct pool p;
+	u64 base;
+
+	CHECK(mem != MAP_FAILED);
+	CHECK_EQ(pool_format(mem, size, MODEL_CHUNK, 1, MODEL_LEASE_MS, MODEL_QUAR_MS, 1, 0), 0);
+	model_open(&p, mem, size);
+	CHECK_EQ(p.form.chunks, POOL_CHUNKS_MAX);
+	CHECK_EQ(pool_join(&p, 4, 0, "a", 5), 0);
+	CHECK_EQ(pool_alloc(&p, (u64)POOL_CHUNKS_MAX * MODEL_CHUNK, &first, 5), -ENOSPC);
+	CHECK_EQ(pool_alloc(&p, (u64)POOL_LENGTH_MAX * MODEL_CHUNK, &first, 5), POOL_LENGTH_MAX);
+	base = pool_expose(&p, first, POOL_LENGTH_MAX, 7);
+	CHECK_EQ(pool_map(&p, 4, base, &chunk, &chunks), 0);
+	CHECK_EQ(chunks, POOL_LENGTH_MAX);
+	model_close(&p);
+	munmap(mem, size);
 }
 
 /* ---- mail ---- */

@@ -18,6 +18,8 @@
 #define MODEL_LEASE	(MODEL_LEASE_MS * MODEL_MS)
 #define MODEL_QUAR	(MODEL_QUAR_MS * MODEL_MS)
 
+#define MODEL_ID	77u
+
 #define MODEL_CACHES	8u
 
 /* flags of the pools that model_format() makes */
@@ -91,7 +93,7 @@ static inline void *model_cache_new(void *mem, uint64_t size)
 static inline int model_format(void *mem, uint64_t size)
 {
 	return pool_format(mem, size, MODEL_CHUNK, MODEL_SLOTS, MODEL_LEASE_MS,
-			   MODEL_QUAR_MS, 77, model_flags);
+			   MODEL_QUAR_MS, MODEL_ID, model_flags);
 }
 
 /* Zeroed memory. The sanitizers see accesses beyond its end. */
