@@ -61,6 +61,73 @@ case_pool_a_machine_hangs_and_finds_itself_expelled() {
 	seconds=$((20 * slow)) amid_traffic 1 hang
 }
 
+# ARGUMENT...: unloads all modules, and formats the pool
+format_again() {
+	local i
+	for i in $(ids); do
+		on "$i" '[ ! -e /sys/module/sci_pool ]' || within 60 modules_unload "$i" || return
+	done
+	"$build/sci" pool format --force ${SCI_POOL_INCOHERENT:+--incoherent} "$@" "$D/pool"
+}
+
+# Formats the pool as at the start, and loads the modules.
+pool_anew() {
+	local i
+	format_again --lease 12 --quarantine 24 || return
+	for i in $(ids); do modules_load "$i" || return; done
+}
+
+# Marks node 8 as expelled, every 5 ms for a minute.
+expel_often() {
+	perl -e '
+	open my $f, "+<", $ARGV[0] or die "$ARGV[0]: $!";
+	for (1 .. 12000) {
+		sysseek $f, 4096 + 128 + 4, 0;	# the flag POOL_SLOT_ACTIVE of the slot
+		syswrite $f, pack "L<", 0 or die $!;
+		select undef, undef, undef, 0.005;
+	}' "$D/pool"
+}
+
+# The last heartbeats of a node that leaves find that it has been expelled.
+case_pool_a_machine_is_expelled_while_it_leaves() {
+	needs_pool || return
+	[[ ! ${SCI_POOL_INCOHERENT-} ]] || skip "others expel in tables of their own" || return
+	local i
+	# heartbeats every 10 ms
+	format_again --lease 0.04 --quarantine 1 || return
+	expel_often &
+	for i in {1..10}; do
+		on 8 'while read -r m o; do insmod $m $o || exit; done </vm/modules' &&
+			within 20 modules_unload 8 || return
+	done
+	kill $!
+	injected 10
+	pool_anew
+}
+
+# The machine hangs while the pool is formatted, with other tables, and then has a new adapter.
+case_pool_is_formatted_while_a_machine_hangs() {
+	needs_pool || return
+	kill -STOP "$(<"$D/8/qemu.pid")" || return
+	local i ok=y
+	for i in $(ids); do
+		((i == 8)) || within 60 modules_unload "$i" || ok=
+	done
+	"$build/sci" pool format --force ${SCI_POOL_INCOHERENT:+--incoherent} --lease 12 \
+		--quarantine 24 --chunk 16K "$D/pool" || ok=
+	for i in $(ids); do
+		((i == 8)) || modules_load "$i" || ok=
+	done
+	kill -CONT "$(<"$D/8/qemu.pid")"
+	[[ $ok ]] || return
+	injected 1
+	within 60 joined_again 8 && on 8 'chmod 666 /dev/sci*' || return
+	begin serve-4 4 timeout 120 sci ping --serve
+	within 30 on 8 timeout 20 sci ping -c 10 4 || return
+	abandon
+	pool_anew
+}
+
 # NODE: it has left the pool
 left() { "$build/sci" pool show "$D/pool" | grep "^$1 .*left"; }
 
@@ -131,8 +198,5 @@ case_pool_random_words_of_a_third_party() {
 	for i in $(ids); do
 		on "$i" 'killall sci; echo "= node '"$i"': expelled $(dmesg | grep -c "been expelled") times"'
 	done
-	for i in $(ids); do within 60 modules_unload "$i" || return; done
-	"$build/sci" pool format --force --lease 12 --quarantine 24 \
-		${SCI_POOL_INCOHERENT:+--incoherent} "$D/pool" || return
-	for i in $(ids); do modules_load "$i" || return; done
+	pool_anew
 }
