@@ -275,6 +275,91 @@ bool heap_resize(struct heap *h, void *p, size_t size)
 	return ok;
 }
 
+/* ---- mappings ---- */
+
+/*
+ * Return the first unit of the mapping that unit @u is in; 0: none. A unit may still name a first
+ * unit that was freed: then the latter is free, or has length 0, or does not name itself.
+ */
+static uint32_t mapping_of(const struct heap *h, uint32_t u)
+{
+	uint32_t first = h->units[u].first;
+	const struct heap_unit *f = &h->units[first];
+
+	return h->units[u].kind == HEAP_BLOCK && f->kind == HEAP_BLOCK && f->first == first &&
+	       u - first < f->len ? first : 0;
+}
+
+/*
+ * Change the pages of one unit that are in [@from, @to). Return the first unit of the mapping, if
+ * the last mapped page was removed, else 0.
+ */
+static uint32_t unit_pages_set(struct heap *h, const char *from, const char *to, bool mapped)
+{
+	size_t at = (size_t)(from - h->base), n = (size_t)(to - from) / HEAP_PAGE;
+	uint32_t mask = ((1u << n) - 1) << at % HEAP_UNIT / HEAP_PAGE, first, old, new;
+	struct heap_unit *r = &h->units[at / HEAP_UNIT];
+
+	lock_take(&h->lock);
+	first = mapping_of(h, (uint32_t)(at / HEAP_UNIT));
+	old = r->pages;
+	new = mapped ? old | mask : old & ~mask;
+	if (first) {
+		r->pages = (uint16_t)new;
+		h->units[first].mapped += (uint32_t)__builtin_popcount(new);
+		h->units[first].mapped -= (uint32_t)__builtin_popcount(old);
+	}
+	if (mapped || new == old || h->units[first].mapped)
+		first = 0;
+	lock_give(&h->lock);
+	return first;
+}
+
+static void pages_set(struct heap *h, void *p, size_t len, bool mapped)
+{
+	char *from = p, *end = from + (len + HEAP_PAGE - 1) / HEAP_PAGE * HEAP_PAGE, *to;
+
+	for (; from < end && heap_has(h, from); from = to) {
+		uint32_t free;
+
+		to = from + HEAP_UNIT - (size_t)(from - h->base) % HEAP_UNIT;
+		to = to < end ? to : end;
+		free = unit_pages_set(h, from, to, mapped);
+		if (free)
+			block_free(h, unit_address(h, free), free);
+	}
+}
+
+void heap_map(struct heap *h, void *p, size_t len)
+{
+	uint32_t u = unit_of(h, p);
+
+	lock_take(&h->lock);
+	for (uint32_t i = 1; i < h->units[u].len; i++)
+		if (mapping_of(h, u + i) != u)
+			h->units[u + i] = (struct heap_unit){ .first = u, .kind = HEAP_BLOCK };
+	h->units[u].first = u;
+	lock_give(&h->lock);
+	pages_set(h, p, len, true);
+}
+
+void heap_map_again(struct heap *h, void *p, size_t len)
+{
+	pages_set(h, p, len, true);
+}
+
+void heap_unmap(struct heap *h, void *p, size_t len)
+{
+	pages_set(h, p, len, false);
+}
+
+size_t heap_mapped(const struct heap *h, const void *p)
+{
+	uint32_t u = unit_of(h, p);
+
+	return mapping_of(h, u) == u && unit_address(h, u) == p ? h->units[u].mapped * HEAP_PAGE : 0;
+}
+
 /* ---- slabs; the caller has the arena's lock ---- */
 
 static void slab_link(struct heap_arena *a, struct heap_slab *s)

@@ -13,6 +13,9 @@
  * used. Blocks of other arenas do not enter the cache, so a thread does not get memory of
  * another node.
  *
+ * The program's mappings are large blocks. The table counts the mapped pages of such a block, and
+ * heap_unmap() frees the block when the program has unmapped all of them, in any order.
+ *
  * While @grow is set, each node has its own free runs. If a node has none, the heap calls @grow
  * before it takes a run of node 0 or memory that was never used.
  *
@@ -28,6 +31,7 @@
 #include "lock.h"
 
 #define HEAP_UNIT	((size_t)64 << 10)
+#define HEAP_PAGE	((size_t)4 << 10)
 #define HEAP_CLASSES	84u
 #define HEAP_SMALL	((size_t)32 << 10)	/* a larger block is a run of units */
 #define HEAP_NODES	64u
@@ -54,7 +58,15 @@ enum heap_kind {
 /* The first unit of a run describes the run. The last unit of a free run has @len, too. */
 struct heap_unit {
 	uint32_t len;				/* units */
-	uint32_t next, prev;			/* neighbours in a bin; 0: none */
+	union {
+		uint32_t next;			/* a free run: neighbour in a bin; 0: none */
+		uint32_t first;			/* each unit of a mapping: its first unit */
+	};
+	union {
+		uint32_t prev;			/* a free run: neighbour in a bin; 0: none */
+		uint32_t mapped;		/* the first unit of a mapping: mapped pages */
+	};
+	uint16_t pages;				/* each unit of a mapping: bit i: page i is mapped */
 	uint8_t kind;
 	uint8_t back;				/* in a slab: distance to its first unit */
 	uint8_t zero : 1;			/* a free run: all bytes are 0 */
@@ -115,6 +127,18 @@ void heap_cache_flush(struct heap *h, struct heap_cache *c);
 size_t heap_size(const struct heap *h, const void *p);
 /* Grow or shrink a large block without moving it. Return false if that is not possible. */
 bool heap_resize(struct heap *h, void *p, size_t size);
+
+/*
+ * Make the large block at @p a mapping, if it is none, and record that its pages in @p[0..@len] are
+ * mapped. @len: at most the size of the block.
+ */
+void heap_map(struct heap *h, void *p, size_t len);
+/* Record that pages are mapped again. Memory that is not in a mapping is ignored. */
+void heap_map_again(struct heap *h, void *p, size_t len);
+/* Record that pages are not mapped. Free each mapping that has no mapped page left. */
+void heap_unmap(struct heap *h, void *p, size_t len);
+/* Return the number of mapped bytes in the mapping that begins at @p; 0: there is no such mapping. */
+size_t heap_mapped(const struct heap *h, const void *p);
 
 /* Mark a large block for the caller. The mark lasts until the block is freed. */
 static inline void heap_mark(struct heap *h, void *p)

@@ -190,6 +190,102 @@ TEST(pages_of_huge_blocks_go_back)
 	CHECK(holds((unsigned char *)p, 64 << 20, 0));
 }
 
+/* ---- mappings ---- */
+
+TEST(a_mapping_is_freed_with_its_last_page)
+{
+	char *p, *q;
+
+	heap_open();
+	p = heap_alloc(heap, 0, 3 * HEAP_UNIT, 16, false);
+	heap_map(heap, p, 2 * HEAP_UNIT + 5 * HEAP_PAGE);
+	CHECK_EQ(heap_mapped(heap, p), 2 * HEAP_UNIT + 5 * HEAP_PAGE);
+	heap_unmap(heap, p, HEAP_UNIT + HEAP_PAGE);
+	heap_unmap(heap, p, HEAP_UNIT + HEAP_PAGE);
+	heap_unmap(heap, p + 2 * HEAP_UNIT, 5 * HEAP_PAGE);
+	CHECK_EQ(heap_mapped(heap, p), HEAP_UNIT - HEAP_PAGE);
+	heap_map_again(heap, p + 3 * HEAP_PAGE, 1);
+	heap_unmap(heap, p + HEAP_UNIT, HEAP_UNIT);
+	CHECK_EQ(heap_mapped(heap, p), HEAP_PAGE);
+	q = heap_alloc(heap, 0, 3 * HEAP_UNIT, 16, false);
+	CHECK(q && q != p);
+	heap_unmap(heap, p, 3 * HEAP_UNIT);
+	CHECK(!heap_mapped(heap, p) && !heap_free(heap, p));
+	CHECK(heap_alloc(heap, 0, 3 * HEAP_UNIT, 16, false) == p);
+	/* the block is no mapping now */
+	heap_unmap(heap, p, 3 * HEAP_UNIT);
+	CHECK(heap_free(heap, p));
+}
+
+TEST(a_mapping_grows)
+{
+	char *p;
+
+	heap_open();
+	p = heap_alloc(heap, 0, 2 * HEAP_UNIT, 16, false);
+	heap_map(heap, p, 2 * HEAP_UNIT);
+	heap_unmap(heap, p, HEAP_UNIT);
+	CHECK(heap_resize(heap, p, 4 * HEAP_UNIT));
+	heap_map(heap, p, 4 * HEAP_UNIT);
+	CHECK_EQ(heap_mapped(heap, p), 4 * HEAP_UNIT);
+	for (size_t at = 4 * HEAP_UNIT - HEAP_PAGE; at; at -= HEAP_PAGE)
+		heap_unmap(heap, p + at, HEAP_PAGE);
+	CHECK_EQ(heap_mapped(heap, p), HEAP_PAGE);
+	heap_unmap(heap, p, HEAP_PAGE);
+	CHECK(heap_alloc(heap, 0, 4 * HEAP_UNIT, 16, false) == p);
+}
+
+#define MAPPINGS	60u
+#define MAPPING_PAGES	50u
+
+struct pages {
+	unsigned char *p;
+	unsigned int n, left;
+	bool mapped[MAPPING_PAGES];
+};
+
+static void pages_map(struct pages *m, unsigned int n, int value)
+{
+	m->p = heap_alloc(heap, 0, HEAP_SMALL + n * HEAP_PAGE, HEAP_PAGE, false);
+	CHECK(m->p);
+	heap_map(heap, m->p, n * HEAP_PAGE);
+	memset(m->p, value, n * HEAP_PAGE);
+	m->n = m->left = n;
+	memset(m->mapped, true, n);
+}
+
+/* Check that pages [@from, @to) have their contents, if they are mapped, and unmap them. */
+static void pages_unmap(struct pages *m, unsigned int from, unsigned int to, int value)
+{
+	for (unsigned int i = from; i < to; i++) {
+		CHECK(!m->mapped[i] || holds(m->p + i * HEAP_PAGE, HEAP_PAGE, (unsigned char)value));
+		m->left -= m->mapped[i];
+		m->mapped[i] = false;
+	}
+	heap_unmap(heap, m->p + from * HEAP_PAGE, (to - from) * HEAP_PAGE);
+}
+
+TEST(random_pages_of_mappings)
+{
+	static struct pages m[MAPPINGS];
+	unsigned int seed = 1, i, from;
+
+	heap_open();
+	for (unsigned int r = 0; r < 20000; r++) {
+		i = draw(&seed, MAPPINGS);
+		if (!m[i].left)
+			pages_map(&m[i], 1 + draw(&seed, MAPPING_PAGES), (int)i);
+		from = draw(&seed, m[i].n);
+		pages_unmap(&m[i], from, from + 1 + draw(&seed, m[i].n - from), (int)i);
+	}
+	for (i = 0; i < MAPPINGS; i++)
+		if (m[i].left)
+			pages_unmap(&m[i], 0, m[i].n, (int)i);
+	CHECK(heap->top < MAPPINGS * 10);
+	/* all units are free again, as one run */
+	CHECK(heap_alloc(heap, 0, (heap->top - 1) * HEAP_UNIT, 16, false) == heap->base + HEAP_UNIT);
+}
+
 static void *thread_blocks(void *arg)
 {
 	blocks_use((unsigned int)(long)arg, 4000);

@@ -64,6 +64,11 @@ TEST(streams_of_two_machines)
 	same_on(PROGRAMS "streams", 2, machines, NULL);
 }
 
+TEST(mappings_of_two_machines)
+{
+	same_on(PROGRAMS "mappings", 2, machines, "parts");
+}
+
 TEST(nbody_on_two_machines)
 {
 	same_on(PROGRAMS "compute", 2, machines, "nbody");

@@ -38,6 +38,11 @@ TEST(streams_on_three_nodes)
 	same(PROGRAMS "streams", 3, NULL);
 }
 
+TEST(parts_of_mappings_on_two_nodes)
+{
+	same(PROGRAMS "mappings", 2, "parts");
+}
+
 #define COMPUTES(program)						\
 TEST(program##_on_two_and_four_nodes)					\
 {									\

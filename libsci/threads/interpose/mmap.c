@@ -23,9 +23,10 @@ struct mapping {
 	int err;
 };
 
+/* A length near SIZE_MAX stays as it is: no memory is so large. */
 static size_t len_round_up(size_t len)
 {
-	return (len + PAGE - 1) & ~(size_t)(PAGE - 1);
+	return len > SIZE_MAX - PAGE ? len : (len + PAGE - 1) & ~(size_t)(PAGE - 1);
 }
 
 static void range_map_here(void *arg)
@@ -57,7 +58,9 @@ static void *block_get(size_t len)
 	void *p = heap_alloc(&world->heap, self_node * HEAP_NODE_ARENAS, len > HEAP_SMALL ? len : HEAP_SMALL + 1, PAGE,
 			     true);
 
-	if (!p)
+	if (p)
+		heap_map(&world->heap, p, len);
+	else
 		errno = ENOMEM;
 	return p;
 }
@@ -88,7 +91,7 @@ static void *map_private(struct mapping *m)
 		nodes_run_all(range_protect_here, m);
 	if (!m->err)
 		return p;
-	heap_free(&world->heap, p);
+	heap_unmap(&world->heap, p, m->len);
 	errno = m->err;
 	return MAP_FAILED;
 }
@@ -141,7 +144,6 @@ static void *range_map(void *hint, struct mapping *m)
 {
 	void *p;
 
-
 	m->hint = hint;
 	if (world_active() && hosts_on && hosts_map(m, &p))
 		return p;
@@ -163,6 +165,17 @@ static void *range_map(void *hint, struct mapping *m)
 	return mapping_share(m);
 }
 
+/* Map memory for the program. It may map again what it has unmapped before, at a fixed address. */
+static void *program_map(void *hint, struct mapping *m)
+{
+	void *p = range_map(hint, m);
+
+	if (p != MAP_FAILED && m->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) && !thread_is_alone() &&
+	    world && is_global(p) && heap_has(&world->heap, p))
+		heap_map_again(&world->heap, p, m->len);
+	return p;
+}
+
 EXPORT void *mmap(void *hint, size_t len, int prot, int flags, int fd, off_t offset)
 {
 	struct mapping m = { .len = len, .prot = prot, .flags = flags, .fd = fd,
@@ -170,7 +183,7 @@ EXPORT void *mmap(void *hint, size_t len, int prot, int flags, int fd, off_t off
 
 	if (memory_is_libsci(__builtin_return_address(0)))
 		return REAL(mmap)(hint, len, prot, flags, fd, offset);
-	return range_map(hint, &m);
+	return program_map(hint, &m);
 }
 
 EXPORT void *mmap64(void *hint, size_t len, int prot, int flags, int fd, off_t offset)
@@ -180,7 +193,7 @@ EXPORT void *mmap64(void *hint, size_t len, int prot, int flags, int fd, off_t o
 
 	if (memory_is_libsci(__builtin_return_address(0)))
 		return REAL(mmap64)(hint, len, prot, flags, fd, offset);
-	return range_map(hint, &m);
+	return program_map(hint, &m);
 }
 
 static void range_unmap_here(void *arg)
@@ -192,8 +205,8 @@ static void range_unmap_here(void *arg)
 }
 
 /*
- * Unmap memory. An unmapped part of a block still belongs to the block, but its pages are freed.
- * The addresses of a shared file mapping are not used again.
+ * Unmap memory. The pages are freed at once, and the addresses of a block when all of its pages are
+ * unmapped. The addresses of a shared file mapping are not used again.
  */
 EXPORT int munmap(void *p, size_t len)
 {
@@ -206,8 +219,7 @@ EXPORT int munmap(void *p, size_t len)
 	if (nodes_run_all(range_protect_here, &m))
 		return -1;
 	memory_discard(p, m.len);
-	if (heap_size(&world->heap, p) - m.len < HEAP_UNIT)
-		heap_free(&world->heap, p);
+	heap_unmap(&world->heap, p, m.len);
 	return 0;
 }
 
@@ -229,6 +241,16 @@ EXPORT int madvise(void *p, size_t len, int advice)
 	return 0;
 }
 
+/* Grow a mapping in its place. Return false if that is not possible. */
+static bool mapping_grow(void *p, size_t len, size_t new_len)
+{
+	/* if more is mapped than @len, the pages behind @len are in use */
+	if (heap_mapped(&world->heap, p) != len || !heap_resize(&world->heap, p, new_len))
+		return false;
+	heap_map(&world->heap, p, new_len);
+	return true;
+}
+
 EXPORT void *mremap(void *old, size_t len, size_t new_len, int flags, ...)
 {
 	void *p, *at = NULL;
@@ -240,9 +262,13 @@ EXPORT void *mremap(void *old, size_t len, size_t new_len, int flags, ...)
 		at = va_arg(ap, void *);
 		va_end(ap);
 	}
-	if (!world || !is_global(old) || !heap_has(&world->heap, old))
+	if (!world || !new_len || !is_global(old) || !heap_has(&world->heap, old))
 		return REAL(mremap)(old, len, new_len, flags, at);
-	if (len_round_up(new_len) <= len_round_up(len) || heap_resize(&world->heap, old, new_len))
+	len = len_round_up(len);
+	new_len = len_round_up(new_len);
+	if (new_len < len)
+		return munmap((char *)old + new_len, len - new_len) ? MAP_FAILED : old;
+	if (new_len == len || mapping_grow(old, len, new_len))
 		return old;
 	if (!(flags & MREMAP_MAYMOVE) || at) {
 		errno = ENOMEM;

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * usage: mappings parts|zero|fixed|shared
+ *
+ * Maps and unmaps memory before the first thread and on two nodes. The output is the same as
+ * natively.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGE	4096u
+#define UNIT	65536u			/* the heap's unit */
+#define TAKEN	8
+
+#define SHOW(expression) printf("%-60s %ld\n", #expression, (long)(expression))
+
+static char *map(size_t len)
+{
+	char *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED) {
+		perror("mmap");
+		exit(1);
+	}
+	return p;
+}
+
+/* Return the number of bytes that are not @value. */
+static long differ(const char *p, size_t len, int value)
+{
+	long n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		n += p[i] != (char)value;
+	return n;
+}
+
+/* Write to new blocks and mappings, which may not overlap the memory of the caller. */
+static void memory_take(void)
+{
+	char *block[TAKEN], *mapping[TAKEN];
+
+	for (int i = 0; i < TAKEN; i++) {
+		block[i] = malloc(UNIT);
+		mapping[i] = map(UNIT);
+		if (block[i])
+			memset(block[i], 99, UNIT);
+		memset(mapping[i], 99, UNIT);
+	}
+	for (int i = 0; i < TAKEN; i++) {
+		free(block[i]);
+		munmap(mapping[i], UNIT);
+	}
+}
+
+/* ---- parts of mappings ---- */
+
+static void parts_unmap(void)
+{
+	char *p = map(UNIT);
+
+	memset(p, 1, UNIT);
+	SHOW(munmap(p, PAGE));
+	memory_take();
+	SHOW(differ(p + PAGE, UNIT - PAGE, 1));
+	SHOW(munmap(p, PAGE));
+	memory_take();
+	SHOW(differ(p + PAGE, UNIT - PAGE, 1));
+	SHOW(munmap(p + PAGE, UNIT - PAGE));
+}
+
+static void pages_unmap(void)
+{
+	char *p = map(2 * UNIT), *q[2 * UNIT / PAGE];
+	long bad = 0;
+
+	memset(p, 1, 2 * UNIT);
+	for (int i = 0; i < (int)(2 * UNIT / PAGE); i++) {
+		bad += munmap(p + i * PAGE, PAGE);
+		q[i] = map(40000);
+		memset(q[i], i, 40000);
+		bad += differ(p + (i + 1) * PAGE, 2 * UNIT - (i + 1) * PAGE, 1);
+	}
+	for (int i = 0; i < (int)(2 * UNIT / PAGE); i++) {
+		bad += differ(q[i], 40000, i);
+		munmap(q[i], 40000);
+	}
+	SHOW(bad);
+}
+
+static void parts_map_again(void)
+{
+	char *p = map(2 * UNIT);
+
+	SHOW(munmap(p, UNIT));
+	SHOW(mmap(p, UNIT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		  0) == p);
+	memset(p, 1, UNIT);
+	SHOW(munmap(p + UNIT, UNIT));
+	memory_take();
+	SHOW(differ(p, UNIT, 1));
+	SHOW(munmap(p, UNIT));
+}
+
+static void resize(void)
+{
+	char *p = map(4 * UNIT);
+
+	memset(p, 1, 4 * UNIT);
+	SHOW(mremap(p, 4 * UNIT, UNIT + PAGE, 0) == p);
+	memory_take();
+	SHOW(differ(p, UNIT + PAGE, 1));
+	p = mremap(p, UNIT + PAGE, 3 * UNIT, MREMAP_MAYMOVE);
+	memset(p + UNIT + PAGE, 1, 2 * UNIT - PAGE);
+	memory_take();
+	SHOW(differ(p, 3 * UNIT, 1));
+	/* the first page moves to another place */
+	SHOW(mremap(p, PAGE, UNIT, MREMAP_MAYMOVE) != p);
+	memory_take();
+	SHOW(differ(p + PAGE, 3 * UNIT - PAGE, 1));
+	SHOW(munmap(p + PAGE, 3 * UNIT - PAGE));
+}
+
+static void *parts(void *arg)
+{
+	parts_unmap();
+	pages_unmap();
+	parts_map_again();
+	resize();
+	return arg;
+}
+
+/* ---- new memory is zero ---- */
+
+/* Make freed blocks that are not zero. */
+static void dirty_make(size_t len)
+{
+	char *p[TAKEN];
+
+	for (int i = 0; i < TAKEN; i++) {
+		p[i] = malloc(len);
+		if (p[i])
+			memset(p[i], 0xff, len);
+	}
+	for (int i = 0; i < TAKEN; i++)
+		free(p[i]);
+}
+
+/* Map @len bytes of a file with 50000 bytes 'x'. Show what the last page contains. */
+static void file_map(size_t len)
+{
+	size_t end = (len + PAGE - 1) / PAGE * PAGE;
+	FILE *f = tmpfile();
+	char *p;
+
+	for (int i = 0; i < 50000; i++)
+		fputc('x', f);
+	fflush(f);
+	p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE, fileno(f), 0);
+	SHOW(differ(p, len, 'x'));
+	SHOW(differ(p + len, end - len, 'x'));
+	SHOW(differ(p + len, end - len, 0));
+	munmap(p, len);
+	fclose(f);
+}
+
+static void *zero(void *arg)
+{
+	size_t len = 40000, end = (len + PAGE - 1) / PAGE * PAGE;
+	char *p = map(2 * UNIT);
+
+	dirty_make(200000);
+	for (size_t to = 3; to < 7; to++) {
+		p = mremap(p, (to - 1) * UNIT, to * UNIT, MREMAP_MAYMOVE);
+		SHOW(differ(p, to * UNIT, 0));
+	}
+	munmap(p, 6 * UNIT);
+	for (int i = 0; i < TAKEN; i++) {
+		dirty_make(200000);
+		p = map(len);
+		SHOW(differ(p, end, 0));
+		/* the mapping grows in its unit */
+		p = mremap(p, len, UNIT, MREMAP_MAYMOVE);
+		SHOW(differ(p, UNIT, 0));
+		memset(p, 0xff, UNIT);
+		SHOW(mremap(p, UNIT, PAGE, 0) == p);
+		p = mremap(p, PAGE, 2 * PAGE, MREMAP_MAYMOVE);
+		SHOW(differ(p + PAGE, PAGE, 0));
+		munmap(p, 2 * PAGE);
+	}
+	dirty_make(200000);
+	file_map(40000);
+	file_map(50000);
+	return arg;
+}
+
+/* ---- fixed addresses ---- */
+
+/* A mapping that may not replace another one does not. */
+static void *fixed(void *arg)
+{
+	char *p = map(2 * UNIT);
+
+	memset(p, 1, 2 * UNIT);
+	SHOW(mmap(p + UNIT, 2 * UNIT, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED);
+	SHOW(errno == EEXIST);
+	SHOW(differ(p, 2 * UNIT, 1));
+	SHOW(mmap(p + UNIT, UNIT, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p + UNIT);
+	SHOW(differ(p, UNIT, 1));
+	SHOW(differ(p + UNIT, UNIT, 0));
+	SHOW(munmap(p, 2 * UNIT));
+	return arg;
+}
+
+/* ---- shared mappings of files ---- */
+
+/* A part of a mapping is unmapped, but the file keeps its contents. */
+static void *shared(void *arg)
+{
+	int fd = memfd_create("mappings", 0);
+	static char text[3 * UNIT];
+	char *p;
+
+	memset(text, 'x', sizeof(text));
+	SHOW(write(fd, text, sizeof(text)));
+	p = mmap(NULL, sizeof(text), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	SHOW(munmap(p + UNIT, UNIT));
+	SHOW(munmap(p, PAGE));
+	SHOW(munmap(p + 2 * UNIT + PAGE, UNIT - PAGE));
+	SHOW(pread(fd, text, sizeof(text), 0));
+	SHOW(differ(text, sizeof(text), 'x'));
+	SHOW(differ(p + PAGE, UNIT - PAGE, 'x'));
+	SHOW(differ(p + 2 * UNIT, PAGE, 'x'));
+	close(fd);
+	return arg;
+}
+
+int main(int argc, char **argv)
+{
+	const char *how = argc > 1 ? argv[1] : "";
+	void *(*all)(void *) = !strcmp(how, "parts") ? parts : !strcmp(how, "zero") ? zero :
+			       !strcmp(how, "fixed") ? fixed : shared;
+	pthread_t t;
+
+	/* the first thread is on the second node */
+	all(NULL);
+	if (pthread_create(&t, NULL, all, NULL) || pthread_join(t, NULL))
+		return 1;
+	all(NULL);
+	return 0;
+}
