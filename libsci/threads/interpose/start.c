@@ -225,7 +225,8 @@ EXPORT noreturn void exit(int status)
 
 EXPORT noreturn void _exit(int status)
 {
-	if (world_spans() && (self_node || getpid_real() == world->leader))
+	/* a child of vfork() has the variables of its parent, but another ID */
+	if (world_spans() && getpid_real() == world->node[self_node].pid)
 		node_call(0, exit_now, &status);
 	if (hosts_on && !world_spans() && !self_node && getpid_real() == world->leader)
 		exit_now(&status);

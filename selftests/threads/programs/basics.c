@@ -224,6 +224,30 @@ static void forks(void)
 	}
 }
 
+/* A child that cannot execute a program ends alone. */
+static void *vfork_body(void *arg)
+{
+	pid_t pid = vfork();
+
+	if (!pid) {
+		execl("/does/not/exist", "none", NULL);
+		_exit(3);
+	}
+	return (void *)(long)(waitpid(pid, arg, 0) == pid);
+}
+
+static void vforks(void)
+{
+	int status;
+
+	for (int i = 0; i < 3; i++) {
+		status = -1;
+		SHOW(join(start(vfork_body, &status)));
+		SHOW(WEXITSTATUS(status));
+	}
+	SHOW((long)vfork_body(&status));
+}
+
 /* ---- create, join, detach ---- */
 
 static sem_t gate;
@@ -827,6 +851,7 @@ int main(void)
 	memory();
 	exchange();
 	mapping();
+	vforks();
 	lives();
 	stacks();
 	churn();
