@@ -67,6 +67,7 @@ TEST(streams_of_two_machines)
 TEST(mappings_of_two_machines)
 {
 	same_on(PROGRAMS "mappings", 2, machines, "parts");
+	same_on(PROGRAMS "mappings", 2, machines, "zero");
 }
 
 TEST(nbody_on_two_machines)

@@ -43,6 +43,11 @@ TEST(parts_of_mappings_on_two_nodes)
 	same(PROGRAMS "mappings", 2, "parts");
 }
 
+TEST(new_memory_on_two_nodes_is_zero)
+{
+	same(PROGRAMS "mappings", 2, "zero");
+}
+
 #define COMPUTES(program)						\
 TEST(program##_on_two_and_four_nodes)					\
 {									\

@@ -80,8 +80,10 @@ static bool block_read(char *p, size_t len, int fd, off_t offset)
 
 static void *map_private(struct mapping *m)
 {
-	void *p = block_get(m->len);
+	void *p;
 
+	m->len = len_round_up(m->len);	/* the last page is zero, or of the file, as a whole */
+	p = block_get(m->len);
 	if (!p)
 		return MAP_FAILED;
 	m->addr = p;
@@ -248,6 +250,7 @@ static bool mapping_grow(void *p, size_t len, size_t new_len)
 	if (heap_mapped(&world->heap, p) != len || !heap_resize(&world->heap, p, new_len))
 		return false;
 	heap_map(&world->heap, p, new_len);
+	memory_discard((char *)p + len, new_len - len);	/* the heap may have used it before */
 	return true;
 }
 

@@ -171,9 +171,32 @@ static void file_map(size_t len)
 	fclose(f);
 }
 
+/* Map @len bytes in freed memory. Then the mappings grow in their units of the heap. */
+static void last_page_use(size_t len)
+{
+	size_t end = (len + PAGE - 1) / PAGE * PAGE;
+	char *p[4 * TAKEN];
+	long bad = 0;
+
+	dirty_make(200000);
+	for (int i = 0; i < 4 * TAKEN; i++) {
+		p[i] = map(len);
+		bad += differ(p[i], end, 0);
+	}
+	for (int i = 0; i < 4 * TAKEN; i++) {
+		p[i] = mremap(p[i], len, UNIT, MREMAP_MAYMOVE);
+		bad += differ(p[i], UNIT, 0);
+		memset(p[i], 0xff, UNIT);
+		bad += mremap(p[i], UNIT, end, 0) != p[i];
+		p[i] = mremap(p[i], end, end + PAGE, MREMAP_MAYMOVE);
+		bad += differ(p[i] + end, PAGE, 0);
+		munmap(p[i], end + PAGE);
+	}
+	SHOW(bad);
+}
+
 static void *zero(void *arg)
 {
-	size_t len = 40000, end = (len + PAGE - 1) / PAGE * PAGE;
 	char *p = map(2 * UNIT);
 
 	dirty_make(200000);
@@ -182,19 +205,8 @@ static void *zero(void *arg)
 		SHOW(differ(p, to * UNIT, 0));
 	}
 	munmap(p, 6 * UNIT);
-	for (int i = 0; i < TAKEN; i++) {
-		dirty_make(200000);
-		p = map(len);
-		SHOW(differ(p, end, 0));
-		/* the mapping grows in its unit */
-		p = mremap(p, len, UNIT, MREMAP_MAYMOVE);
-		SHOW(differ(p, UNIT, 0));
-		memset(p, 0xff, UNIT);
-		SHOW(mremap(p, UNIT, PAGE, 0) == p);
-		p = mremap(p, PAGE, 2 * PAGE, MREMAP_MAYMOVE);
-		SHOW(differ(p + PAGE, PAGE, 0));
-		munmap(p, 2 * PAGE);
-	}
+	last_page_use(40000);
+	last_page_use(50001);
 	dirty_make(200000);
 	file_map(40000);
 	file_map(50000);
