@@ -68,6 +68,7 @@ TEST(mappings_of_two_machines)
 {
 	same_on(PROGRAMS "mappings", 2, machines, "parts");
 	same_on(PROGRAMS "mappings", 2, machines, "zero");
+	same_on(PROGRAMS "mappings", 2, machines, "fixed");
 }
 
 TEST(nbody_on_two_machines)

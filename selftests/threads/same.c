@@ -48,6 +48,11 @@ TEST(new_memory_on_two_nodes_is_zero)
 	same(PROGRAMS "mappings", 2, "zero");
 }
 
+TEST(fixed_mappings_on_two_nodes)
+{
+	same(PROGRAMS "mappings", 2, "fixed");
+}
+
 #define COMPUTES(program)						\
 TEST(program##_on_two_and_four_nodes)					\
 {									\

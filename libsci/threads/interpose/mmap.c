@@ -153,6 +153,10 @@ static void *range_map(void *hint, struct mapping *m)
 	    (m->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) && !world_spans()))
 		return REAL(mmap)(hint, m->len, m->prot, m->flags, m->fd, m->offset);
 	if (m->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) {
+		if (m->flags & MAP_FIXED_NOREPLACE && is_global(hint)) {
+			errno = EEXIST;		/* all global memory is mapped */
+			return MAP_FAILED;
+		}
 		if (m->flags & MAP_ANONYMOUS && is_global(hint)) {
 			memory_discard(hint, len_round_up(m->len));
 			m->addr = hint;
