@@ -143,9 +143,13 @@ size_t heap_mapped(const struct heap *h, const void *p);
 /* Mark a large block for the caller. The mark lasts until the block is freed. */
 static inline void heap_mark(struct heap *h, void *p)
 {
-	h->units[(size_t)((char *)p - h->base) / HEAP_UNIT].marked = 1;
+	size_t u = (size_t)((char *)p - h->base) / HEAP_UNIT;
+
+	for (uint32_t i = 0; i < h->units[u].len; i++)
+		h->units[u + i].marked = 1;
 }
 
+/* Return true if the address is in a marked block. */
 static inline bool heap_marked(const struct heap *h, const void *p)
 {
 	return h->units[(size_t)((const char *)p - h->base) / HEAP_UNIT].marked;

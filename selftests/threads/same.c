@@ -53,6 +53,11 @@ TEST(fixed_mappings_on_two_nodes)
 	same(PROGRAMS "mappings", 2, "fixed");
 }
 
+TEST(parts_of_shared_mappings_on_two_nodes)
+{
+	same(PROGRAMS "mappings", 2, "shared");
+}
+
 #define COMPUTES(program)						\
 TEST(program##_on_two_and_four_nodes)					\
 {									\

@@ -240,7 +240,8 @@ EXPORT int mprotect(void *p, size_t len, int prot)
 
 EXPORT int madvise(void *p, size_t len, int advice)
 {
-	if (!world_spans() || !is_global(p))
+	if (!world_spans() || !is_global(p) ||
+	    (heap_has(&world->heap, p) && heap_marked(&world->heap, p)))
 		return REAL(madvise)(p, len, advice);
 	if (advice == MADV_DONTNEED)
 		memory_discard(p, len_round_up(len));

@@ -235,7 +235,7 @@ static void *fixed(void *arg)
 
 /* ---- shared mappings of files ---- */
 
-/* A part of a mapping is unmapped, but the file keeps its contents. */
+/* Parts of a mapping are unmapped or not needed, but the file keeps its contents. */
 static void *shared(void *arg)
 {
 	int fd = memfd_create("mappings", 0);
@@ -248,6 +248,7 @@ static void *shared(void *arg)
 	SHOW(munmap(p + UNIT, UNIT));
 	SHOW(munmap(p, PAGE));
 	SHOW(munmap(p + 2 * UNIT + PAGE, UNIT - PAGE));
+	SHOW(madvise(p + 2 * UNIT, PAGE, MADV_DONTNEED));
 	SHOW(pread(fd, text, sizeof(text), 0));
 	SHOW(differ(text, sizeof(text), 'x'));
 	SHOW(differ(p + PAGE, UNIT - PAGE, 'x'));
