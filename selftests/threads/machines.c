@@ -81,6 +81,11 @@ TEST(signals_interrupt_calls_on_another_machine)
 	same_on(PROGRAMS "machines", 2, machines, "signals");
 }
 
+TEST(signals_end_calls_with_a_mask_of_their_own)
+{
+	same_on(PROGRAMS "machines", 2, machines, "suspend");
+}
+
 TEST(threads_on_stacks_of_the_program)
 {
 	same_on(PROGRAMS "machines", 2, machines, "stacks");

@@ -5,11 +5,14 @@
 #include <errno.h>
 #include <limits.h>
 #include <locale.h>
+#include <poll.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/stat.h>
 
 #include "interpose.h"
@@ -39,6 +42,61 @@ EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 
 	return REAL(sigprocmask)(how, how == SIG_UNBLOCK ? set : mask_clean(set, &copy), old);
 }
+
+/* Calls that wait with another mask. A handler that runs meanwhile has this mask, too. */
+
+EXPORT int sigsuspend(const sigset_t *set)
+{
+	sigset_t copy;
+
+	return REAL(sigsuspend)(mask_clean(set, &copy));
+}
+
+EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		 const sigset_t *set)
+{
+	sigset_t copy;
+
+	return REAL(ppoll)(fds, n, timeout, mask_clean(set, &copy));
+}
+
+int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		const sigset_t *set, size_t len);
+
+/* ppoll() of a program that was compiled with _FORTIFY_SOURCE */
+EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		       const sigset_t *set, size_t len)
+{
+	sigset_t copy;
+
+	return REAL(__ppoll_chk)(fds, n, timeout, mask_clean(set, &copy), len);
+}
+
+EXPORT int pselect(int n, fd_set *in, fd_set *out, fd_set *except,
+		   const struct timespec *timeout, const sigset_t *set)
+{
+	sigset_t copy;
+
+	return REAL(pselect)(n, in, out, except, timeout, mask_clean(set, &copy));
+}
+
+EXPORT int epoll_pwait(int fd, struct epoll_event *events, int n, int timeout,
+		       const sigset_t *set)
+{
+	sigset_t copy;
+
+	return REAL(epoll_pwait)(fd, events, n, timeout, mask_clean(set, &copy));
+}
+
+#if __GLIBC_PREREQ(2, 35)
+EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int n,
+			const struct timespec *timeout, const sigset_t *set)
+{
+	sigset_t copy;
+
+	return REAL(epoll_pwait2)(fd, events, n, timeout, mask_clean(set, &copy));
+}
+#endif
 
 struct action {
 	int sig;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * usage: machines [die|exit|exits|leave|map|priorities|robust|protect|crowd|signals|exec|execs|
- *		    format|replace|stacks|forever]
+ * usage: machines [die|exit|exits|leave|map|priorities|robust|protect|crowd|signals|suspend|
+ *		    exec|execs|format|replace|stacks|forever]
  *
  * Threads of two machines use everything that has to work between them, each thing a few times: a
  * page of memory takes long to move. The output is the same as on one machine.
@@ -10,6 +10,8 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
@@ -19,7 +21,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -146,6 +150,16 @@ static void *body(void *arg)
 	return (void *)(long)(me + 100);
 }
 
+static long thread_result(void *(*fn)(void *), void *arg)
+{
+	pthread_t t;
+	void *result;
+
+	if (pthread_create(&t, NULL, fn, arg) || pthread_join(t, &result))
+		exit(1);
+	return (long)result;
+}
+
 /* ---- signals that interrupt calls which node 4 makes ---- */
 
 static int sink;
@@ -181,6 +195,56 @@ static int signals_use(void)
 	for (int i = 0; i < WRITERS; i++)
 		pthread_join(t[i], NULL);
 	printf("%d signals\n", SIGNALS);
+	return 0;
+}
+
+/* ---- calls that wait for a signal with a mask of their own ---- */
+
+/* Make two calls that raise SIGSYS on some nodes. */
+static void signal_count(int sig)
+{
+	(void)sig;
+	if (write(sink, "s", 1) == 1 && !syscall(SYS_futex, &written, FUTEX_WAKE, 1, NULL, NULL, 0))
+		counter++;
+}
+
+/* Send a signal to this thread, which blocks it. Return a mask that lets only this signal pass. */
+static const sigset_t *signal_send(void)
+{
+	static sigset_t mask;
+
+	sigfillset(&mask);
+	sigdelset(&mask, SIGUSR1);
+	pthread_kill(pthread_self(), SIGUSR1);
+	return &mask;
+}
+
+static void *signal_suspend(void *arg)
+{
+	for (int i = 0; i < ROUNDS; i++)
+		if (sigsuspend(signal_send()) != -1 || errno != EINTR)
+			printf("sigsuspend: %s\n", strerror(errno));
+	return arg;
+}
+
+static int suspend_use(void)
+{
+	struct epoll_event event;
+	int fd = epoll_create1(0);
+	sigset_t mask;
+
+	sink = open("/dev/null", O_WRONLY);
+	signal(SIGUSR1, signal_count);
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &mask, NULL);
+	/* the 1st thread is on node 8 */
+	thread_result(signal_suspend, NULL);
+	signal_suspend(NULL);
+	printf("ppoll %d\n", ppoll(NULL, 0, NULL, signal_send()));
+	printf("pselect %d\n", pselect(0, NULL, NULL, NULL, NULL, signal_send()));
+	printf("epoll_pwait %d\n", epoll_pwait(fd, &event, 1, -1, signal_send()));
+	printf("%d signals\n", counter);
 	return 0;
 }
 
@@ -262,16 +326,6 @@ static void *lock_spoil(void *arg)
 	(void)arg;
 	pthread_mutex_unlock(&robust);
 	return (void *)(long)ret;
-}
-
-static long thread_result(void *(*fn)(void *), void *arg)
-{
-	pthread_t t;
-	void *result;
-
-	if (pthread_create(&t, NULL, fn, arg) || pthread_join(t, &result))
-		exit(1);
-	return (long)result;
 }
 
 /* Threads of both machines end with mutexes while threads of both wait for these. */
@@ -570,6 +624,8 @@ int main(int argc, char **argv)
 		return 1;
 	if (argc > 1 && !strcmp(argv[1], "signals"))
 		return signals_use();
+	if (argc > 1 && !strcmp(argv[1], "suspend"))
+		return suspend_use();
 	if (argc > 1 && !strcmp(argv[1], "stacks"))
 		return stacks_use();
 	if (argc > 1 && !strcmp(argv[1], "exec"))
