@@ -270,9 +270,14 @@ static int part_acquire(struct sci_vm *vm, const struct sci_vm_time *time, const
 
 int sci_vm_acquire(struct sci_vm *vm, const struct sci_vm_time *time)
 {
+	struct sci_vm_time copy = { .n = 0 };
+
 	if (vm && time && time->n > (uint32_t)vm->size)
 		return -EINVAL;
-	return part_acquire(vm, time, NULL, 0);
+	/* @time may be in a range: the worker resolves no fault of a thread that holds vm->lock */
+	if (time)
+		sci_vm_time_merge(&copy, time);
+	return part_acquire(vm, time ? &copy : NULL, NULL, 0);
 }
 
 int sci_vm_acquire_range(struct sci_vm *vm, const void *addr, size_t len)
@@ -288,6 +293,7 @@ static int part_release(struct sci_vm *vm, const void *addr, size_t len,
 			struct sci_vm_time *time)
 {
 	int ret = vm ? vm_usable(vm) : -EINVAL, error;
+	struct sci_vm_time now;
 
 	if (ret)
 		return ret;
@@ -303,11 +309,12 @@ static int part_release(struct sci_vm *vm, const void *addr, size_t len,
 	error = notices_give(vm);
 	ret = ret ? ret : vm->changes_lost;
 	vm->changes_lost = 0;
-	if (time) {
-		time->n = (uint32_t)vm->size;
-		memcpy(time->intervals, vm->seen, (size_t)vm->size * sizeof(uint32_t));
-	}
+	now.n = (uint32_t)vm->size;
+	memcpy(now.intervals, vm->seen, sizeof(now.intervals));
 	pthread_mutex_unlock(&vm->lock);
+	/* a store to @time may fault: it may be in a range */
+	if (time)
+		memcpy(time, &now, sci_vm_time_size(vm));
 	return ret ? ret : error;
 }
 

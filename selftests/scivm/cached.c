@@ -390,6 +390,62 @@ TEST(mapped_and_cached_ranges_side_by_side)
 	ranks_run(4, 4, both_kinds);
 }
 
+/*
+ * The time of a release and an acquire is in a range of @mode. Its intervals are in a page that
+ * the member has not touched yet.
+ */
+static void keep_time(uint32_t mode)
+{
+	struct sci_vm_range r = kind(SCI_VM_HOME, 0), data = r;
+	struct sci_vm_time *released, *acquired;
+	struct member m;
+	uint8_t *p, *q;
+
+	r.mode = mode;
+	data.mode = SCI_VM_CACHE;
+	setenv("SCI_VM", "auto", 1);
+	member_open(&m, NULL);
+	p = alloc_for_all(&m, 4 * PAGE, &r);
+	q = alloc_for_all(&m, PAGE, &data);
+	released = (void *)(p + PAGE - sizeof(uint32_t));
+	acquired = (void *)(p + 3 * PAGE - sizeof(uint32_t));
+	if (!m.rank) {
+		q[0] = 7;
+		CHECK_EQ(sci_vm_release(m.vm, acquired), 0);
+	}
+	meet(&m);
+	if (m.rank == 1) {
+		CHECK_EQ(sci_vm_acquire(m.vm, acquired), 0);
+		CHECK_EQ(q[0]++, 7);
+		CHECK_EQ(sci_vm_release(m.vm, released), 0);
+		CHECK_EQ(released->n, 3);
+		CHECK_EQ(released->intervals[0], 1);
+		CHECK_EQ(released->intervals[1], 1);
+	}
+	member_close(&m);
+}
+
+static void keep_time_mapped(void)
+{
+	keep_time(SCI_VM_MAP);
+}
+
+static void keep_time_cached(void)
+{
+	keep_time(SCI_VM_CACHE);
+}
+
+TEST(a_mapped_range_has_the_time)
+{
+	needs_mode(SCI_VM_MAP);
+	ranks_run(3, 3, keep_time_mapped);
+}
+
+TEST(a_cached_range_has_the_time)
+{
+	ranks_run(3, 3, keep_time_cached);
+}
+
 /* Memory of members that sockets connect cannot be mapped. */
 static void members_on_sockets(void)
 {

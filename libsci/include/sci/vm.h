@@ -265,7 +265,8 @@ int sci_vm_touch(struct sci_vm *vm, const void *addr, size_t len,
  * @intervals: for each rank: the number of releases of that member
  *
  * A lock passes the time from the member that releases it to the member that acquires it. Only
- * the first sci_vm_time_size() bytes are used. A barrier passes the maximum of all times.
+ * the first sci_vm_time_size() bytes are used. A barrier passes the maximum of all times. The time
+ * may be in a range.
  */
 struct sci_vm_time {
 	uint32_t n;
