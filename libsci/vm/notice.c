@@ -164,12 +164,18 @@ static int copies_drop(struct sci_vm *vm, const uint8_t *at, const uint8_t *end)
 	int ret = 0;
 
 	while (at < end) {
-		struct vm_range *r = vm_range_lookup(vm, at);
+		struct vm_range *r = vm_range_after(vm, at);
 		struct vm_page *p;
 		size_t i;
 
-		if (!r || r->mode != SCI_VM_CACHE)
+		/* the run may begin in a range that a member frees now, and end in another range */
+		if (!r || r->addr >= end)
 			return ret;
+		if (r->mode != SCI_VM_CACHE) {
+			at = r->addr + r->len;
+			continue;
+		}
+		at = at < r->addr ? r->addr : at;
 		i = vm_page_index(r, at);
 		p = &r->pages[i];
 		VM_COUNT(vm, notices, 1);

@@ -60,6 +60,22 @@ struct vm_range *vm_range_lookup(struct sci_vm *vm, const void *addr)
 	return r;
 }
 
+/* Return the first range with an address at or after @addr, or NULL. vm->lock is held. */
+struct vm_range *vm_range_after(struct sci_vm *vm, const uint8_t *addr)
+{
+	struct vm_range *r = NULL;
+	size_t n;
+
+	pthread_mutex_lock(&vm->serve_lock);
+	n = ranges_below(vm, addr);
+	if (n && vm->ranges[n - 1]->addr + vm->ranges[n - 1]->len > addr)
+		n--;
+	if (n < vm->ranges_n)
+		r = vm->ranges[n];
+	pthread_mutex_unlock(&vm->serve_lock);
+	return r;
+}
+
 /* Return the home of page @i by the range's policy; -1: the first touch decides. */
 int vm_page_fixed_home(const struct sci_vm *vm, const struct vm_range *r, size_t i)
 {

@@ -4,6 +4,9 @@
 
 #include "selftests/scivm/scivm.h"
 
+#include <signal.h>
+#include <stdatomic.h>
+
 static const struct sci_vm_attr cached = {
 	.size = sizeof(cached), .mode = SCI_VM_CACHE,
 };
@@ -274,6 +277,60 @@ TEST(a_random_program_on_four_nodes)
 TEST(a_random_program_of_eight_members)
 {
 	ranks_run(8, 4, random_program);
+}
+
+/*
+ * Rank 3 changes the end of a range and the start of the next one. Rank 2 frees the first range:
+ * rank 0 has removed it, rank 1 is stopped, and rank 3 removes it last.
+ */
+static _Atomic pid_t *stopped;
+
+static void free_beside(void)
+{
+	struct sci_vm_range r = kind(SCI_VM_HOME, 0);
+	struct sci_vm_time t = { .n = 0 };
+	struct member m;
+	uint8_t *p[2];
+
+	member_open(&m, &cached);
+	r.home = 3;
+	for (int i = 0; i < 2; i++) {
+		if (m.rank == 3)
+			CHECK_EQ(sci_vm_alloc(m.vm, 4 * PAGE, &r, (void **)&p[i]), 0);
+		CHECK_EQ(sci_team_bcast(m.team, 3, &p[i], sizeof(p[i])), 0);
+	}
+	CHECK_EQ(p[1] - p[0], 4 * PAGE);
+	CHECK_EQ(*(volatile uint8_t *)p[1], 0);
+	meet(&m);
+	if (m.rank == 3) {
+		p[0][3 * PAGE] = 1;
+		p[1][0] = 2;
+		CHECK_EQ(sci_vm_release(m.vm, &t), 0);
+	}
+	CHECK_EQ(sci_team_bcast(m.team, 3, &t, sizeof(t)), 0);
+	if (m.rank == 1) {
+		atomic_store(stopped, getpid());
+		raise(SIGSTOP);
+	} else if (m.rank == 2) {
+		WAIT_UNTIL(atomic_load(stopped) && test_process(*stopped).state == 'T',
+			   TEST_WAIT_MS);
+		CHECK_EQ(sci_vm_free(m.vm, p[0]), 0);
+	} else if (m.rank == 0) {
+		WAIT_UNTIL(sci_vm_home(m.vm, p[0]) == -EFAULT, TEST_WAIT_MS);
+		CHECK_EQ(sci_vm_acquire(m.vm, &t), 0);
+		CHECK_EQ(p[1][0], 2);
+		CHECK_EQ(kill(*stopped, SIGCONT), 0);
+	}
+	member_close(&m);
+}
+
+TEST(an_acquire_passes_over_a_freed_range)
+{
+	test_needs_shm();
+	if (getenv("SCI_TEST_NET"))
+		SKIP("a member that is stopped loses its connections");
+	stopped = test_shared(sizeof(*stopped));
+	ranks_run(4, 4, free_beside);
 }
 
 /* Threads of a member change pages while other threads of the member release and acquire. */
