@@ -127,7 +127,10 @@ static void diff_send(struct diff *d)
 	d->len = 0;
 }
 
-/* Send the last message, and wait until the home has applied all diffs. */
+/*
+ * Send the last message, and wait until the home has applied all diffs. The home ignores diffs of a
+ * range that it has removed: another member, or another thread, frees the range.
+ */
 static int diff_finish(struct diff *d)
 {
 	struct vm_call c = { 0 };
@@ -137,6 +140,8 @@ static int diff_finish(struct diff *d)
 					 d->len);
 		if (!d->error)
 			d->error = vm_call_wait(d->vm, &c);
+		if (d->error == -EFAULT)
+			d->error = 0;
 	}
 	return d->error;
 }

@@ -265,7 +265,7 @@ void vm_range_remove(struct sci_vm *vm, struct vm_range *r)
 	size_t at, page = vm_page_size(r);
 
 	vm_report_range(vm, r);
-	vm_views_drop(vm, r);
+	/* handlers use the copies of a range in the table, and its addresses are free afterwards */
 	pthread_mutex_lock(&vm->serve_lock);
 	at = ranges_below(vm, r->addr) - 1;
 	memmove(&vm->ranges[at], &vm->ranges[at + 1],
@@ -276,6 +276,7 @@ void vm_range_remove(struct sci_vm *vm, struct vm_range *r)
 			VM_COUNT(vm, homed, -1ull);
 		}
 	notices_free(r);
+	vm_views_drop(vm, r);
 	pthread_mutex_unlock(&vm->serve_lock);
 	range_free(r);
 }

@@ -4,6 +4,8 @@
 
 #include "selftests/scivm/scivm.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 
@@ -331,6 +333,54 @@ TEST(an_acquire_passes_over_a_freed_range)
 		SKIP("a member that is stopped loses its connections");
 	stopped = test_shared(sizeof(*stopped));
 	ranks_run(4, 4, free_beside);
+}
+
+/*
+ * A member frees ranges that it has changed, while another thread of it releases: the homes of
+ * these pages may have removed the range already.
+ */
+#define FREES		1000
+#define LARGE		(512 * PAGE)
+
+static atomic_bool frees_over;
+
+static void *release_all_the_time(void *arg)
+{
+	struct member *m = arg;
+
+	while (!atomic_load(&frees_over)) {
+		CHECK_EQ(sci_vm_release(m->vm, NULL), 0);
+		sched_yield();
+	}
+	return NULL;
+}
+
+static void free_changed(void)
+{
+	struct sci_vm_range r = kind(SCI_VM_ROUND_ROBIN, 0);
+	struct member m;
+	pthread_t t;
+
+	member_open(&m, &cached);
+	if (m.rank == 2) {
+		CHECK_EQ(pthread_create(&t, NULL, release_all_the_time, &m), 0);
+		for (int i = 0; i < FREES; i++) {
+			uint8_t *p;
+
+			CHECK_EQ(sci_vm_alloc(m.vm, LARGE, &r, (void **)&p), 0);
+			for (unsigned int k = 0; k < 3 * PAGE; k += PAGE)
+				p[k] = 1;
+			CHECK_EQ(sci_vm_free(m.vm, p), 0);
+		}
+		atomic_store(&frees_over, true);
+		CHECK_EQ(pthread_join(t, NULL), 0);
+	}
+	member_close(&m);
+}
+
+TEST(a_thread_releases_while_another_frees)
+{
+	ranks_run(3, 3, free_changed);
 }
 
 /* Threads of a member change pages while other threads of the member release and acquire. */
