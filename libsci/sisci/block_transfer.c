@@ -163,9 +163,15 @@ void sci_block_destroy(void *obj)
 {
 	struct sci_block_obj *b = obj;
 
-	/* a transfer with a callback removes itself */
-	if (!b->cb && !sci_close_obj(b, true))
+	/* A transfer with a callback removes itself. Wait until it does not use its maps any more. */
+	if (b->cb) {
+		pthread_mutex_lock(&b->obj.lock);
+		while (!b->done)
+			pthread_cond_wait(&b->changed, &b->obj.lock);
+		pthread_mutex_unlock(&b->obj.lock);
+	} else if (!sci_close_obj(b, true)) {
 		block_free(b);
+	}
 }
 
 static void block_wait_done(struct sci_block_obj *b, unsigned int timeout)

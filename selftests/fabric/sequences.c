@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /* Sequences and transfers: detection of errors, and repetition after errors. */
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -343,6 +344,34 @@ TEST(blocks_with_a_callback)
 	CHECK_EQ(recorder_get(&rec, 0).status, SCI_ERR_OK);
 	CHECK(recorder_get(&rec, 0).handle == t);
 	CHECK(test_filled(b.p.local, SIZE, 1));
+}
+
+TEST(the_library_ends_during_blocks_with_a_callback)
+{
+	const size_t size = (size_t)64 << 20;
+	static struct recorder rec;
+
+	recorder_init(&rec);
+	for (unsigned int i = 0; i < 10; i++) {
+		sci_desc_t sd = test_open();
+		sci_map_t source, dest;
+		sci_block_transfer_t t;
+		volatile char *there;
+		sci_error_t status;
+
+		memset(test_map_local(test_segment(sd, 1, size, 0), &source), 1, size);
+		there = (void *)test_map_local(test_segment(sd, 2, size, 0), NULL);
+		test_map_remote(test_connect(sd, 4, 2), &dest);
+		CHECK_OK(SCITransferBlockAsync(source, 0, dest, 0, size, &t,
+					       record_block_transfer, &rec,
+					       SCI_FLAG_USE_CALLBACK, &err));
+		while (!*there && recorder_count(&rec) == i)
+			sched_yield();
+		SCITerminate();
+		CHECK_EQ(recorder_count(&rec), i + 1);
+		status = recorder_get(&rec, i).status;
+		CHECK(status == SCI_ERR_OK || status == SCI_ERR_CANCELLED);
+	}
 }
 
 TEST(abort_of_a_block)
