@@ -34,7 +34,9 @@ struct sci_dma_obj {
 	bool pull;			/* direction of all entries */
 	struct entry *entries;
 	unsigned int n_entries;
-	struct sci_notifier *events;	/* events of the current post, or NULL */
+	sci_cb_dma_t cb;		/* callback of the current post, or NULL */
+	void *arg;
+	struct sci_notifier *events;	/* made by the first post with a callback */
 	_Atomic bool abort;
 	bool cancelled;			/* new waits end at once */
 	bool stop;
@@ -132,7 +134,9 @@ static void entries_drop(struct sci_dma_obj *q)
 
 static void dma_complete(struct sci_dma_obj *q, int ret)
 {
-	struct sci_note note = { .count = 1 };
+	struct sci_note note = {
+		.count = 1, .cb = (void (*)(void))q->cb, .arg = q->arg,
+	};
 
 	/* Release the segments before a waiter or callback is notified of the end. */
 	entries_drop(q);
@@ -146,7 +150,7 @@ static void dma_complete(struct sci_dma_obj *q, int ret)
 		note.status = SCI_ERR_TRANSFER_FAILED;
 	}
 	pthread_cond_broadcast(&q->changed);
-	if (q->events)
+	if (q->cb)
 		sci_notify(q->events, &note, SCI_MERGE_NO);
 }
 
@@ -413,34 +417,32 @@ static sci_error_t dma_fill(struct sci_dma_obj *q, const struct request *req)
 
 static bool dma_deliver(const struct sci_listener *to, const struct sci_note *note)
 {
-	sci_cb_dma_t cb = (sci_cb_dma_t)to->cb;
+	sci_cb_dma_t cb = (sci_cb_dma_t)note->cb;
 
-	cb(to->arg, to->handle, note->status);
-	/* the post has no further callback, so the result does not matter */
+	cb(note->arg, to->handle, note->status);
+	/* each post has one callback, so the result does not matter */
 	return true;
 }
 
 static sci_error_t dma_post(struct sci_dma_obj *q, sci_cb_dma_t cb, void *arg,
-			    unsigned int flags, struct sci_notifier **old)
+			    unsigned int flags)
 {
 	const struct sci_listener to = {
 		.deliver = dma_deliver,
 		.cb = (void (*)(void))cb,
-		.arg = arg,
 		.handle = sci_handle(q),
 	};
-	struct sci_notifier *events = NULL;
 	sci_error_t err = worker_start(q);
 
 	if (err)
 		return err;
-	if (flags & SCI_FLAG_USE_CALLBACK) {
-		events = sci_notifier_new(&to);
-		if (!events)
+	if (flags & SCI_FLAG_USE_CALLBACK && !q->events) {
+		q->events = sci_notifier_new(&to);
+		if (!q->events)
 			return SCI_ERR_API_NOSPC;
 	}
-	*old = q->events;
-	q->events = events;
+	q->cb = flags & SCI_FLAG_USE_CALLBACK ? cb : NULL;
+	q->arg = arg;
 	atomic_store(&q->abort, q->cancelled);
 	q->state = SCI_DMAQUEUE_POSTED;
 	pthread_cond_broadcast(&q->changed);
@@ -486,8 +488,7 @@ static sci_error_t dma_reset(struct sci_dma_obj *q)
 #define ENQUEUE_FLAGS	(ENGINES | SCI_FLAG_DMA_READ | SCI_FLAG_DMA_POST | \
 			 SCI_FLAG_DMA_WAIT | SCI_FLAG_DMA_RESET)
 
-static sci_error_t dma_enqueue(struct sci_dma_obj *q, const struct request *req,
-			       struct sci_notifier **old)
+static sci_error_t dma_enqueue(struct sci_dma_obj *q, const struct request *req)
 {
 	bool pull = req->flags & SCI_FLAG_DMA_READ;
 	sci_dma_queue_state_t before = q->state;
@@ -505,7 +506,7 @@ static sci_error_t dma_enqueue(struct sci_dma_obj *q, const struct request *req,
 	/* WAIT and RESET imply POST, because both are errors before a post */
 	if (req->flags & (SCI_FLAG_DMA_POST | SCI_FLAG_DMA_WAIT |
 			  SCI_FLAG_DMA_RESET))
-		err = dma_post(q, NULL, NULL, 0, old);
+		err = dma_post(q, NULL, NULL, 0);
 	if (err) {
 		entry_drop(q);
 		q->state = before;
@@ -525,16 +526,14 @@ static sci_error_t queue_append_request(sci_dma_queue_t queue, const struct requ
 					 sci_dma_queue_state_t *state)
 {
 	struct sci_dma_obj *q = sci_get(queue, SCI_TYPE_DMA);
-	struct sci_notifier *old = NULL;
 	sci_error_t err;
 
 	if (!q)
 		return SCI_ERR_ILLEGAL_PARAMETER;
 	pthread_mutex_lock(&q->obj.lock);
-	err = dma_enqueue(q, req, &old);
+	err = dma_enqueue(q, req);
 	*state = q->state;
 	pthread_mutex_unlock(&q->obj.lock);
-	sci_notifier_free(old);
 	sci_put(q);
 	return err;
 }
@@ -562,7 +561,6 @@ SISCI_EXPORT(SCIEnqueueDMATransfer);
 static sci_error_t dma_queue_post(sci_dma_queue_t queue, sci_cb_dma_t cb, void *arg,
 				  unsigned int flags)
 {
-	struct sci_notifier *old = NULL;
 	struct sci_dma_obj *q;
 	sci_error_t err;
 
@@ -573,9 +571,8 @@ static sci_error_t dma_queue_post(sci_dma_queue_t queue, sci_cb_dma_t cb, void *
 		return SCI_ERR_ILLEGAL_PARAMETER;
 	pthread_mutex_lock(&q->obj.lock);
 	err = q->state == SCI_DMAQUEUE_GATHER ?
-	      dma_post(q, cb, arg, flags, &old) : SCI_ERR_ILLEGAL_OPERATION;
+	      dma_post(q, cb, arg, flags) : SCI_ERR_ILLEGAL_OPERATION;
 	pthread_mutex_unlock(&q->obj.lock);
-	sci_notifier_free(old);
 	sci_put(q);
 	return err;
 }
@@ -666,7 +663,7 @@ static sci_error_t dma_queue_wait(sci_dma_queue_t queue, unsigned int timeout,
 		return SCI_ERR_ILLEGAL_PARAMETER;
 	pthread_mutex_lock(&q->obj.lock);
 	if (q->state == SCI_DMAQUEUE_IDLE || q->state == SCI_DMAQUEUE_GATHER ||
-	    q->events)
+	    q->cb)
 		err = SCI_ERR_ILLEGAL_OPERATION;
 	else
 		err = dma_wait_done(q, timeout);
@@ -693,8 +690,7 @@ SISCI_EXPORT(SCIWaitForDMAQueue);
 #define START_FLAGS	(ENGINES | SCI_FLAG_DMA_READ | SCI_FLAG_DMA_WAIT | \
 			 SCI_FLAG_USE_CALLBACK | SCI_FLAG_BROADCAST)
 
-static sci_error_t dma_start(struct sci_dma_obj *q, const struct request *req,
-			     struct sci_notifier **old)
+static sci_error_t dma_start(struct sci_dma_obj *q, const struct request *req)
 {
 	sci_dma_queue_state_t before = q->state;
 	sci_error_t err;
@@ -702,7 +698,7 @@ static sci_error_t dma_start(struct sci_dma_obj *q, const struct request *req,
 	if (before == SCI_DMAQUEUE_POSTED || before == SCI_DMAQUEUE_GATHER)
 		return SCI_ERR_ILLEGAL_OPERATION;
 	err = dma_fill(q, req);
-	err = err ? err : dma_post(q, req->cb, req->arg, req->flags, old);
+	err = err ? err : dma_post(q, req->cb, req->arg, req->flags);
 	if (err) {
 		entries_drop(q);
 		return err;
@@ -715,7 +711,6 @@ static sci_error_t dma_start(struct sci_dma_obj *q, const struct request *req,
 
 static sci_error_t dma_start_request(sci_dma_queue_t queue, const struct request *req)
 {
-	struct sci_notifier *old = NULL;
 	struct sci_dma_obj *q;
 	sci_error_t err;
 
@@ -725,9 +720,8 @@ static sci_error_t dma_start_request(sci_dma_queue_t queue, const struct request
 	if (!q)
 		return SCI_ERR_ILLEGAL_PARAMETER;
 	pthread_mutex_lock(&q->obj.lock);
-	err = dma_start(q, req, &old);
+	err = dma_start(q, req);
 	pthread_mutex_unlock(&q->obj.lock);
-	sci_notifier_free(old);
 	sci_put(q);
 	return err;
 }

@@ -38,6 +38,8 @@ struct sci_note {
 	unsigned int node;
 	unsigned int adapter;
 	unsigned int count;		/* number of events that were merged into this one */
+	void (*cb)(void);		/* NULL, or a callback for this event alone */
+	void *arg;
 };
 
 /* A callback of the program. @deliver calls @cb after a cast to its real type. */

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /* DMA: the queues of SISCI 1.10 and the transfers of SISCI 2.x. */
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -566,6 +568,31 @@ TEST(a_callback_may_start_the_next_transfer)
 	start_cb(&c.d, next_of_chain, &c);
 	recorder_get(&c.rec, 0);
 	CHECK_EQ(c.left, 0);
+}
+
+static sci_callback_action_t count_call(void *arg, sci_dma_queue_t q, sci_error_t status)
+{
+	(void)q;
+	CHECK_EQ(status, SCI_ERR_OK);
+	atomic_fetch_add((_Atomic unsigned int *)arg, 1);
+	return SCI_CALLBACK_CONTINUE;
+}
+
+TEST(each_transfer_is_called_back_even_if_the_next_one_starts_before)
+{
+	static _Atomic unsigned int calls;
+	struct dma d;
+
+	own_dma_open(&d, SIZE);
+	for (unsigned int i = 0; i < 10000; i++) {
+		CHECK_OK(SCIStartDmaTransfer(d.q, d.s, d.r, 0, 64, 0, count_call,
+					     (void *)&calls, SCI_FLAG_USE_CALLBACK, &err));
+		while (SCIDMAQueueState(d.q) == SCI_DMAQUEUE_POSTED)
+			sched_yield();
+	}
+	WAIT_UNTIL(atomic_load(&calls) == 10000, TEST_WAIT_MS);
+	CHECK_OK(SCIRemoveDMAQueue(d.q, 0, &err));
+	CHECK_EQ(atomic_load(&calls), 10000);
 }
 
 static sci_callback_action_t remove_queue(void *arg, sci_dma_queue_t q,
