@@ -245,6 +245,8 @@ int smi_free_common(struct smi_region *r)
 	err = smi_agree(r->team, SMI_SUCCESS);
 	for (i = 0; i < r->nsegs; i++)
 		smi_segment_close(&r->segs[i]);
+	if (r->pool)
+		smi_lock_free(r->pool_lock);
 	smi_pair_close(r->team);
 	smi_region_drop(r);
 	return err;

@@ -165,6 +165,22 @@ static void list(void)
 
 TEST_SIZES(list, list)
 
+/* Each region with an allocator has a lock until it is freed. */
+static void many_regions(void)
+{
+	int id;
+
+	smi_start();
+	for (int i = 0; i < 1100; i++) {
+		smi_region(SMI_SHM_UNDIVIDED | SMI_SHM_NONFIXED, 4096, 0, &id);
+		CHECK_SMI(SMI_Init_shregMMU(id));
+		CHECK_SMI(SMI_Free_shreg(id));
+	}
+	smi_stop();
+}
+
+TEST(any_number_of_regions_had_an_allocator) { ranks_run(2, 1, many_regions); }
+
 static void local(void)
 {
 	void *p, *region;
