@@ -189,10 +189,8 @@ static void *worker_run(void *arg)
 			continue;
 		}
 		job = container_of(list_pop(&worker.jobs), struct later, link);
-		pthread_mutex_unlock(&smi.lock);
 		smi_region_call_back(job->id, job->reason);
 		free(job);
-		pthread_mutex_lock(&smi.lock);
 	}
 	pthread_mutex_unlock(&smi.lock);
 	return NULL;
@@ -211,6 +209,17 @@ void smi_callback_queue(int id, int reason)
 	*job = (struct later) { .id = id, .reason = reason };
 	list_add_tail(&job->link, &worker.jobs);
 	pthread_cond_broadcast(&smi.change);
+}
+
+void smi_callbacks_forget(int id)
+{
+	struct later *job, *n;
+
+	list_for_each_entry_safe(job, n, &worker.jobs, link)
+		if (job->id == id) {
+			list_del(&job->link);
+			free(job);
+		}
 }
 
 /* Run all pending jobs, then refuse new ones. */

@@ -111,19 +111,26 @@ static int importers_count(const struct smi_region *r)
 	return n;
 }
 
-int smi_free_local(struct smi_region *r)
+int smi_free_local(int id)
 {
-	struct smi_msg gone = { .type = SMI_MSG_GONE, .a = (int)r->segs[0].sci_id };
+	struct smi_msg gone = { .type = SMI_MSG_GONE };
 	int *counts = calloc((size_t)smi.size, sizeof(*counts));
+	struct smi_region *r;
 	bool busy;
 
 	if (!counts)
 		return SMI_ERR_NOMEM;
 	pthread_mutex_lock(&smi.lock);
+	r = smi_region_find(id);
+	if (!r || r->type != SMI_SHM_LOCAL) {
+		pthread_mutex_unlock(&smi.lock);
+		free(counts);
+		return SMI_ERR_PARAM;
+	}
+	gone.a = (int)r->segs[0].sci_id;
 	memcpy(counts, r->importers, (size_t)smi.size * sizeof(*counts));
 	busy = importers_count(r) > 0;
-	smi.regions[r->id] = NULL;
-	r->id = -1;
+	smi_region_take(r);
 	if (busy)
 		list_add_tail(&r->freed, &freed);
 	pthread_mutex_unlock(&smi.lock);
@@ -143,27 +150,28 @@ int smi_free_local(struct smi_region *r)
 
 void smi_region_call_back(int id, int reason)
 {
-	struct smi_region *r = smi_region_get(id);
 	smi_region_callback_t cb = NULL;
 	int action = SMI_CB_ACTION_FREEREG;
+	struct smi_region *r;
 
-	if (!r)
-		return;
-	pthread_mutex_lock(&smi.lock);
-	if (r->flags & SMI_SHM_CALLBACK)
+	r = smi_region_find(id);
+	if (r && r->flags & SMI_SHM_CALLBACK)
 		cb = r->cb;
+	if (!r || (!cb && !smi_is_import(r)))
+		return;
 	pthread_mutex_unlock(&smi.lock);
 	if (cb)
 		action = cb(id, reason);
-	else if (!smi_is_import(r))
-		return;
-	if (action == SMI_CB_ACTION_NOTHING || r != smi_region_get(id))
-		return;
 	pthread_mutex_lock(&smi.lock);
+	/* the program may have freed the region during the callback */
+	if (action == SMI_CB_ACTION_NOTHING || r != smi_region_find(id))
+		return;
 	r->flags &= ~SMI_SHM_CALLBACK;
+	if (action != SMI_CB_ACTION_FREEREG)
+		return;
 	pthread_mutex_unlock(&smi.lock);
-	if (action == SMI_CB_ACTION_FREEREG)
-		SMI_Free_shreg(id);
+	SMI_Free_shreg(id);
+	pthread_mutex_lock(&smi.lock);
 }
 
 /* Queue a callback of a region. Context: smi.lock is held. */

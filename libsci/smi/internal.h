@@ -171,6 +171,8 @@ void smi_channel_try(int rank, struct smi_msg *m);
 int smi_wait_change(void);
 /* Run a region's callback in the callback thread, after earlier jobs. Context: smi.lock is held. */
 void smi_callback_queue(int id, int reason);
+/* Drop the callbacks of a region that wait to run. Context: smi.lock is held. */
+void smi_callbacks_forget(int id);
 void smi_jobs_stop(void);
 
 /* ---- segment.c ---- */
@@ -258,6 +260,10 @@ int smi_region_alloc_segments(struct smi_region *r, int n);
 int smi_region_publish(struct smi_region *r);
 void smi_region_drop(struct smi_region *r);
 struct smi_region *smi_region_get(int id);
+/* Return the region with this id, or NULL. Context: smi.lock is held. */
+struct smi_region *smi_region_find(int id);
+/* Take a region out of the table, so that no other thread frees it. Context: smi.lock is held. */
+void smi_region_take(struct smi_region *r);
 struct smi_region *smi_region_at(const void *addr, size_t len, bool internal);
 struct smi_segment *smi_segment_at(struct smi_region *r, const void *addr);
 int smi_region_map(struct smi_region *r, char *base);
@@ -275,11 +281,11 @@ int smi_create_local(struct smi_region *r, smi_region_info_t *info, void **addre
 int smi_create_import(struct smi_region *r, smi_region_info_t *info, int *id, void **address);
 /* Report to the owner of a collective region that this process has mapped the region. */
 void smi_tell_owner(struct smi_region *r);
-int smi_free_local(struct smi_region *r);
+int smi_free_local(int id);
 int smi_free_import(struct smi_region *r);
 void smi_regions_end(void);
 void smi_imports_end(void);
-/* Run the callback of a region, and do what it returns. */
+/* Run the callback of a region without smi.lock, and do what it returns. Context: with smi.lock */
 void smi_region_call_back(int id, int reason);
 void smi_import_handle_answer(const struct smi_msg *m);
 void smi_import_handle_gone(const struct smi_msg *m);

@@ -52,26 +52,37 @@ int smi_region_publish(struct smi_region *r)
 	return table ? SMI_SUCCESS : SMI_ERR_NOMEM;
 }
 
+void smi_region_take(struct smi_region *r)
+{
+	smi_callbacks_forget(r->id);
+	smi.regions[r->id] = NULL;
+	r->id = -1;
+}
+
 void smi_region_drop(struct smi_region *r)
 {
 	if (!r)
 		return;
 	pthread_mutex_lock(&smi.lock);
 	if (r->id >= 0)
-		smi.regions[r->id] = NULL;
+		smi_region_take(r);
 	pthread_mutex_unlock(&smi.lock);
 	free(r->importers);
 	free(r->segs);
 	free(r);
 }
 
+struct smi_region *smi_region_find(int id)
+{
+	return id >= 0 && id < smi.nregions ? smi.regions[id] : NULL;
+}
+
 struct smi_region *smi_region_get(int id)
 {
-	struct smi_region *r = NULL;
+	struct smi_region *r;
 
 	pthread_mutex_lock(&smi.lock);
-	if (id >= 0 && id < smi.nregions)
-		r = smi.regions[id];
+	r = smi_region_find(id);
 	pthread_mutex_unlock(&smi.lock);
 	return r;
 }
@@ -316,14 +327,26 @@ SMI_API smi_error_t SMI_Connect_shreg(int id, void **address)
 
 SMI_API smi_error_t SMI_Free_shreg(int id)
 {
-	struct smi_region *r = smi_region_get(id);
+	struct smi_region *r;
+	bool internal, local, import;
 
-	SMI_REFUSE(!r);
-	if (r->internal)
+	SMI_ENTER();
+	/* a callback may free a region of one process at the same time */
+	pthread_mutex_lock(&smi.lock);
+	r = smi_region_find(id);
+	internal = r && r->internal;
+	local = r && r->type == SMI_SHM_LOCAL;
+	import = r && smi_is_import(r);
+	if (import)
+		smi_region_take(r);
+	pthread_mutex_unlock(&smi.lock);
+	if (!r)
+		return SMI_ERR_PARAM;
+	if (internal)
 		return SMI_ERR_NOSEGMENT;
-	if (r->type == SMI_SHM_LOCAL)
-		return smi_free_local(r);
-	return smi_is_import(r) ? smi_free_import(r) : smi_free_common(r);
+	if (local)
+		return smi_free_local(id);
+	return import ? smi_free_import(r) : smi_free_common(r);
 }
 
 /* Release all regions, including internal ones. Send no messages to other processes. */

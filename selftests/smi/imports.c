@@ -302,6 +302,39 @@ TEST(callbacks_run_while_the_processes_end) { ranks_run(2, 2, freed_at_the_end);
 
 /* ---- threads ---- */
 
+/* The callback of an import and the program free it at the same time. */
+static void freed_twice(void)
+{
+	int id, imp, sgmt;
+	void *p;
+
+	smi_start();
+	for (int i = 0; i < 300; i++) {
+		if (rank == 0) {
+			p = smi_region(SMI_SHM_LOCAL, 4096, 0, &id);
+			CHECK_SMI(SMI_Query(SMI_Q_SMI_REGION_SGMT_ID, id, &sgmt));
+			CHECK_SMI(SMI_Send(&sgmt, sizeof(sgmt), 1));
+			CHECK_SMI(SMI_Barrier());
+			CHECK_EQ(SMI_Free_shreg(id), SMI_ERR_BUSY);
+			CHECK_SMI(SMI_Send(&sgmt, sizeof(sgmt), 1));
+		} else {
+			int err;
+
+			CHECK_SMI(SMI_Recv(&sgmt, sizeof(sgmt), 0));
+			CHECK_SMI(import(SMI_SHM_REMOTE | SMI_SHM_CALLBACK, 0, sgmt, 0, 0, &imp,
+					 &p));
+			CHECK_SMI(SMI_Barrier());
+			CHECK_SMI(SMI_Recv(&sgmt, sizeof(sgmt), 0));
+			err = SMI_Free_shreg(imp);
+			CHECK(!err || err == SMI_ERR_PARAM);
+		}
+		CHECK_SMI(SMI_Barrier());
+	}
+	smi_stop();
+}
+
+TEST(an_import_is_freed_by_its_callback_and_the_program) { ranks_run(2, 2, freed_twice); }
+
 static void *import_and_free(void *arg)
 {
 	int sgmt = *(int *)arg, imp;
