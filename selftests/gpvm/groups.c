@@ -45,9 +45,32 @@ static int member(int size)
 	return 0;
 }
 
+#define FREEZES	30
+
+/* Make groups static with all members. The parent leaves each group instead. */
+static int child_freeze(void)
+{
+	char name[32];
+
+	for (int i = 0; i < FREEZES; i++) {
+		snprintf(name, sizeof(name), "freeze%d", i);
+		message_int(pvm_parent(), 7, pvm_joingroup(name));
+		if (pvm_recv(pvm_parent(), 8) <= 0)
+			return 1;
+		message_int(pvm_parent(), 9, 0);
+		message_int(pvm_parent(), 10, pvm_freezegroup(name, -1));
+	}
+	/* the other member counts this one until the machine ends */
+	pvm_recv(pvm_parent(), 11);
+	return 0;
+}
+
 static int child_main(int argc, char **argv)
 {
 	int failed = 0;
+
+	if (argc > 1 && !strcmp(argv[1], "freeze"))
+		return child_freeze();
 
 	if (argc > 1 && !strcmp(argv[1], "sleep")) {
 		pvm_joingroup(group);
@@ -148,6 +171,33 @@ TEST(a_static_group_admits_no_task)
 	CHECK_EQ(pvm_freezegroup(group, 1), PvmMismatch);
 	pvm_initsend(PvmDataDefault);
 	CHECK_EQ(pvm_bcast(group, 5), 0);
+	machine_end();
+}
+
+/* The last member leaves a group while the other members wait for it to become static. */
+TEST(a_group_becomes_static_when_a_member_leaves)
+{
+	char name[32];
+	int tids[2];
+
+	machine_begin();
+	machine_spawn("freeze", 2, tids);
+	for (int i = 0; i < FREEZES; i++) {
+		snprintf(name, sizeof(name), "freeze%d", i);
+		CHECK(pvm_joingroup(name) >= 0);
+		for (int k = 0; k < 2; k++)
+			CHECK(pvm_recv(tids[k], 7) > 0);
+		for (int k = 0; k < 2; k++)
+			message_int(tids[k], 8, 0);
+		for (int k = 0; k < 2; k++)
+			CHECK(pvm_recv(tids[k], 9) > 0);
+		/* meanwhile the requests of the other members arrive, in most rounds */
+		for (int k = 0; k < 5; k++)
+			CHECK_EQ(pvm_gsize(name), 3);
+		CHECK_EQ(pvm_lvgroup(name), 0);
+		for (int k = 0; k < 2; k++)
+			CHECK_EQ(reply_int(tids[k], 10), 2);
+	}
 	machine_end();
 }
 

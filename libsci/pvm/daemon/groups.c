@@ -115,6 +115,17 @@ static void barrier_check(struct group *g)
 		waits_end(g, false, 0);
 }
 
+/* Make the group static if enough members ask for it. A @freeze_need of -1 means all members. */
+static void freeze_check(struct group *g)
+{
+	int need = g->freeze_need < 0 ? g->size : g->freeze_need;
+
+	if (g->freeze_arrived && g->freeze_arrived >= need) {
+		g->frozen = true;
+		waits_end(g, true, 0);
+	}
+}
+
 static int group_join(const char *name, int tid)
 {
 	struct group *g = group_find(name);
@@ -153,6 +164,7 @@ static void member_remove(struct group *g, int inst)
 		waits_end(g, false, PvmNoGroup);
 	} else {
 		barrier_check(g);
+		freeze_check(g);
 	}
 }
 
@@ -217,10 +229,8 @@ static int group_freeze(struct group *g, const struct frame_head *head, int coun
 	if (ret)
 		return ret;
 	g->freeze_need = count;
-	if (++g->freeze_arrived >= (count < 0 ? g->size : count)) {
-		g->frozen = true;
-		waits_end(g, true, 0);
-	}
+	g->freeze_arrived++;
+	freeze_check(g);
 	return 0;
 }
 
