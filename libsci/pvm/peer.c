@@ -234,8 +234,12 @@ static void queue_push(struct peer *p)
 {
 	while (p->state == PEER_KNOWN && !list_empty(&p->queue)) {
 		struct queued *q = container_of(p->queue.next, struct queued, link);
+		int ret = q->req ? 0 : message_start(p->sci, q->b, q->tag, &q->req);
 
-		if (!q->req && message_start(p->sci, q->b, q->tag, &q->req))
+		/* out of memory: a later call sends the message */
+		if (ret == -ENOMEM)
+			return;
+		if (ret)
 			q->req = NULL;
 		if (q->req && sci_test(q->req, NULL) == -EAGAIN)
 			return;
@@ -346,9 +350,10 @@ static int send_start(struct buf *b, int tid, int tag, int64_t *deadline,
 	list_del(&p->unsettled);
 	list_init(&p->unsettled);
 	last = p;
-	if (message_start(p->sci, b, tag, req))
+	ret = message_start(p->sci, b, tag, req);
+	if (ret)
 		*req = NULL;
-	return 0;
+	return ret == -ENOMEM ? PvmNoMem : 0;
 }
 
 int pv_peer_send(struct buf *b, const int *tids, int n, int tag)

@@ -15,6 +15,18 @@
 #define LATE		20	/* tasks that enrol late */
 #define KILLS		10	/* daemons that are killed one after another */
 
+static size_t no_memory_for;		/* malloc() of this size fails */
+
+#if !TEST_ASAN && !TEST_TSAN
+void *__libc_malloc(size_t size);
+
+/* Replace the function of libc. */
+void *malloc(size_t size)
+{
+	return size && size == no_memory_for ? NULL : __libc_malloc(size);
+}
+#endif
+
 /* Send each message back until a message with tag 99 arrives. */
 static int child_echo(void)
 {
@@ -270,6 +282,34 @@ TEST(messages_wait_for_many_tasks_to_enrol)
 	close(fd);
 	unlink(fifo);
 	rmdir(dir);
+}
+
+#define PIECES	37		/* of a message; no other object has the size of their table */
+#define PIECE	40000
+
+TEST(a_send_without_memory_is_an_error)
+{
+	static char data[PIECES][PIECE + 1];
+	int tid, len, tag;
+
+	if (TEST_ASAN || TEST_TSAN)
+		SKIP("the sanitizers have a malloc() of their own");
+	machine_begin();
+	machine_spawn("echo", 1, &tid);
+	message_empty(tid, 1);
+	CHECK(pvm_recv(tid, 1) > 0);
+	CHECK(pvm_initsend(PvmDataInPlace) > 0);
+	for (int i = 0; i < PIECES; i++)
+		CHECK_EQ(pvm_pkbyte(data[i], PIECE, 1), 0);
+	no_memory_for = PIECES * sizeof(struct iovec);
+	CHECK_EQ(pvm_send(tid, 2), PvmNoMem);
+	no_memory_for = 0;
+	CHECK_EQ(pvm_send(tid, 3), 0);
+	CHECK(pvm_recv(tid, -1) > 0);
+	CHECK_EQ(pvm_bufinfo(pvm_getrbuf(), &len, &tag, NULL), 0);
+	CHECK_EQ(tag, 3);
+	CHECK_EQ(len, PIECES * PIECE);
+	machine_end();
 }
 
 TEST(long_messages_cross)
