@@ -93,8 +93,13 @@ static void peer_die(struct peer *p)
 	if (p->state == PEER_ASKING)
 		pv_answer_free(&p->where);
 	p->state = PEER_DEAD;
-	if (!users)
+	if (!users) {
 		peer_free(p);
+		return;
+	}
+	/* pv_peers_push() frees the peer later */
+	list_del(&p->unsettled);
+	list_add_tail(&p->unsettled, &unsettled);
 }
 
 /* Handle the end of connection @sci. */
