@@ -35,6 +35,7 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "libsci/base/thread.h"
 #include "libsci/madeleine/rail.h"
 
 #define RECEIVES	8u		/* receives posted on each rail */
@@ -340,7 +341,7 @@ static struct inbox_state *inbox_get_state(struct mad_world *w, struct mad_inbox
 		return s;
 	s = tbx_alloc(1, sizeof(*s) + (size_t)n->n * sizeof(struct slot *));
 	pthread_mutex_init(&s->lock, NULL);
-	pthread_cond_init(&s->came, NULL);
+	sci_cond_init(&s->came);
 	s->tail = &s->head;
 	for (int i = 0; i < n->n; i++)
 		if (in->networks >> i & 1) {
@@ -388,8 +389,15 @@ long gateway_first(struct mad_world *w, struct mad_inbox *in, void *buf, size_t 
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&s->lock);
-	while (wait && !s->head)
-		pthread_cond_wait(&s->came, &s->lock);
+	while (wait && !s->head) {
+		struct timespec end = sci_deadline((uint32_t)rails_poll_ms(rails_of(w)));
+
+		if (!pthread_cond_timedwait(&s->came, &s->lock, &end))
+			continue;
+		pthread_mutex_unlock(&s->lock);
+		rails_progress(w);
+		pthread_mutex_lock(&s->lock);
+	}
 	slot = s->head;
 	if (slot) {
 		s->head = slot->next;

@@ -12,6 +12,7 @@
 
 #define CONNECT_MS	30000
 #define DEATH_MS	100		/* milliseconds between checks for dead senders */
+#define QUEUED_MS	1		/* milliseconds between polls of rails with queued messages */
 #define NET_PARAMETER	256
 
 /* ---- endpoints ---- */
@@ -97,6 +98,7 @@ static int rail_open(struct rail *r, uint64_t number, bool inside)
 		ret = r->network && r->network->sockets ? rail_open_sockets(r, number, flags) :
 							  rail_open_sci(r, flags);
 		ret = ret ? ret : sci_ep_addr(r->ep, &mine);
+		rails_of(r->w)->open++;
 	}
 	return ret ? ret : mad_world_exchange(r->w, &mine, sizeof(mine), r->addr);
 }
@@ -271,6 +273,34 @@ static void net_stop(struct mad_world *w)
 			gateway_stop(&n->rail[i]);
 }
 
+/* ---- waits ---- */
+
+void rails_progress(struct mad_world *w)
+{
+	struct rails *n = rails_of(w);
+
+	for (int i = 0; i < n->n; i++)
+		if (n->rail[i].ep)
+			sci_progress(n->rail[i].ep);
+}
+
+int rails_poll_ms(struct rails *n)
+{
+	return n->open > 1 && atomic_load(&n->queued) ? QUEUED_MS : DEATH_MS;
+}
+
+int rails_wait(struct mad_world *w, struct sci_req *req, struct sci_status *st)
+{
+	struct rails *n = rails_of(w);
+	int ret;
+
+	if (n->open == 1)
+		return sci_wait(req, -1, st);
+	while ((ret = sci_wait(req, rails_poll_ms(n), st)) == -ETIMEDOUT)
+		rails_progress(w);
+	return ret;
+}
+
 /* ---- fragments ---- */
 
 static int net_send(struct mad_world *w, struct mad_link *l, const void *buf, size_t len)
@@ -280,15 +310,21 @@ static int net_send(struct mad_world *w, struct mad_link *l, const void *buf, si
 		.iov = &iov, .n = 1, .tag = l->sub, .context = rail_context(l->channel),
 		.flags = SCI_SEND_TAGGED | SCI_SEND_COPY,
 	};
+	struct sci_req *req;
 	int ret;
 
 	rail_of(w, l);
 	if (l->way)
 		return way_send(w, l, buf, len);
 	ret = sci_try_tsend(l->peer, s.context, s.tag, NULL, buf, len);
-	if (ret == -EAGAIN)
-		ret = sci_isendm(l->peer, &s, NULL);
-	return ret == -EAGAIN ? sci_tsend(l->peer, s.context, s.tag, buf, len) : ret;
+	if (ret != -EAGAIN)
+		return ret;
+	atomic_store(&rails_of(w)->queued, true);
+	ret = sci_isendm(l->peer, &s, NULL);
+	if (ret != -EAGAIN)
+		return ret;
+	ret = sci_itsend(l->peer, s.context, s.tag, buf, len, &req);
+	return ret ? ret : rails_wait(w, req, NULL);
 }
 
 static int net_isend(struct mad_world *w, struct mad_link *l, const void *buf, size_t len,
@@ -350,9 +386,12 @@ static int first_probe(struct rail *r, struct mad_inbox *in, uint64_t ignore, in
  */
 static int first_wait(struct rail *r, struct sci_req *req, struct sci_status *st, int *rank)
 {
+	struct rails *n = rails_of(r->w);
 	int ret, error = 0;
 
-	while ((ret = sci_wait(req, DEATH_MS, st)) == -ETIMEDOUT) {
+	while ((ret = sci_wait(req, rails_poll_ms(n), st)) == -ETIMEDOUT) {
+		if (n->open > 1)
+			rails_progress(r->w);
 		*rank = rank_find_dead(r, &error);
 		if (*rank < 0 || sci_cancel(req))
 			continue;
@@ -390,8 +429,10 @@ static long net_recv(struct mad_world *w, struct mad_link *l, void *buf, size_t 
 	struct rail *r = rail_of(w, l);
 	uint64_t tag = l->way ? l->way->tag : l->sub;
 	struct sci_status st;
-	int ret = sci_trecv(r->ep, l->peer, rail_context(l->channel), tag, 0, buf, size, &st);
+	struct sci_req *req;
+	int ret = sci_itrecv(r->ep, l->peer, rail_context(l->channel), tag, 0, buf, size, &req);
 
+	ret = ret ? ret : rails_wait(w, req, &st);
 	return ret ? ret : (long)st.len;
 }
 
@@ -414,24 +455,14 @@ static int net_wait(struct mad_world *w, void *req, size_t len)
 	struct sci_status st;
 	int ret;
 
-	(void)w;
 	if (!req)
 		return 0;
 	if ((uintptr_t)req & 1)
-		return way_wait(req);
-	ret = sci_wait(req, -1, &st);
+		return way_wait(w, req);
+	ret = rails_wait(w, req, &st);
 	if (!ret && len != SIZE_MAX && st.len != len)
 		return -EPROTO;
 	return ret;
-}
-
-static void net_progress(struct mad_world *w)
-{
-	struct rails *n = rails_of(w);
-
-	for (int i = 0; i < n->n; i++)
-		if (n->rail[i].ep)
-			sci_progress(n->rail[i].ep);
 }
 
 const struct mad_net mad_net_msg = {
@@ -448,5 +479,5 @@ const struct mad_net mad_net_msg = {
 	.recv = net_recv,
 	.irecv = net_irecv,
 	.wait = net_wait,
-	.progress = net_progress,
+	.progress = rails_progress,
 };

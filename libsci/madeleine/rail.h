@@ -4,7 +4,8 @@
  * DOC: rails and ways
  *
  * A rail is this process's endpoint in one network of the session. A thread that waits on a
- * rail does not poll the other rails.
+ * rail polls the other rails from time to time: small messages may wait there until the receiver
+ * has room for them.
  *
  * A direct fragment is a message whose context is the channel and whose tag is the
  * sub-channel.  A fragment for a process in another network travels a way, which is a path
@@ -50,6 +51,8 @@ struct rail {
 
 struct rails {
 	int n;
+	int open;			/* rails with an endpoint */
+	_Atomic bool queued;		/* a small message had to wait in an endpoint */
 	struct rail *rail;
 	size_t block;			/* bytes of a block */
 };
@@ -65,6 +68,12 @@ static inline uint32_t rail_context(uint32_t channel)
 }
 
 int rail_rank(struct rail *r, struct sci_peer *peer);
+
+void rails_progress(struct mad_world *w);
+/* Return the time until a thread that waits must call rails_progress(), in milliseconds. */
+int rails_poll_ms(struct rails *n);
+/* Wait for a request of a rail. Return: as for sci_wait(). */
+int rails_wait(struct mad_world *w, struct sci_req *req, struct sci_status *st);
 
 /* ---- tags of ways: credit 1, channel 23, receiver 16, sender 16, sub-channel 8 bits ---- */
 
@@ -103,7 +112,7 @@ int way_send(struct mad_world *w, struct mad_link *l, const void *buf, size_t le
 int way_isend(struct mad_world *w, struct mad_link *l, const void *buf, size_t len);
 int way_flush(struct mad_world *w, struct mad_link *l);
 int way_irecv(struct mad_world *w, struct mad_link *l, void *buf, size_t len, void **req);
-int way_wait(void *req);
+int way_wait(struct mad_world *w, void *req);
 
 /* ---- gateways ---- */
 

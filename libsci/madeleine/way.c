@@ -53,26 +53,29 @@ static int block_send(struct mad_link *l, const void *buf, size_t len)
 }
 
 /*
- * Receive a credit. @timeout: limit of the wait. Return: 0; -EAGAIN, -ETIMEDOUT: none has arrived.
+ * Receive a credit. Return: 0; -EAGAIN: none has arrived, and @wait is false.
  */
-static int credit_take(struct mad_world *w, struct mad_link *l, int timeout)
+static int credit_take(struct mad_world *w, struct mad_link *l, bool wait)
 {
 	struct rail *r = &rails_of(w)->rail[l->network];
 	uint64_t tag = l->way->tag | TAG_CREDIT;
-	int ret = sci_tprobe(r->ep, l->peer, CONTEXT_CREDIT, tag, 0, timeout, NULL);
+	int ret;
 
+	while ((ret = sci_tprobe(r->ep, l->peer, CONTEXT_CREDIT, tag, 0,
+				 wait ? rails_poll_ms(rails_of(w)) : 0, NULL)) == -ETIMEDOUT)
+		rails_progress(w);
 	ret = ret ? ret : sci_trecv(r->ep, l->peer, CONTEXT_CREDIT, tag, 0, NULL, 0, NULL);
 	if (!ret)
 		l->way->credits += WAY_CREDIT;
 	return ret;
 }
 
-static int requests_wait(struct mad_way *way)
+static int requests_wait(struct mad_world *w, struct mad_way *way)
 {
 	int ret = 0;
 
 	for (size_t i = 0; i < way->n; i++) {
-		int one = sci_wait(way->reqs[i], -1, NULL);
+		int one = rails_wait(w, way->reqs[i], NULL);
 
 		ret = ret ? ret : one;
 	}
@@ -81,9 +84,9 @@ static int requests_wait(struct mad_way *way)
 }
 
 /* Free a sent piece. If it has a copy, first wait until its blocks are sent. */
-static int copies_free(struct mad_way *way, struct way_piece *p)
+static int copies_free(struct mad_world *w, struct mad_way *way, struct way_piece *p)
 {
-	int ret = p->copy ? requests_wait(way) : 0;
+	int ret = p->copy ? requests_wait(w, way) : 0;
 
 	free(p->copy);
 	free(p);
@@ -102,7 +105,7 @@ static int way_pump(struct mad_world *w, struct mad_link *l, bool wait)
 		size_t len = tbx_min(p->len, block);
 
 		if (!way->credits)
-			ret = credit_take(w, l, wait ? -1 : 0);
+			ret = credit_take(w, l, wait);
 		ret = ret ? ret : block_send(l, p->buf, len);
 		if (ret)
 			break;
@@ -113,7 +116,7 @@ static int way_pump(struct mad_world *w, struct mad_link *l, bool wait)
 		way->head = p->next;
 		if (!way->head)
 			way->tail = &way->head;
-		ret = copies_free(way, p);
+		ret = copies_free(w, way, p);
 	}
 	return ret == -EAGAIN ? 0 : ret;
 }
@@ -147,7 +150,7 @@ int way_flush(struct mad_world *w, struct mad_link *l)
 {
 	int ret = way_pump(w, l, true);
 
-	return ret ? ret : requests_wait(l->way);
+	return ret ? ret : requests_wait(w, l->way);
 }
 
 /* ---- receiving ---- */
@@ -171,14 +174,14 @@ int way_irecv(struct mad_world *w, struct mad_link *l, void *buf, size_t len, vo
 	return ret;
 }
 
-int way_wait(void *req)
+int way_wait(struct mad_world *w, void *req)
 {
 	struct pieces *p = (void *)((uintptr_t)req & ~(uintptr_t)1);
 	int ret = 0;
 
 	for (size_t i = 0; i < p->n; i++) {
 		struct sci_status st;
-		int one = sci_wait(p->block[i].req, -1, &st);
+		int one = rails_wait(w, p->block[i].req, &st);
 
 		if (!one && st.len != p->block[i].len)
 			one = -EPROTO;

@@ -2,6 +2,7 @@
 // Copyright (C) 2026 The libsci authors
 /* Tests sessions over several networks, and virtual channels through gateways. */
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 
 #include <pm2_common.h>
@@ -252,6 +253,43 @@ TEST(memory_and_sockets_at_once)
 	test_session("channels : ({ name : fast; net : n; hosts : (a, b); },"
 		     " { name : slow; net : t; hosts : (a, b); });");
 	ranks_run_arg(2, 2, both_networks, NULL, false);
+}
+
+/*
+ * The receiver takes messages only after the last one was packed: many wait in the sender, which
+ * then waits for an answer on the other network.
+ */
+#define QUEUED	2000		/* more than a ring has room for, but below SCI_DETACHED_MAX */
+
+static atomic_bool *packed;
+
+static void answer_on_the_other_network(void *arg)
+{
+	p_mad_madeleine_t m = begin();
+	p_mad_channel_t fast = mad_get_channel(m, "fast"), slow = mad_get_channel(m, "slow");
+
+	(void)arg;
+	if (fast->process_lrank == 0) {
+		for (int i = 0; i < QUEUED; i++)
+			number_send(fast, 1, i);
+		atomic_store(packed, true);
+		CHECK_EQ(number_take(mad_begin_unpacking(slow)), 7);
+	} else {
+		WAIT_UNTIL(atomic_load(packed), TEST_WAIT_MS);
+		for (int i = 0; i < QUEUED; i++)
+			CHECK_EQ(number_take(mad_begin_unpacking(fast)), i);
+		number_send(slow, 0, 7);
+	}
+	common_exit(NULL);
+}
+
+TEST(messages_leave_while_the_sender_waits_on_the_other_network)
+{
+	test_needs_shm();
+	packed = test_shared(sizeof(*packed));
+	test_session("channels : ({ name : fast; net : n; hosts : (a, b); },"
+		     " { name : slow; net : t; hosts : (a, b); });");
+	ranks_run_arg(2, 2, answer_on_the_other_network, NULL, false);
 }
 
 /* ---- many senders, and a gateway that takes part ---- */
