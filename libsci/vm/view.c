@@ -240,7 +240,8 @@ static int source_run(struct sci_vm *vm, struct vm_range *r, size_t i, int home,
 	ret = vm_call(vm, &c, home, VM_OP_FRAME, &w);
 	if (ret)
 		return ret;
-	if (c.w.addr > c.w.key.len || c.w.len > c.w.key.len - c.w.addr || c.w.len < *len)
+	if (c.w.addr > c.w.key.len || c.w.len > c.w.key.len - c.w.addr || c.w.len < *len ||
+	    c.w.len > (uint64_t)(r->n - i) << r->shift)
 		return -EPROTO;
 	ret = import_find(vm, home, &c.w.key, &base);
 	*len = c.w.len;
