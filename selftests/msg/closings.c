@@ -229,6 +229,56 @@ TEST(it_dies_meanwhile)
 	CHECK_EQ(sci_ep_close(l.ep), 0);
 }
 
+/* ---- two closing connections ---- */
+
+/* Send the messages @from to @to - 1 to @p. */
+static void send_some(struct sci_peer *p, unsigned int from, unsigned int to)
+{
+	for (unsigned int i = from; i < to; i++) {
+		const struct iovec iov = { &(uint64_t){ 0 }, 8 };
+		const struct sci_send m = {
+			.iov = &iov, .n = 1, .tag = i,
+			.flags = SCI_SEND_COPY | SCI_SEND_TAGGED,
+		};
+
+		CHECK_EQ(sci_isendm(p, &m, NULL), 0);
+	}
+}
+
+/*
+ * In one progress call, the HELLO of a new connection ends the second closing connection, and the
+ * first one is flushed.
+ */
+TEST(one_is_replaced_while_another_ends)
+{
+	const struct sci_addr home = { 4, 1 }, there = { 4, 3 };
+	struct two t = two_open(&plain);
+	struct sci_ep *c = test_ep_open(3, 0);
+	struct sci_peer *to, *back;
+	struct sci_status st;
+	struct sci_req *req;
+
+	CHECK_EQ(sci_peer_open(t.a, &there, -1, &to), 0);
+	WAIT_UNTIL((sci_progress(t.a), sci_progress(c),
+		    !sci_peer_state(to) && !sci_accept(c, 0, &back)), TEST_WAIT_MS);
+	send_some(t.to, 0, DATA_LINES + 1);
+	send_some(to, 0, LOTS);
+	CHECK_EQ(sci_peer_close(t.to), 0);
+	CHECK_EQ(sci_peer_close(to), 0);
+	/* without a progress call of a, make room for the last message of the first connection */
+	WAIT_UNTIL(!sci_tprobe(t.b, NULL, 0, DATA_LINES - 1, 0, 0, &st), TEST_WAIT_MS);
+	CHECK_EQ(sci_disconnect(back), 0);
+	WAIT_UNTIL(atomic_load(&to->events) & PEER_LEFT, TEST_WAIT_MS);
+	CHECK_EQ(sci_iconnect(c, &home, -1, &req), 0);
+	WAIT_UNTIL((sci_progress(c), container_of(c->peers.prev, struct sci_peer, link)->asked),
+		   TEST_WAIT_MS);
+	sci_progress(t.a);
+	WAIT_UNTIL((sci_progress(t.a), sci_progress(c), !sci_test(req, &st)), TEST_WAIT_MS);
+	CHECK_EQ(test_ep_stats(t.a).peers, 1);
+	CHECK_EQ(sci_ep_close(c), 0);
+	two_close(&t);
+}
+
 /* Messages to an endpoint that opens after the close are delivered. */
 TEST(before_there_is_a_connection)
 {

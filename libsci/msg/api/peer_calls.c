@@ -75,7 +75,7 @@ int sci_disconnect(struct sci_peer *peer)
 /* End the closing peers that are flushed or whose time limit has passed. Return their number. */
 int closings_poll(struct sci_ep *ep)
 {
-	struct list *pos, *n;
+	struct list *pos;
 	int done = 0;
 
 	if (list_empty(&ep->closing))
@@ -83,12 +83,15 @@ int closings_poll(struct sci_ep *ep)
 	/* the check waits for the adapter, so do not make it in each round */
 	if (ep->turns % CLOSE_TURNS == 0)
 		check_writes(ep);
-	list_for_each_safe(pos, n, &ep->closing) {
+	for (pos = ep->closing.next; pos != &ep->closing;) {
 		struct sci_peer *p = container_of(pos, struct sci_peer, closing);
 
+		pos = pos->next;
 		if (!peer_is_flushed(p) && msg_now_ms() < p->close_ms)
 			continue;
+		/* this also frees other peers of the list that are DOWN: start over */
 		peer_drop(p);
+		pos = ep->closing.next;
 		done++;
 	}
 	return done;
