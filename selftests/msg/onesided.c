@@ -435,6 +435,57 @@ TEST(memory_that_was_freed)
 	peer_join(p);
 }
 
+/* Free the first of two pieces of memory when the peer asks for it. */
+static void frees_one(struct peer *self, void *arg)
+{
+	struct owned o = own(self);
+	struct sci_key key;
+	void *second;
+
+	(void)arg;
+	CHECK_EQ(sci_buf_alloc(o.l.ep, PAGES, &second), 0);
+	CHECK_EQ(sci_buf_key(o.l.ep, second, PAGES, &key), 0);
+	CHECK_EQ(sci_send(o.l.to, &key, sizeof(key)), 0);
+	CHECK_EQ(sci_recv(o.l.ep, o.l.to, NULL, 0, NULL), 0);
+	CHECK_EQ(sci_buf_free(o.l.ep, o.buf), 0);
+	CHECK_EQ(sci_send(o.l.to, NULL, 0), 0);
+	pair_close(&o.l);
+}
+
+/*
+ * The owner copies the bytes in pieces, and reports the error of each piece. The reports belong to
+ * one write. Some writes have room for all their pieces at once, others have not.
+ */
+TEST(memory_that_was_freed_by_an_owner_that_copies)
+{
+	enum { LARGE = 8 << 20, SMALL = 16384 };
+	static const size_t lens[] = { SMALL, 3 * SMALL, PAGES, LARGE };
+	static unsigned char bytes[LARGE];
+	struct sci_key freed, key;
+	struct peer *p;
+	struct pair l;
+
+	test_needs_shm();
+	setenv("SCI_SHM_CHECK", "1", 1);
+	p = peer_spawn(8, frees_one, NULL);
+	l = pair_open(p, 8, 0);
+	freed = key_of(&l);
+	key = key_of(&l);
+	freed.len = LARGE;
+	CHECK_EQ(sci_send(l.to, NULL, 0), 0);
+	CHECK_EQ(sci_recv(l.ep, l.to, NULL, 0, NULL), 0);
+	for (unsigned int i = 0; i < 20; i++) {
+		CHECK_EQ(sci_write(l.to, &freed, 0, bytes, lens[i % ARRAY_LEN(lens)]), -ENOENT);
+		msg_fill(bytes, SMALL, i);
+		CHECK_EQ(sci_write(l.to, &key, 0, bytes, SMALL), 0);
+		memset(bytes, 0, SMALL);
+		CHECK_EQ(sci_read(l.to, &key, 0, bytes, SMALL), 0);
+		CHECK_BYTES(bytes, SMALL, i);
+	}
+	pair_close(&l);
+	peer_join(p);
+}
+
 static void check_death(bool used_before)
 {
 	struct peer *p = peer_spawn(8, owner, NULL);

@@ -304,11 +304,17 @@ struct copy_request {
 	uint32_t segment;
 	uint32_t block;			/* bytes of a block */
 	uint32_t len : 31;		/* bytes of all blocks */
-	uint32_t last : 1;		/* last piece of a write: send a reply */
+	uint32_t last : 1;		/* last piece of a write: always send a reply */
 	uint32_t reserved;
 };
 
 _Static_assert(sizeof(struct copy_request) == 32, "on the wire");
+
+/*
+ * In the tag of the last piece of a write. The tag of a reply is the tag of its piece. The owner also
+ * replies to each other piece that fails, but the write ends with the reply to its last piece.
+ */
+#define COPY_LAST	((uint64_t)1 << 32)
 
 struct copy_reply {
 	int32_t status;			/* 0 or -errno */

@@ -61,6 +61,7 @@ static struct copy_request piece_describe(const struct sci_req *req)
 static int piece_ask(struct sci_req *req, const struct copy_request *r)
 {
 	struct iovec iov[2] = { { (void *)r, sizeof(*r) }, { NULL, r->len } };
+	uint64_t tag = req->id | (r->last ? COPY_LAST : 0);
 	uint8_t bytes[PIECE];
 	size_t n;
 
@@ -69,7 +70,7 @@ static int piece_ask(struct sci_req *req, const struct copy_request *r)
 	iov[1].iov_base = req->form == FORM_STRIDED ? bytes : (void *)msg_chunk(&req->at, &n);
 	if (req->form == FORM_STRIDED)
 		blocks_copy(req, bytes, r->len, true);
-	return handler_send(req->peer, HANDLER_WRITE, req->id, iov, 2);
+	return handler_send(req->peer, HANDLER_WRITE, tag, iov, 2);
 }
 
 static void piece_skip(struct sci_req *req, size_t len)
@@ -82,7 +83,8 @@ static void piece_skip(struct sci_req *req, size_t len)
 /*
  * Send the rest of a write, or request the next piece of a read. The owner answers the
  * last piece of a write, and each piece of a read: see onesided_copied(). A message that
- * is sent later arrives after all pieces.
+ * is sent later arrives after all pieces. A write that has sent a piece does not end before the
+ * answer to its last piece: an answer to an earlier piece must not find another request.
  */
 int copy_ask(struct sci_req *req)
 {
@@ -93,6 +95,10 @@ int copy_ask(struct sci_req *req)
 
 		ret = piece_ask(req, &r);
 		req->want = r.len;
+		if (ret == -ENOMEM && req->kind == MSG_WRITE && req->moved) {
+			req->ep->retry = true;
+			return -EAGAIN;
+		}
 		if (ret || req->kind == MSG_READ)
 			break;
 		piece_skip(req, r.len);

@@ -268,19 +268,37 @@ void onesided_answer(struct sci_peer *p, uint64_t id, int error, uint64_t before
 	transfer_finish(req, error);
 }
 
-/* Continue request @id after the owner has copied a piece. @data: the bytes of a read */
-void onesided_copied(struct sci_peer *p, uint64_t id, int error, const void *data,
-		     size_t len)
+/*
+ * Return the request that the owner's reply with @tag continues or ends. The first error of a write is
+ * kept until the reply to its last piece.
+ */
+static struct sci_req *copied_find(struct sci_peer *p, uint64_t tag, int error)
 {
+	uint64_t id = tag & ~COPY_LAST;
 	struct sci_req *req = NULL;
 
 	if (id <= UINT32_MAX)
 		req = req_by_id(p, (uint32_t)id, MSG_WRITE);
+	if (req && !req->status.error)
+		req->status.error = error;
+	if (req && !(tag & COPY_LAST))
+		return NULL;
 	if (id <= UINT32_MAX && !req)
 		req = req_by_id(p, (uint32_t)id, MSG_READ);
-	if (!req || req->state != MSG_HANDSHAKE)
+	return req && req->state == MSG_HANDSHAKE ? req : NULL;
+}
+
+/* Continue a request after the owner has copied a piece. @data: the bytes of a read */
+void onesided_copied(struct sci_peer *p, uint64_t tag, int error, const void *data,
+		     size_t len)
+{
+	struct sci_req *req = copied_find(p, tag, error);
+
+	if (!req)
 		return;
 	p->answers--;
+	if (req->status.error)
+		error = req->status.error;
 	if (!error && len != (req->kind == MSG_READ ? req->want : 0))
 		error = -EPROTO;
 	if (error) {

@@ -323,7 +323,7 @@ bool ring_has_ended(struct sci_peer *p);
 /* onesided.c */
 int onesided_push(struct sci_req *req);
 void onesided_answer(struct sci_peer *p, uint64_t id, int error, uint64_t before);
-void onesided_copied(struct sci_peer *p, uint64_t id, int error, const void *data,
+void onesided_copied(struct sci_peer *p, uint64_t tag, int error, const void *data,
 		     size_t len);
 
 /* strided.c */
