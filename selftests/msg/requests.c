@@ -322,6 +322,39 @@ TEST(no_request_ends_with_not_yet)
 	two_close(&t);
 }
 
+/* ---- a completed request whose peer the program closes ---- */
+
+static void check_closed_source(int (*close)(struct sci_peer *peer))
+{
+	const struct sci_addr sender = { 4, TEST_ID };
+	struct two t = two_open(&blocks, 20);
+	struct sci_peer *from;
+	struct sci_status st;
+
+	CHECK_EQ(sci_peer_find(t.ep[1], &sender, &from), 0);
+	CHECK_EQ(sci_irecv(t.ep[1], NULL, t.in, t.len, &t.req[1]), 0);
+	CHECK_EQ(sci_isend(t.to, t.out, t.len, &t.req[0]), 0);
+	TWO_DONE(&t);
+	CHECK_EQ(close(from), 0);
+	CHECK_EQ(sci_test(t.req[1], &st), 0);
+	CHECK(!st.peer);
+	CHECK_EQ(st.len, t.len);
+	CHECK_BYTES(t.in, t.len, 1);
+	CHECK_EQ(sci_test(t.req[0], &st), 0);
+	CHECK(st.peer == t.to);
+	two_close(&t);
+}
+
+TEST(a_status_names_no_peer_that_was_disconnected)
+{
+	check_closed_source(sci_disconnect);
+}
+
+TEST(a_status_names_no_peer_that_was_closed)
+{
+	check_closed_source(sci_peer_close);
+}
+
 /* ---- cancel ---- */
 
 TEST(cancel_receives)

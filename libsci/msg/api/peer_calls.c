@@ -65,6 +65,7 @@ int sci_disconnect(struct sci_peer *peer)
 	peer->leaving = true;
 	peer_down(peer, -ECANCELED);
 	msg_wait_often(ep, calls_test, peer, LINGER_MS, LINGER_LOOK_MS);
+	reqs_forget(peer);
 	peer_drop(peer);
 	msg_unlock(&ep->lock);
 	return 0;
@@ -107,6 +108,7 @@ int sci_peer_close(struct sci_peer *peer)
 	if (!ep_lock(ep))
 		return -ENOTCONN;
 	check_writes(ep);
+	reqs_forget(peer);
 	if (peer_is_flushed(peer)) {
 		peer_drop(peer);
 	} else if (list_empty(&peer->closing)) {

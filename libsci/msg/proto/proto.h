@@ -197,6 +197,7 @@ void req_init(struct sci_req *req, struct sci_ep *ep, enum msg_kind kind);
 int req_iov_many(struct sci_req *req, const struct iovec *iov, size_t n);
 void req_done(struct sci_req *req, int error);
 void msg_finish(struct sci_req *req, int error);
+void reqs_forget(struct sci_peer *p);
 int req_id_get(struct sci_req *req);
 void req_id_put(struct sci_req *req);
 struct sci_req *req_by_id(struct sci_peer *p, uint32_t id, enum msg_kind kind);

@@ -136,6 +136,19 @@ void msg_finish(struct sci_req *req, int error)
 	req_done(req, error);
 }
 
+/*
+ * Remove @p, which the program closes, from the results of completed requests that the program has
+ * not tested yet. A search through all requests is slow, but a list would cost time in each request.
+ * completions_forget() does the same in the completion queue.
+ */
+void reqs_forget(struct sci_peer *p)
+{
+	for (struct msg_slab *slab = p->ep->slabs; slab; slab = slab->next)
+		for (unsigned int i = 0; i < SLAB_REQS; i++)
+			if (slab->reqs[i].status.peer == p && !slab->reqs[i].queued)
+				slab->reqs[i].status.peer = NULL;
+}
+
 /* ---- ids of requests in a rendezvous ---- */
 
 /* Free entries form a list through the table: an odd value has the index of the next free entry. */
