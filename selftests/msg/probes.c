@@ -284,6 +284,40 @@ TEST(borrowed_bytes_outlive_the_connection)
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
+static bool no_memory;
+
+#if !TEST_ASAN && !TEST_TSAN
+void *__libc_calloc(size_t n, size_t size);
+
+void *calloc(size_t n, size_t size)
+{
+	return no_memory ? NULL : __libc_calloc(n, size);
+}
+#endif
+
+/* The sender of a freed message learns of it also if there is no memory for a request. */
+TEST(a_message_is_freed_without_memory)
+{
+	static const struct config c = { BY_BLOCKS };
+	struct pair l;
+	struct sci_req *req;
+	struct sci_msg *msg;
+
+	if (TEST_ASAN || TEST_TSAN)
+		SKIP("the sanitizers have a calloc() of their own");
+	l = pair_config(peer_spawn(8, servant, (void *)(uintptr_t)&c), 8, &c);
+	tell_send(&l, &(struct work){ .len = 100000, .seed = 1 });
+	CHECK_EQ(sci_match(l.ep, l.to, TEST_WAIT_MS, &msg, NULL), 0);
+	while (l.ep->pool)
+		CHECK_EQ(sci_itrecv(l.ep, NULL, 1, 1, 0, NULL, 0, &req), 0);
+	no_memory = true;
+	sci_msg_free(msg);
+	no_memory = false;
+	tell_finish(&l);
+	tell_leave(&l);
+	CHECK_EQ(sci_ep_close(l.ep), 0);
+}
+
 MATCH_TEST(nothing_to_match)
 {
 	struct sci_msg *msg;

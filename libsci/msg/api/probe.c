@@ -268,14 +268,12 @@ void sci_msg_free(struct sci_msg *msg)
 	msg_lock(&ep->lock);
 	message_give_back(msg);
 	if (msg->rendezvous && !msg->error && msg->peer) {
-		/* the sender waits for an answer: receive 0 bytes of the message */
-		struct sci_req *req = req_new(ep, MSG_RECV);
+		/* the sender waits for an answer: receive 0 bytes of the message, which completes at once */
+		struct sci_req req;
 
-		if (req) {
-			req_iov(req, NULL, 0);
-			rndv_accept(req, msg->peer, &msg->rts);
-			req_free(req);
-		}
+		req_init(&req, ep, MSG_RECV);
+		req_iov(&req, NULL, 0);
+		rndv_accept(&req, msg->peer, &msg->rts);
 	}
 	if (!msg->rendezvous && msg->have < msg->len && msg->peer &&
 	    msg->peer->chain_msg == msg)
