@@ -356,7 +356,7 @@ TEST(nobody_sleeps_over_a_message_without_memory)
 
 /* ---- idle endpoints on a lossy link ---- */
 
-/* Two endpoints of this process, on a link that might lose packets but loses none. */
+/* Two endpoints of this process, on a link that can lose packets. */
 struct couple {
 	struct sci_ep *ep[2];
 	struct sci_peer *to[2];
@@ -367,13 +367,13 @@ static void *accept_one(void *ep)
 	return test_ep_accept(ep);
 }
 
-static struct couple couple_open(void)
+static struct couple couple_open(const char *fault)
 {
 	struct couple c;
 	pthread_t thread;
 	void *from;
 
-	setenv("SCI_FAULT", "loss=0", 1);
+	setenv("SCI_FAULT", fault, 1);
 	for (uint32_t i = 0; i < 2; i++)
 		c.ep[i] = test_ep_open(i + 1, 0);
 	CHECK_EQ(pthread_create(&thread, NULL, accept_one, c.ep[1]), 0);
@@ -403,7 +403,7 @@ static void arm_soon(struct sci_ep *ep)
 
 TEST(two_sleepers_on_a_lossy_link_come_to_rest)
 {
-	struct couple c = couple_open();
+	struct couple c = couple_open("loss=0");
 
 	for (unsigned int i = 0; i < ROUNDS; i++) {
 		arm_soon(c.ep[0]);
@@ -417,7 +417,7 @@ TEST(two_sleepers_on_a_lossy_link_come_to_rest)
 TEST(a_poller_on_a_lossy_link_lets_its_peer_sleep)
 {
 	enum { N = 40 };	/* the receiver returns credits for half of a ring */
-	struct couple c = couple_open();
+	struct couple c = couple_open("loss=0");
 	struct sci_req *req[N];
 	uint64_t bells;
 	char b[N];
@@ -434,6 +434,49 @@ TEST(a_poller_on_a_lossy_link_lets_its_peer_sleep)
 			CHECK(sci_progress(c.ep[0]) >= 0);
 	}
 	CHECK(test_ep_stats(c.ep[0]).bells - bells < FEW);
+	couple_close(&c);
+}
+
+/* ---- work that no doorbell reports ---- */
+
+/* The link is down for half of each second. */
+static const char outages[] =
+	"linkdown=500:500,linkdown=1500:500,linkdown=2500:500,linkdown=3500:500,"
+	"linkdown=4500:500,linkdown=5500:500,linkdown=6500:500,linkdown=7500:500,"
+	"linkdown=8500:500,linkdown=9500:500,linkdown=10500:500,linkdown=11500:500,"
+	"linkdown=12500:500,linkdown=13500:500,linkdown=14500:500,linkdown=15500:500";
+
+/* Export a word of the second endpoint, and let the first one import it. */
+static struct sci_key word_make(struct couple *c)
+{
+	struct sci_key key;
+	uint64_t b = 0;
+	void *mem;
+
+	CHECK_EQ(sci_buf_alloc(c->ep[1], sizeof(b), &mem), 0);
+	CHECK_EQ(sci_buf_key(c->ep[1], mem, sizeof(b), &key), 0);
+	CHECK_EQ(sci_write(c->to[0], &key, 0, &b, sizeof(b)), 0);
+	return key;
+}
+
+TEST(a_poller_sleeps_until_a_write_can_be_stored)
+{
+	const struct iovec iov = { &(uint64_t){ 7 }, 8 };
+	struct sci_key key;
+	struct sci_req *req;
+	struct couple c;
+	int ret;
+
+	test_needs_shm();
+	c = couple_open(outages);
+	key = word_make(&c);
+	/* announce a sleep now: an announcement that is lost would prevent the sleep */
+	arm_for_sure(c.ep[0]);
+	WAIT_UNTIL(sci_link_down(c.ep[0]->link), TEST_WAIT_MS);
+	CHECK_EQ(sci_iwritev(c.to[0], &key, 0, &iov, 1, &req), 0);
+	while ((ret = sci_test(req, NULL)) == -EAGAIN)
+		sleep_once(c.ep[0]);
+	CHECK_EQ(ret, 0);
 	couple_close(&c);
 }
 

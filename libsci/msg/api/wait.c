@@ -36,9 +36,12 @@
 /* Return in how many ms there is work that no doorbell reports; INT_MAX: never. */
 static int wait_next_due(struct sci_ep *ep)
 {
-	int due = dials_due(ep);
+	int due = dials_due(ep), most = ep->n_suspect ? SUSPECT_POLL_MS : INT_MAX;
 
-	return ep->n_suspect && due > SUSPECT_POLL_MS ? SUSPECT_POLL_MS : due;
+	/* stores that were lost are repeated */
+	if (ep->lossy && !list_empty(&ep->busy))
+		most = LOST_POLL_MS;
+	return due < most ? due : most;
 }
 
 /* Limit a sleep: retransmission and retries are not reported by a doorbell. */
@@ -46,8 +49,7 @@ static int sleep_limit(struct sci_ep *ep, int ms)
 {
 	int most = wait_next_due(ep);
 
-	if (ep->retry || (ep->lossy && (!list_empty(&ep->dirty) ||
-					!list_empty(&ep->busy))))
+	if (ep->retry || (ep->lossy && !list_empty(&ep->dirty)))
 		most = LOST_POLL_MS < most ? LOST_POLL_MS : most;
 	return most < INT_MAX && (ms < 0 || ms > most) ? most : ms;
 }
