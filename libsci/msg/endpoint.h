@@ -352,6 +352,7 @@ struct sci_ep {
 	bool write_events;		/* see SCI_EP_WRITE_EVENTS */
 	bool wake_barrier;
 	bool retry;			/* work waits that no doorbell will report */
+	bool held_back;			/* a message stays in a ring: SCI_PARAM_UNEXPECTED_MAX */
 	struct list hot;
 	struct list busy;
 	struct list dirty;

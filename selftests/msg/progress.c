@@ -356,7 +356,7 @@ TEST(nobody_sleeps_over_a_message_without_memory)
 
 /* ---- idle endpoints on a lossy link ---- */
 
-/* Two endpoints of this process, on a link that can lose packets. */
+/* Two endpoints of this process. The link can lose packets if there is a @fault. */
 struct couple {
 	struct sci_ep *ep[2];
 	struct sci_peer *to[2];
@@ -373,7 +373,8 @@ static struct couple couple_open(const char *fault)
 	pthread_t thread;
 	void *from;
 
-	setenv("SCI_FAULT", fault, 1);
+	if (fault)
+		setenv("SCI_FAULT", fault, 1);
 	for (uint32_t i = 0; i < 2; i++)
 		c.ep[i] = test_ep_open(i + 1, 0);
 	CHECK_EQ(pthread_create(&thread, NULL, accept_one, c.ep[1]), 0);
@@ -477,6 +478,96 @@ TEST(a_poller_sleeps_until_a_write_can_be_stored)
 	while ((ret = sci_test(req, NULL)) == -EAGAIN)
 		sleep_once(c.ep[0]);
 	CHECK_EQ(ret, 0);
+	couple_close(&c);
+}
+
+/* A thread that sleeps until a completion is queued. */
+struct sleeper {
+	struct sci_ep *ep;
+	_Atomic bool done;
+	pthread_t thread;
+};
+
+static void *sleeps(void *arg)
+{
+	struct sleeper *s = arg;
+	struct sci_completion done;
+
+	CHECK_EQ(sci_completions(s->ep, -1, &done, 1), 1);
+	CHECK_EQ(done.status.error, 0);
+	atomic_store(&s->done, true);
+	return NULL;
+}
+
+static void sleeper_begin(struct sleeper *s, struct sci_ep *ep)
+{
+	uint64_t before = test_ep_stats(ep).sleeps;
+
+	*s = (struct sleeper){ .ep = ep };
+	CHECK_EQ(sci_ep_set(ep, SCI_PARAM_SPIN_US, 0), 0);
+	CHECK_EQ(pthread_create(&s->thread, NULL, sleeps, s), 0);
+	WAIT_UNTIL(test_ep_stats(ep).sleeps > before && others_asleep(), TEST_WAIT_MS);
+}
+
+static void sleeper_end(struct sleeper *s)
+{
+	WAIT_UNTIL(atomic_load(&s->done), TEST_WAIT_MS);
+	CHECK_EQ(pthread_join(s->thread, NULL), 0);
+}
+
+TEST(a_sleeper_sees_a_write_that_cannot_be_stored_yet)
+{
+	const struct iovec iov = { &(uint64_t){ 7 }, 8 };
+	struct sci_key key;
+	struct sci_req *req;
+	struct sleeper s;
+	struct couple c;
+
+	test_needs_shm();
+	c = couple_open(outages);
+	key = word_make(&c);
+	WAIT_UNTIL(!sci_link_down(c.ep[0]->link), TEST_WAIT_MS);
+	sleeper_begin(&s, c.ep[0]);
+	WAIT_UNTIL(sci_link_down(c.ep[0]->link), TEST_WAIT_MS);
+	CHECK_EQ(sci_iwritev(c.to[0], &key, 0, &iov, 1, &req), 0);
+	CHECK_EQ(sci_req_queue(req, NULL), 0);
+	sleeper_end(&s);
+	couple_close(&c);
+}
+
+/* Send messages until the receiver keeps no more of them: the last one stays in the ring. */
+static void unexpected_fill(struct couple *c)
+{
+	uint64_t before;
+
+	do {
+		before = c->ep[0]->unexpected_bytes;
+		CHECK_EQ(sci_tsend(c->to[1], CONTEXT + 1, 0, NULL, 0), 0);
+		for (unsigned int i = 0; i < 2 * DEFER_POLLS; i++)
+			CHECK(sci_progress(c->ep[0]) >= 0);
+	} while (c->ep[0]->unexpected_bytes > before);
+}
+
+TEST(a_sleeper_sees_a_message_that_found_no_room)
+{
+	struct couple c = couple_open(NULL);
+	struct sci_req *req;
+	struct sleeper s;
+	char b;
+
+	CHECK_EQ(sci_ep_set(c.ep[0], SCI_PARAM_UNEXPECTED_MAX, 0), 0);
+	unexpected_fill(&c);
+	for (unsigned int i = 0; i < 2; i++) {
+		CHECK_EQ(sci_tsend(c.to[1], CONTEXT, i, "x", 1), 0);
+		sleeper_begin(&s, c.ep[0]);
+		CHECK_EQ(sci_itrecv(c.ep[0], NULL, CONTEXT, i, 0, &b, 1, &req), 0);
+		CHECK_EQ(sci_req_queue(req, NULL), 0);
+		sleeper_end(&s);
+	}
+	CHECK_EQ(sci_send(c.to[1], "x", 1), 0);
+	sleeper_begin(&s, c.ep[0]);
+	CHECK_EQ(sci_irecv_many(c.ep[0], NULL, &b, 1, 0, NULL, &req), 0);
+	sleeper_end(&s);
 	couple_close(&c);
 }
 

@@ -121,6 +121,9 @@ static int transfer_start(struct sci_peer *p, const struct transfer *t, struct s
 		return 0;
 	peer_busy(p);
 	send_push(p);
+	/* no doorbell reports when the rest can go on: a sleeping thread must try again soon */
+	if (!list_empty(&p->busy) && (p->ep->retry || p->ep->lossy))
+		wake_all(p->ep);
 	return 0;
 }
 

@@ -250,6 +250,18 @@ static inline size_t *wanted_counter(struct sci_ep *ep, struct sci_peer *p)
 	return p ? &p->wanted : &ep->wanted;
 }
 
+/*
+ * Wake the sleeping threads after a receive was posted: it may be for a message that stays in a ring,
+ * which no doorbell reports again.
+ */
+static inline void recv_posted(struct sci_ep *ep)
+{
+	if (!ep->held_back)
+		return;
+	ep->held_back = false;
+	wake_all(ep);
+}
+
 /* receive.c */
 int receive_poll(struct sci_peer *p);
 int recv_start(struct sci_req *req);

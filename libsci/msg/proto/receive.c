@@ -101,8 +101,12 @@ static struct sci_msg *unexpected_keep(struct sci_peer *p, uint32_t context, uin
 	struct sci_ep *ep = p->ep;
 	struct sci_msg *msg;
 
-	if (message_may_stay(p) || !message_may_keep(p, len + sizeof(*msg)))
+	if (message_may_stay(p))
 		return NULL;
+	if (!message_may_keep(p, len + sizeof(*msg))) {
+		ep->held_back = true;
+		return NULL;
+	}
 	msg = message_new(p, context, tag, len);
 	if (!msg)
 		return NULL;
@@ -499,5 +503,6 @@ int recv_start(struct sci_req *req)
 		return peer_error(req->peer);
 	req->state = MSG_POSTED;
 	sci_match_post(m, &req->match);
+	recv_posted(req->ep);
 	return 0;
 }

@@ -489,6 +489,9 @@ int send_start(struct sci_req *req)
 		return ret;
 	list_add_tail(&req->link, &p->sendq);
 	peer_busy(p);
+	/* no doorbell reports that blocks can be stored again: a sleeping thread must try again soon */
+	if (p->lossy)
+		wake_all(p->ep);
 	/* a part of the message has been sent, and the rest cannot be sent */
 	if (ret)
 		peer_down(p, ret);
