@@ -80,7 +80,7 @@ static void request_step(struct team_world *w, struct lock_request *r)
 	if (ret == -EAGAIN || ret == -ENOMEM)
 		return;
 	/* the connection has ended: the member will not learn that it has the lock */
-	if (ret && !r->result && r->wait.word)
+	if (ret && (!r->result || r->result == -EOWNERDEAD) && r->wait.word)
 		lock_release(r->wait.word, r->wait.member);
 	request_free(w, r);
 }
