@@ -119,7 +119,9 @@ void lock_wait_cancel(struct lock_wait *l)
 {
 	uint64_t v = sci_load_acquire(l->word);
 
+	/* after the ticket was skipped, next_of() must not become less than served_of() */
 	while (next_of(v) == (uint16_t)(l->ticket + 1) &&
+	       (uint16_t)(l->ticket - served_of(v)) < 0x8000 &&
 	       !sci_compare_exchange(l->word, &v, v - ONE_TICKET))
 		;
 }
