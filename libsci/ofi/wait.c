@@ -260,8 +260,9 @@ void sfi_wait_wake(struct sfi_wait *w)
 }
 
 /*
- * Arm the wait object and clear its signal. Return false if a signal is pending for a thread that
- * sleeps on the same descriptor: without the signal, this thread would not wake up.
+ * Arm the wait object. The first sleeper clears the signal; a later one must not, because a signal
+ * may arrive for a thread that sleeps on the same descriptor: without it, this thread would not wake
+ * up. Return false if such a signal is pending.
  */
 static bool sleep_begin(struct sfi_wait *w)
 {
@@ -270,8 +271,8 @@ static bool sleep_begin(struct sfi_wait *w)
 	pthread_mutex_lock(&w->lock);
 	may = !w->sleepers || !atomic_load(&w->pending);
 	if (may) {
-		w->sleepers++;
-		sfi_wait_clear(w);
+		if (!w->sleepers++)
+			sfi_wait_clear(w);
 		atomic_store(&w->armed, true);
 	}
 	pthread_mutex_unlock(&w->lock);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /* Progress of all endpoints of a domain, and threads that wait for one object. */
+#include <sched.h>
 #include <stdatomic.h>
 
 #include "selftests/ofi/link.h"
@@ -364,4 +365,55 @@ TEST(two_threads_that_read_a_queue_both_get_an_entry)
 TEST(two_threads_that_wait_for_a_counter_both_wake_up)
 {
 	check_two_threads(false);
+}
+
+#define COUNTS	(TEST_TSAN || TEST_ASAN ? 200u : 1000u)
+
+static void wait_done(struct waiter *w, unsigned int n)
+{
+	uint64_t until = test_now_ms() + (uint64_t)TEST_WAIT_MS;
+
+	while (atomic_load(&w->done) != n) {
+		CHECK(test_now_ms() < until);
+		sched_yield();
+	}
+}
+
+static void *counts(void *arg)
+{
+	struct waiter *w = arg;
+
+	for (unsigned int i = 0; i < COUNTS; i++) {
+		while (atomic_load(&w->go) == i)
+			sched_yield();
+		CHECK_EQ(fi_cntr_wait(w->l->sent, 2 * i + w->offset, -1), 0);
+		atomic_store(&w->done, i + 1);
+	}
+	return NULL;
+}
+
+/* The first thread's count is reached while the second thread falls asleep. */
+TEST(a_thread_that_falls_asleep_leaves_the_wake_up_of_another)
+{
+	const struct link_config c = { .wait = FI_WAIT_UNSPEC };
+	struct link l = link_open(NULL, 4, &c);
+	struct waiter w[2];
+
+	for (unsigned int k = 0; k < 2; k++) {
+		w[k] = (struct waiter){ .l = &l, .offset = k + 1 };
+		CHECK_EQ(pthread_create(&w[k].thread, NULL, counts, &w[k]), 0);
+	}
+	for (unsigned int i = 0; i < COUNTS; i++) {
+		for (unsigned int k = 0; k < 2; k++)
+			atomic_store(&w[k].go, i + 1);
+		for (unsigned int k = 0; k < i % 16; k++)
+			sched_yield();
+		for (unsigned int k = 0; k < 2; k++) {
+			CHECK_EQ(fi_cntr_add(l.sent, 1), 0);
+			wait_done(&w[k], i + 1);
+		}
+	}
+	for (unsigned int k = 0; k < 2; k++)
+		CHECK_EQ(pthread_join(w[k].thread, NULL), 0);
+	link_close(&l);
 }
