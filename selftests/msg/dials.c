@@ -862,6 +862,35 @@ TEST(close_with_dials_under_way)
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
+static int no_segment(struct sci_fabric *f, const struct sci_lseg_param *param,
+		      struct sci_lseg **out)
+{
+	(void)f;
+	(void)param;
+	(void)out;
+	return -EAGAIN;
+}
+
+/* The other endpoint closes during the connect, and then no memory can be locked for a new inbox. */
+TEST(a_dial_that_finds_no_memory_to_begin_again)
+{
+	const struct sci_addr addr = { 4, 2 };
+	struct sci_ep *a = test_ep_open(1, 0), *b = test_ep_open(2, 0);
+	struct sci_req *req = dial(a, &addr, -1);
+	struct sci_peer *p = container_of(a->peers.next, struct sci_peer, link);
+	const struct sci_fabric_ops *real = a->ops;
+	struct sci_fabric_ops ops = *real;
+
+	WAIT_UNTIL((sci_progress(b), test_ep_stats(b).peers), TEST_WAIT_MS);
+	CHECK_EQ(sci_ep_close(b), 0);
+	WAIT_UNTIL(atomic_load(&p->events) & (PEER_LEFT | PEER_LOST), TEST_WAIT_MS);
+	ops.lseg.create = no_segment;
+	use_ops(a, &ops);
+	CHECK_EQ(test_wait(req, NULL), -ENOMEM);
+	use_ops(a, real);
+	CHECK_EQ(sci_ep_close(a), 0);
+}
+
 TEST(a_child_has_no_dials)
 {
 	struct sci_ep *ep = test_ep_open(TEST_ID, 0);

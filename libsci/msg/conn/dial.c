@@ -40,8 +40,9 @@ int dial_pick(struct msg_dial *d)
 	if (!p || p->state == PEER_DOWN) {
 		int ret = peer_new(d->ep, net_choose(d->ep, d->addr.node), &d->addr, &p);
 
+		/* -EAGAIN would let the dial go on without a peer */
 		if (ret)
-			return ret;
+			return error_for_request(ret);
 	}
 	p->dialers++;
 	d->p = p;
