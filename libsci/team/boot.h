@@ -87,8 +87,10 @@ const struct sci_boot_info *sci_boot_info(const struct sci_boot *boot);
 int sci_boot_gather(struct sci_boot *boot, const void *mine, void *all, size_t len);
 
 /**
- * sci_boot_idle() - name a function to call while sci_boot_gather() waits
- * @fn: is called with @arg every 10 ms; NULL: none
+ * sci_boot_idle() - name a function to call while sci_boot_gather() or sci_boot_get() waits
+ * @fn: is called with @arg every 10 ms; NULL: none. During sci_boot_get(), it may call sci_boot_died().
+ *
+ * Some servers of PMIx wait themselves in sci_boot_get(): then @fn is not called.
  */
 void sci_boot_idle(struct sci_boot *boot, void (*fn)(void *arg), void *arg);
 

@@ -327,6 +327,8 @@ static int pmix_get(struct sci_boot *boot, unsigned int rank, const char *name, 
 	while ((ret = pmix_fetch(to_pmix(boot), rank, key, value, room, len)) == -ENOENT) {
 		if (rank_is_dead(rank))
 			return -ECONNRESET;
+		if (boot->idle)
+			boot->idle(boot->idle_arg);
 		nanosleep(&pause, NULL);
 	}
 	return ret;

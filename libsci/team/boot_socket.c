@@ -25,6 +25,7 @@ struct boot_socket {
 	bool joined;			/* the launcher counts this rank */
 	bool gone;			/* the launcher has ended */
 	bool incomplete;		/* a rank has left or died: no gather can complete */
+	bool waiting;			/* socket_get() reads the frames */
 	unsigned int *dead;		/* deaths; [first_dead] is the first unreported one */
 	unsigned int first_dead, ndead;
 };
@@ -187,9 +188,11 @@ static int socket_get(struct sci_boot *boot, unsigned int rank, const char *name
 	size_t room = *len;
 	int ret;
 
+	s->waiting = true;
 	ret = socket_send(s, BOOT_GET, (int)rank, name, strlen(name) + 1);
 	if (!ret)
 		ret = socket_wait(s, BOOT_VALUE, false, &f, &payload);
+	s->waiting = false;
 	if (ret)
 		return ret;
 	if (f.arg)
@@ -215,6 +218,9 @@ static int socket_died(struct sci_boot *boot, unsigned int *rank)
 	int ret;
 
 	while (s->first_dead == s->ndead) {
+		/* this call would drop the value */
+		if (s->waiting)
+			return -EAGAIN;
 		ret = socket_next(s, &f, &payload);
 		if (ret == -EAGAIN && s->first_dead == s->ndead)
 			ret = socket_fill(s);

@@ -48,13 +48,17 @@ static int value_put(struct sci_team *t, char kind, const void *value, size_t le
 static int value_get(struct sci_team *t, int world_rank, char kind, void *value, size_t len)
 {
 	char name[SCI_BOOT_NAME_MAX + 1];
+	struct team_world *w = t->world;
 	size_t got = len;
 	int ret;
 
 	value_name(t, kind, name);
-	pthread_mutex_lock(&t->world->boot_lock);
-	ret = sci_boot_get(t->world->boot, (unsigned int)world_rank, name, value, &got);
-	pthread_mutex_unlock(&t->world->boot_lock);
+	pthread_mutex_lock(&w->boot_lock);
+	/* the other threads must see deaths meanwhile */
+	sci_boot_idle(w->boot, world_take_deaths, w);
+	ret = sci_boot_get(w->boot, (unsigned int)world_rank, name, value, &got);
+	sci_boot_idle(w->boot, NULL, NULL);
+	pthread_mutex_unlock(&w->boot_lock);
 	return ret ? ret : got == len ? 0 : -EPROTO;
 }
 

@@ -141,6 +141,9 @@ void world_poll(struct team_world *w);
 /* Return -ECONNRESET if @rank is dead, else 0. */
 int world_dead(const struct team_world *w, int rank);
 
+/* Note the deaths that the launcher has reported. Context: world->boot_lock is held. */
+void world_take_deaths(void *world);
+
 /* Allocate control memory. @key: set to the key with which peers map the memory */
 int world_alloc(struct team_world *w, size_t len, void **addr, struct sci_key *key);
 void world_free(struct team_world *w, void *addr);

@@ -139,10 +139,21 @@ void world_free(struct team_world *w, void *addr)
 
 static void rank_died(struct team_world *w, int rank)
 {
-	if (w->ranks[rank].dead)
-		return;
-	sci_store_release(&w->ranks[rank].dead, -ECONNRESET);
-	sci_fetch_add(&w->deaths, 1);
+	if (!sci_exchange(&w->ranks[rank].dead, -ECONNRESET))
+		sci_fetch_add(&w->deaths, 1);
+}
+
+void world_take_deaths(void *world)
+{
+	struct team_world *w = world;
+	unsigned int rank;
+
+	while (!sci_boot_died(w->boot, &rank)) {
+		if (rank >= (unsigned int)w->size)
+			continue;
+		sci_store_relaxed(&w->ranks[rank].reported, true);
+		rank_died(w, (int)rank);
+	}
 }
 
 /*
@@ -152,25 +163,23 @@ static void rank_died(struct team_world *w, int rank)
  */
 static void deaths_poll(struct team_world *w)
 {
-	unsigned int rank;
-	bool failed;
+	bool failed = false;
 
-	if (pthread_mutex_trylock(&w->boot_lock))
+	if (!pthread_mutex_trylock(&w->boot_lock)) {
+		world_take_deaths(w);
+		failed = w->opening && !sci_boot_complete(w->boot);
+		pthread_mutex_unlock(&w->boot_lock);
+	} else if (w->opening) {
+		/* a gather of sci_team_open(), which others may have finished: let it complete */
 		return;
-	while (!sci_boot_died(w->boot, &rank)) {
-		if (rank >= (unsigned int)w->size)
-			continue;
-		sci_store_relaxed(&w->ranks[rank].reported, true);
-		rank_died(w, (int)rank);
 	}
-	failed = w->opening && !sci_boot_complete(w->boot);
+	/* else a thread in sci_team_shrink() has the lock, and takes the launcher's reports */
 	for (int i = 0; i < w->size; i++) {
 		struct sci_peer *p = sci_load_acquire(&w->ranks[i].peer);
 
 		if ((p && sci_peer_state(p) == -ECONNRESET) || (failed && i != w->rank))
 			rank_died(w, i);
 	}
-	pthread_mutex_unlock(&w->boot_lock);
 }
 
 int world_dead(const struct team_world *w, int rank)

@@ -8,6 +8,7 @@
 #include <sci/team.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -417,4 +418,67 @@ TEST(a_lock_outlives_its_owner)
 	ranks_run_arg(4, 1, die_locked, &s, true);
 	s.memory = "none";
 	ranks_run_arg(4, 1, die_locked, &s, true);
+}
+
+/* ---- deaths while a thread shrinks a team ---- */
+
+#define MEET		1u		/* contexts of messages */
+#define SHRINK		2u
+
+static void tell_rank(struct sci_team *t, int rank, uint32_t context)
+{
+	struct sci_peer *p;
+
+	CHECK_EQ(sci_team_peer(t, rank, &p), 0);
+	CHECK_EQ(sci_tsend(p, context, 0, NULL, 0), 0);
+}
+
+static void *shrink_all(void *arg)
+{
+	struct sci_team *next;
+
+	CHECK_EQ(sci_team_shrink(arg, &next), 0);
+	CHECK_EQ(sci_team_size(next), 2);
+	return NULL;
+}
+
+/*
+ * Rank 0 shrinks the team in a thread, which waits for rank 1. Its other thread sees the death of rank
+ * 2 all the same, to which it has no connection. Then it tells rank 1 to shrink the team, too.
+ */
+static void die_beside_shrink(void *arg)
+{
+	struct sci_team *t = open_team(arg);
+	struct sci_ep *ep = sci_team_ep(t);
+	pthread_t thread;
+
+	switch (sci_team_rank(t)) {
+	case 0:
+		CHECK_EQ(pthread_create(&thread, NULL, shrink_all, t), 0);
+		WAIT_UNTIL(others_asleep(), TEST_WAIT_MS);
+		tell_rank(t, 1, MEET);
+		WAIT_UNTIL(sci_team_alive(t, 2) == -ECONNRESET, TEST_WAIT_MS);
+		tell_rank(t, 1, SHRINK);
+		CHECK_EQ(pthread_join(thread, NULL), 0);
+		break;
+	case 1:
+		CHECK_EQ(sci_trecv(ep, NULL, MEET, 0, 0, NULL, 0, NULL), 0);
+		tell_rank(t, 2, MEET);
+		CHECK_EQ(sci_trecv(ep, NULL, SHRINK, 0, 0, NULL, 0, NULL), 0);
+		shrink_all(t);
+		break;
+	default:
+		CHECK_EQ(sci_trecv(ep, NULL, MEET, 0, 0, NULL, 0, NULL), 0);
+		raise(SIGKILL);
+	}
+	CHECK_EQ(sci_team_close(t), 0);
+}
+
+TEST(a_death_is_seen_while_another_thread_shrinks_the_team)
+{
+	struct setting s = { 3, 1, "all", 0, 0 };
+
+	ranks_run_arg(3, 1, die_beside_shrink, &s, true);
+	s.memory = "none";
+	ranks_run_arg(3, 1, die_beside_shrink, &s, true);
 }
