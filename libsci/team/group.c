@@ -381,6 +381,17 @@ static int split_members(const struct sci_team *t, struct split_member *all, int
 }
 
 /*
+ * A member of the old team has been lost in the last step of the split. Other members of @new may have
+ * finished the split before: they use the team and its memory, and must get an error. So keep it, as
+ * a broken team, until the world team is closed.
+ */
+static void split_break(struct sci_team *new, int error)
+{
+	team_enter(new);
+	team_break(new, error);
+}
+
+/*
  * Make the team of @n members of @t. All members of @t take part, even those without a new
  * team, for which @n is 0. @hellos: room for one of each member of @t
  */
@@ -397,8 +408,13 @@ static int split_make(struct sci_team *t, const int *world, int n, struct team_h
 		mine.error = team_hello(new, &mine);
 	ret = sci_team_allgather(t, &mine, sizeof(mine), hellos);
 	ret = ret ? ret : team_hellos_error(hellos, t->size);
-	if (!ret)
+	if (!ret) {
 		ret = team_agree(t, new ? team_map(new, hellos, t) : 0);
+		if (new && (ret == -ECONNRESET || ret == -ENOBUFS)) {
+			split_break(new, ret);
+			return ret;
+		}
+	}
 	if (ret) {
 		team_free(new);
 		return ret;

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "libsci/team/flat.h"
 #include "selftests/ranks.h"
 
 #define KILLS	190u	/* deaths of all calls of kills() */
@@ -481,4 +482,89 @@ TEST(a_death_is_seen_while_another_thread_shrinks_the_team)
 	ranks_run_arg(3, 1, die_beside_shrink, &s, true);
 	s.memory = "none";
 	ranks_run_arg(3, 1, die_beside_shrink, &s, true);
+}
+
+/* ---- a death in the last step of a split ---- */
+
+/*
+ * Rank 1 is stopped in a split that ranks 0 and 2 have finished. Then rank 2 dies, and rank 1 does
+ * not see its last data any more.
+ */
+struct splits {
+	_Atomic pid_t pid[3];
+	_Atomic unsigned int count[3];	/* splits that have returned */
+	_Atomic unsigned int failed;	/* splits of rank 1 that have failed */
+};
+
+static struct splits *splits;
+
+static bool others_are_ahead(void)
+{
+	unsigned int k = atomic_load(&splits->count[1]) + 1;
+
+	return atomic_load(&splits->count[0]) == k && atomic_load(&splits->count[2]) == k;
+}
+
+/* Stop rank 1 again and again, until it is the only one that has not finished a split. */
+static void *stop_and_kill(void *arg)
+{
+	struct sci_team *t = arg;
+	pid_t pid = atomic_load(&splits->pid[1]);
+
+	for (;;) {
+		CHECK_EQ(kill(pid, SIGSTOP), 0);
+		WAIT_UNTIL(process_is_stopped(pid), TEST_WAIT_MS);
+		if (HAPPENS(others_are_ahead(), 5))
+			break;
+		CHECK_EQ(kill(pid, SIGCONT), 0);
+		test_pause();
+	}
+	CHECK_EQ(kill(atomic_load(&splits->pid[2]), SIGKILL), 0);
+	WAIT_UNTIL(sci_team_alive(t, 2) == -ECONNRESET, TEST_WAIT_MS);
+	/* other fabrics do this */
+	memset(t->members[2].area, 0, flat_area_size(t));
+	CHECK_EQ(kill(pid, SIGCONT), 0);
+	return NULL;
+}
+
+static void split_until_death(void *arg)
+{
+	struct sci_team *t = open_team(arg), *half;
+	int me = sci_team_rank(t), ret = 0;
+	struct sci_coll *coll;
+	pthread_t thread;
+
+	atomic_store(&splits->pid[me], getpid());
+	CHECK_EQ(sci_team_barrier(t), 0);
+	if (!me)
+		CHECK_EQ(pthread_create(&thread, NULL, stop_and_kill, t), 0);
+	while (!ret) {
+		ret = sci_team_split(t, me / 2, 0, &half);
+		if (ret)
+			break;
+		atomic_fetch_add(&splits->count[me], 1);
+		CHECK_EQ(sci_team_ibarrier(half, &coll), 0);
+		ret = sci_coll_wait(coll, TEST_WAIT_MS);
+		if (!ret)
+			CHECK_EQ(sci_team_close(half), 0);
+	}
+	CHECK_EQ(ret, -ECONNRESET);
+	if (!me)
+		CHECK_EQ(pthread_join(thread, NULL), 0);
+	if (me == 1 && atomic_load(&splits->count[1]) < atomic_load(&splits->count[0]))
+		atomic_fetch_add(&splits->failed, 1);
+	CHECK_EQ(sci_team_close(t), 0);
+}
+
+TEST(a_member_dies_before_all_have_finished_a_split)
+{
+	struct setting s = { 3, 1, "all", 0, 0 };
+
+	for (unsigned int i = 0; i < 5; i++) {
+		splits = test_shared(sizeof(*splits));
+		ranks_run_apart(3, 1, split_until_death, &s);
+		if (atomic_load(&splits->failed))
+			return;
+	}
+	SKIP("rank 1 has finished each split");
 }

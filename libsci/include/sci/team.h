@@ -254,8 +254,8 @@ int sci_team_peer(struct sci_team *team, int rank, struct sci_peer **peer);
  * This is a collective call of @team. If a member of @team is out of resources, no member gets
  * a new team.
  * Return: 0; -ENOMEM, -ENOSPC: some member is out of resources; -ECONNRESET: a member has died;
- * -ENOBUFS: a connection ended because the memory of a member ended. Then other members may get
- * another error.
+ * -ENOBUFS: a connection ended because the memory of a member ended. After the last two errors, other
+ * members may get another error, or a new team whose calls fail.
  */
 int sci_team_split(struct sci_team *team, int colour, int key, struct sci_team **out);
 
