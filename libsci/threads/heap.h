@@ -140,19 +140,29 @@ void heap_unmap(struct heap *h, void *p, size_t len);
 /* Return the number of mapped bytes in the mapping that begins at @p; 0: there is no such mapping. */
 size_t heap_mapped(const struct heap *h, const void *p);
 
-/* Mark a large block for the caller. The mark lasts until the block is freed. */
-static inline void heap_mark(struct heap *h, void *p)
+/* Mark the units of a part of a large block. The marks last until the block is freed. */
+static inline void heap_mark(struct heap *h, void *p, size_t len)
 {
-	size_t u = (size_t)((char *)p - h->base) / HEAP_UNIT;
+	size_t at = (size_t)((char *)p - h->base);
 
-	for (uint32_t i = 0; i < h->units[u].len; i++)
-		h->units[u + i].marked = 1;
+	for (size_t u = at / HEAP_UNIT; u * HEAP_UNIT < at + len; u++)
+		h->units[u].marked = 1;
 }
 
-/* Return true if the address is in a marked block. */
+/* Return true if the address is in a marked unit. */
 static inline bool heap_marked(const struct heap *h, const void *p)
 {
 	return h->units[(size_t)((const char *)p - h->base) / HEAP_UNIT].marked;
+}
+
+/* Return how many of @p[0..@len] from the first on are all in marked units, or all in others. */
+static inline size_t heap_marked_alike(const struct heap *h, const char *p, size_t len)
+{
+	size_t n = HEAP_UNIT - (size_t)(p - h->base) % HEAP_UNIT;
+
+	while (n < len && heap_marked(h, p + n) == heap_marked(h, p))
+		n += HEAP_UNIT;
+	return n < len ? n : len;
 }
 
 static inline bool heap_has(const struct heap *h, const void *p)

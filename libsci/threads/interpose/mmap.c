@@ -112,7 +112,7 @@ static void *mapping_share(struct mapping *m)
 	p = block_get(m->len);
 	if (!p)
 		return MAP_FAILED;
-	heap_mark(&world->heap, p);
+	heap_mark(&world->heap, p, m->len);
 	m->addr = p;
 	return nodes_run_all(range_map_here, m) ? MAP_FAILED : p;
 }
@@ -142,6 +142,29 @@ static bool hosts_map(struct mapping *m, void **p)
 	return true;
 }
 
+static void *range_map_fixed(struct mapping *m)
+{
+	bool block = is_global(m->addr) && heap_has(&world->heap, m->addr);
+	size_t len = len_round_up(m->len);
+
+	if (!(m->flags & MAP_ANONYMOUS) || !is_global(m->addr)) {
+		if (nodes_run_all(range_map_here, m))
+			return MAP_FAILED;
+		/* munmap() must not discard pages of the file */
+		if (block)
+			heap_mark(&world->heap, m->addr, len);
+		return m->addr;
+	}
+	if (block && (heap_marked(&world->heap, m->addr) ||
+		      heap_marked_alike(&world->heap, m->addr, len) < len)) {
+		world_say("mmap(): anonymous memory cannot replace a file's memory");
+		errno = ENODEV;
+		return MAP_FAILED;
+	}
+	memory_discard(m->addr, len);
+	return nodes_run_all(range_protect_here, m) ? MAP_FAILED : m->addr;
+}
+
 static void *range_map(void *hint, struct mapping *m)
 {
 	void *p;
@@ -157,13 +180,8 @@ static void *range_map(void *hint, struct mapping *m)
 			errno = EEXIST;		/* all global memory is mapped */
 			return MAP_FAILED;
 		}
-		if (m->flags & MAP_ANONYMOUS && is_global(hint)) {
-			memory_discard(hint, len_round_up(m->len));
-			m->addr = hint;
-			return nodes_run_all(range_protect_here, m) ? MAP_FAILED : hint;
-		}
 		m->addr = hint;
-		return nodes_run_all(range_map_here, m) ? MAP_FAILED : hint;
+		return range_map_fixed(m);
 	}
 	if ((m->flags & MAP_TYPE) == MAP_PRIVATE &&
 	    (m->flags & MAP_ANONYMOUS || m->prot & PROT_WRITE || world_spans()))
@@ -210,22 +228,37 @@ static void range_unmap_here(void *arg)
 		m->err = errno;
 }
 
-/*
- * Unmap memory. The pages are freed at once, and the addresses of a block when all of its pages are
- * unmapped. The addresses of a shared file mapping are not used again.
- */
-EXPORT int munmap(void *p, size_t len)
+/* Unmap memory that is all of one kind: of a file, or of none. */
+static int part_unmap(void *p, size_t len)
 {
-	struct mapping m = { .addr = p, .len = len_round_up(len), .prot = PROT_READ | PROT_WRITE };
+	struct mapping m = { .addr = p, .len = len, .prot = PROT_READ | PROT_WRITE };
 
-	if (!world || !is_global(p) || !heap_has(&world->heap, p))
-		return REAL(munmap)(p, len);
 	if (heap_marked(&world->heap, p))
 		return nodes_run_all(range_unmap_here, &m);
 	if (nodes_run_all(range_protect_here, &m))
 		return -1;
-	memory_discard(p, m.len);
-	heap_unmap(&world->heap, p, m.len);
+	memory_discard(p, len);
+	heap_unmap(&world->heap, p, len);
+	return 0;
+}
+
+/*
+ * Unmap memory. The pages are freed at once, and the addresses of a block when all of its pages are
+ * unmapped. The addresses of a file's memory are not used again.
+ */
+EXPORT int munmap(void *p, size_t len)
+{
+	char *at = p, *end;
+
+	if (!world || !is_global(p) || !heap_has(&world->heap, p))
+		return REAL(munmap)(p, len);
+	for (end = at + len_round_up(len); at < end;) {
+		size_t part = heap_marked_alike(&world->heap, at, (size_t)(end - at));
+
+		if (part_unmap(at, part))
+			return -1;
+		at += part;
+	}
 	return 0;
 }
 

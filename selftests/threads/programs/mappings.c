@@ -235,6 +235,23 @@ static void *fixed(void *arg)
 
 /* ---- shared mappings of files ---- */
 
+/* A file's memory lies inside of a mapping, and is unmapped alone or with what surrounds it. */
+static void shared_inside(int fd)
+{
+	static char text[3 * UNIT];
+	char *p = map(5 * UNIT);
+
+	for (int i = 1; i <= 3; i += 2)
+		SHOW(mmap(p + i * UNIT, UNIT, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+			  0) == p + i * UNIT);
+	SHOW(differ(p + UNIT, UNIT, 'x'));
+	SHOW(munmap(p + UNIT, UNIT));
+	SHOW(munmap(p + 2 * UNIT, 3 * UNIT));
+	SHOW(munmap(p, UNIT));
+	SHOW(pread(fd, text, sizeof(text), 0));
+	SHOW(differ(text, sizeof(text), 'x'));
+}
+
 /* Parts of a mapping are unmapped or not needed, but the file keeps its contents. */
 static void *shared(void *arg)
 {
@@ -253,6 +270,7 @@ static void *shared(void *arg)
 	SHOW(differ(text, sizeof(text), 'x'));
 	SHOW(differ(p + PAGE, UNIT - PAGE, 'x'));
 	SHOW(differ(p + 2 * UNIT, PAGE, 'x'));
+	shared_inside(fd);
 	close(fd);
 	return arg;
 }
