@@ -213,6 +213,20 @@ TEST(prefetch_stops_short_of_the_end)
 	cards_free();
 }
 
+/* The load ends at address 2^64 of the fabric: no cached line contains it. */
+TEST(a_load_at_the_end_of_all_addresses_misses_the_cached_lines)
+{
+	struct card *t, *c = prefetch_pair(&t);
+	uint64_t v = 0;
+
+	map_entry(c, 1, 0xffff, SCI_PCI_ATT_PREFETCH, 0xffff, (UINT64_C(1) << 32) - PAGE);
+	load32(c, 0);
+	load(c, 0, 2 * PAGE - 8, &v, 8);
+	CHECK(v == UINT64_MAX);
+	CHECK_EQ(csr(c, SCI_PCI_ERROR_CODE), SCI_PCI_ERR_NODE);
+	cards_free();
+}
+
 /* ---- locks ---- */
 
 static struct card *lock_pair(struct card **t)

@@ -11,13 +11,15 @@ static bool kept_find(struct sim_adapter *a, struct read *r)
 		return false;
 	for (unsigned int i = 0; i < KEPT_LINES; i++) {
 		const struct kept *k = &a->kept[i];
+		uint64_t at = r->address - k->address;
 
+		/* r->address + r->len may be 2^64 */
 		if (k->address == NO_LINE || r->address < k->address ||
-		    r->address + r->len > k->address + k->len)
+		    at >= k->len || r->len > k->len - at)
 			continue;
 		if (a->host->now(a->ctx) >= k->until)
 			return false;
-		memcpy(r->data, k->data + (r->address - k->address), r->len);
+		memcpy(r->data, k->data + at, r->len);
 		return true;
 	}
 	return false;
