@@ -54,11 +54,31 @@ bool card_begin(struct sci_card *card)
 	return true;
 }
 
+/*
+ * Send the messages of the vectors that the model has raised. The guest chooses the addresses: a
+ * message may even unplug the card.
+ */
+static void card_notify(struct sci_card *card)
+{
+	static const uint32_t causes[SCI_PCI_VECTORS] = {
+		[SCI_PCI_VEC_RX] = SCI_PCI_INT_RX,
+		[SCI_PCI_VEC_DMA] = SCI_PCI_INT_DMA,
+		[SCI_PCI_VEC_ERROR] = SCI_PCI_INT_ERROR | SCI_PCI_INT_LINK,
+		[SCI_PCI_VEC_COMMAND] = SCI_PCI_INT_COMMAND,
+	};
+	uint32_t raised = card->raised;
+	unsigned int i;
+
+	card->raised = 0;
+	for (i = 0; i < SCI_PCI_VECTORS && card->adapter; i++)
+		if (raised & causes[i])
+			msix_notify(&card->pci, i);
+}
+
 void card_end(struct sci_card *card)
 {
 	uint64_t deadline;
 
-	in_model = false;
 	if (card->deadline_changed) {
 		card->deadline_changed = false;
 		deadline = sim_adapter_deadline(card->adapter);
@@ -67,6 +87,8 @@ void card_end(struct sci_card *card)
 		else
 			timer_mod_ns(card->timer, deadline);
 	}
+	card_notify(card);	/* from here on, the card may have no model */
+	in_model = false;
 	link_tell(card);
 }
 
@@ -112,23 +134,13 @@ static void intx_set(struct sci_card *card)
 
 static void host_interrupt(void *ctx, uint32_t pending, uint32_t raised)
 {
-	static const uint32_t causes[SCI_PCI_VECTORS] = {
-		[SCI_PCI_VEC_RX] = SCI_PCI_INT_RX,
-		[SCI_PCI_VEC_DMA] = SCI_PCI_INT_DMA,
-		[SCI_PCI_VEC_ERROR] = SCI_PCI_INT_ERROR | SCI_PCI_INT_LINK,
-		[SCI_PCI_VEC_COMMAND] = SCI_PCI_INT_COMMAND,
-	};
 	struct sci_card *card = ctx;
-	unsigned int i;
 
 	card->pending = pending;
-	if (!msix_enabled(&card->pci)) {
+	if (msix_enabled(&card->pci))
+		card->raised |= raised;
+	else
 		intx_set(card);
-		return;
-	}
-	for (i = 0; i < SCI_PCI_VECTORS; i++)
-		if (raised & causes[i])
-			msix_notify(&card->pci, i);
 }
 
 static void host_send(void *ctx, const struct sim_packet *p)
@@ -311,7 +323,8 @@ static const MemoryRegionOps att_ops = {
 
 static void card_run_timer(struct sci_card *card)
 {
-	if (sim_adapter_deadline(card->adapter) > clock_now() || !card_begin(card))
+	if (!card->adapter || sim_adapter_deadline(card->adapter) > clock_now() ||
+	    !card_begin(card))
 		return;
 	sim_adapter_timer(card->adapter);
 	card->deadline_changed = true;

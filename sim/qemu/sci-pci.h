@@ -115,6 +115,7 @@ struct sci_card {
 	QEMUTimer *timer;
 	bool deadline_changed;
 	uint32_t pending;		/* causes of interrupts that are pending */
+	uint32_t raised;		/* causes whose MSI-X messages wait for card_end() */
 	enum sci_fault fault;
 	uint32_t fault_reads;		/* reads of DMA_HEAD under FAULT_DMA_BUSY */
 	bool blocked;
@@ -126,6 +127,7 @@ struct sci_card {
 
 /* Enter the model. Return false if a call of a model is in progress, or @card has no model. */
 bool card_begin(struct sci_card *card);
+/* Leave the model and send interrupts. These may unplug the card: then @card has no model. */
 void card_end(struct sci_card *card);
 
 /* ---- link.c ---- */
