@@ -127,12 +127,13 @@ void link_drop(struct sci_card *card)
 	if (l->fd < 0)
 		return;
 	qemu_set_fd_handler(l->fd, NULL, NULL, NULL);
+	/* the daemon takes the end of the connection as a proof that the window is unmapped */
+	if (card->config.direct)
+		window_detached(card);
 	close(l->fd);
 	l->fd = -1;
 	l->attached = l->up = false;
 	l->queued = 0;
-	if (card->config.direct)
-		window_detached(card);
 	if (l->wanted)
 		link_retry_after(card, RETRY_MS);
 }
