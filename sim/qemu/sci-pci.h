@@ -57,9 +57,9 @@ struct sci_peer;
 /**
  * struct sci_window - BAR 2 of a card with direct windows
  * @base: the range of addresses that the guest sees
- * @shown: for each ATT entry: whether it maps memory, and whether its node is or was missing
- *	without a report by a barrier
- * @lost: number of entries with a missing node
+ * @shown: for each ATT entry: whether it maps memory, and whether its node or the host's mapping
+ *	is or was missing without a report by a barrier
+ * @lost: number of entries that are lost in this way
  * @pagemap: /proc/self/pagemap, which has the touched pages; @pages: the part for one ATT entry
  * @peers: this node, then the other direct nodes
  * @told_base: the export table of which the peers have a report

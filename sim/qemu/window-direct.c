@@ -14,8 +14,8 @@
  * a guest's store must not kill QEMU. Private pages keep stored bytes until the guest writes the
  * entry again. A private mapping without a store shows the exporter's page.
  *
- * A store to a missing node must not get lost without an error: a barrier of the guest tests
- * whether a page of such an entry has been touched.
+ * A store to a missing node, or to pages that the host cannot map, must not get lost without an
+ * error: a barrier of the guest tests whether a page of such an entry has been touched.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -256,6 +256,13 @@ static bool zeros_map(struct sci_window *w, uint64_t at, uint64_t len)
 	return direct_map(w, at, len, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
+static void entry_set_lost(struct sci_window *w, uint32_t n, bool lost)
+{
+	w->lost += lost - w->shown[n].lost;
+	w->shown[n].lost = lost;
+}
+
+/* Unmap all entries. They count as lost: their stores reach no node from now on. */
 static void window_unmap(struct sci_card *card)
 {
 	struct sci_window *w = &card->window;
@@ -266,14 +273,11 @@ static void window_unmap(struct sci_card *card)
 			     card->config.node, strerror(errno));
 		abort();
 	}
-	for (n = 0; n < card->config.att_entries; n++)
+	for (n = 0; n < card->config.att_entries; n++) {
+		if (w->shown[n].mapped)
+			entry_set_lost(w, n, true);
 		w->shown[n].mapped = false;
-}
-
-static void entry_set_lost(struct sci_window *w, uint32_t n, bool lost)
-{
-	w->lost += lost - w->shown[n].lost;
-	w->shown[n].lost = lost;
+	}
 }
 
 static void entry_unmap(struct sci_card *card, uint32_t n)
@@ -295,7 +299,7 @@ static void entry_unmap(struct sci_card *card, uint32_t n)
 	window_unmap(card);
 }
 
-/* Remove the mapping of an entry, because the node of the entry does not exist. */
+/* Remove the mapping of an entry whose node does not exist, or whose pages cannot be mapped. */
 static void entry_lose(struct sci_card *card, uint32_t n)
 {
 	entry_unmap(card, n);
@@ -427,7 +431,7 @@ void window_att_changed(struct sci_card *card, uint32_t n)
 	if (!export_map(w, p, &x, n * size, e.offset, size, flags)) {
 		warn_report_once("sci-pci: pages can't be mapped: %s: see vm.max_map_count",
 				 strerror(errno));
-		entry_unmap(card, n);
+		entry_lose(card, n);
 	}
 }
 
