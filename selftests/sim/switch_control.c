@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /* Test the control socket of sci-switch, and its client `sci-switch ctl`. */
+#include <time.h>
+
 #include "selftests/sim/switch.h"
 
 TEST(commands_answer)
@@ -270,6 +272,15 @@ TEST(a_client_that_does_not_read)
 
 /* ---- garbage ---- */
 
+/* Return the time of the clock of which epochs are made. The clock cannot be set back. */
+static uint64_t boot_time(void)
+{
+	struct timespec ts;
+
+	CHECK_EQ(clock_gettime(CLOCK_BOOTTIME, &ts), 0);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
 TEST(garbage)
 {
 	unsigned int good = 0, mailboxes = 0, i;
@@ -303,6 +314,7 @@ TEST(garbage)
 	CHECK(nothing(fd));
 	CHECK(good > 60);
 	CHECK(mailboxes > 30);
+	CHECK(epoch < boot_time() + 120);
 	control("garbage 8 100000");	/* more than fits into the queue */
 	CHECK(counter("8", "overflow") > 0);
 	close(fd);

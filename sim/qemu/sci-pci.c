@@ -186,10 +186,16 @@ static const struct sim_host host_direct = {
 	.invalidate = host_invalidate,
 };
 
-/* Return the nanoseconds since 1970: an epoch that also rises with a restart of QEMU. */
+/*
+ * Return the nanoseconds since the host's boot: an epoch that also rises with a restart of QEMU.
+ * All nodes of a fabric run on one host, and this clock cannot be set back.
+ */
 static uint64_t epoch_make(void)
 {
-	return g_get_real_time() * 1000;
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return ts.tv_sec * NANOSECONDS_PER_SECOND + ts.tv_nsec;
 }
 
 /* ---- registers ---- */

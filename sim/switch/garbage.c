@@ -40,13 +40,16 @@ static void garbage_fill(struct fabric *f, void *p, size_t size)
 		*byte++ = (unsigned char)garbage_random(f);
 }
 
-/* Return an epoch that is higher than all earlier epochs, also of an earlier daemon. */
+/*
+ * Return an epoch that is higher than all earlier epochs, also of an earlier daemon. Adapters use
+ * the same clock.
+ */
 static uint64_t epoch_next(struct fabric *f)
 {
 	struct timespec ts;
 
 	if (!f->garbage_epoch) {
-		clock_gettime(CLOCK_REALTIME, &ts);
+		clock_gettime(CLOCK_BOOTTIME, &ts);
 		f->garbage_epoch = (uint64_t)ts.tv_sec * NSEC_PER_SEC +
 				   (uint64_t)ts.tv_nsec;
 	}
