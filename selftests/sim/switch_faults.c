@@ -665,6 +665,30 @@ TEST(after_and_for_packets)
 	end();
 }
 
+/* The second fault replaces the first one. At its end, the value before both is restored. */
+TEST(durations_overlap)
+{
+	uint32_t number[10];
+
+	daemon_start(NULL);
+	nodes_4_and_8();
+	control("set 4 loss 1000000 for 3 packets");
+	CHECK_EQ(send_some(1, number), 0);
+	control("set 4 loss 1000000 for 3 packets");
+	numbers_are(number, send_some(6, number), (uint32_t[]){ 4, 5, 6 }, 3);
+	/* one within another, and three */
+	control("set 4 loss 1000000 for 5 packets");
+	control("set 4 loss 0 for 2 packets");
+	numbers_are(number, send_some(7, number), (uint32_t[]){ 1, 2, 6, 7 }, 4);
+	control("set 4 loss 1000000 for 2 packets");
+	control("set 4 loss 1000000 for 4 packets");
+	control("set 4 loss 0 for 3 packets");
+	numbers_are(number, send_some(6, number), (uint32_t[]){ 1, 2, 3, 5, 6 }, 5);
+	control("get 4 loss");
+	SAID("loss 0\n");
+	end();
+}
+
 TEST(several_things_later)
 {
 	uint32_t number[10];

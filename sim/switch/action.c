@@ -7,7 +7,10 @@
 #include "sim/switch/loop.h"
 #include "sim/switch/node.h"
 
-/* A later change of a setting. @key is KEYS: disconnect the node. */
+/*
+ * A later change of a setting. @key is KEYS: disconnect the node. @undo: the action ends a change
+ * with a duration, and @value is the value before the change.
+ */
 struct action {
 	struct action *next;
 	struct point *point;
@@ -16,6 +19,7 @@ struct action {
 	enum key key;
 	uint64_t value;
 	struct when lasts;
+	bool undo;
 };
 
 static void action_find_first(struct point *pt)
@@ -51,14 +55,37 @@ static bool action_apply(struct point *pt, enum key k, uint64_t value,
 	}
 	old = pt->value[k];
 	point_set(pt, k, value);
-	return !lasts->unit || action_set(pt, k, old, &undo);
+	if (!lasts->unit)
+		return true;
+	if (!action_set(pt, k, old, &undo))
+		return false;
+	pt->actions->undo = true;	/* the list has the newest action first */
+	return true;
 }
 
+/* Return the oldest of the undo actions of @a's key that are newer than @a, or NULL. */
+static struct action *action_find_newer_undo(const struct action *a)
+{
+	struct action *newer, *found = NULL;
+
+	for (newer = a->point->actions; newer != a; newer = newer->next)
+		if (newer->undo && newer->key == a->key)
+			found = newer;
+	return found;
+}
+
+/*
+ * Run an action. If a newer change with a duration is in force, it goes on, and restores at its end
+ * the value that this action would restore.
+ */
 static void action_run(struct action **place)
 {
+	struct action *newer = (*place)->undo ? action_find_newer_undo(*place) : NULL;
 	struct action *a = action_take(place);
 
-	if (!action_apply(a->point, a->key, a->value, &a->lasts))
+	if (newer)
+		newer->value = a->value;
+	else if (!action_apply(a->point, a->key, a->value, &a->lasts))
 		fabric_warn("%s: out of memory: it stays as it is",
 			    a->point->name);
 	free(a);
