@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /* Test how sci-switch starts, ends, is killed, and starts again. */
+#include <sys/resource.h>
+
 #include "selftests/sim/switch.h"
 
 static void mode_is(const char *name, unsigned int mode)
@@ -99,6 +101,44 @@ TEST(a_live_daemon_is_not_replaced)
 	control("nodes");
 	SAID("4 up");
 	CHECK_EQ(access(in_dir("control2"), F_OK), -1);
+	daemon_stop();
+}
+
+/* Return how often the daemon has had no descriptor for a connection. */
+static unsigned int count_refusals(void)
+{
+	char errors[4096];
+	const char *at = errors;
+	unsigned int n = 0;
+
+	read_file("errors", errors, sizeof(errors));
+	while ((at = strstr(at, "no more descriptors"))) {
+		at++;
+		n++;
+	}
+	return n;
+}
+
+/* Both sockets work again after the adapters have taken all descriptors. */
+TEST(descriptors_run_out)
+{
+	enum { FILES = 20 };
+	int fd[FILES], client, i;
+
+	daemon_start(NULL);
+	control("nodes");
+	CHECK_EQ(prlimit(daemon_pid, RLIMIT_NOFILE, &(struct rlimit){ FILES, FILES }, NULL), 0);
+	for (i = 0; i < FILES; i++)
+		fd[i] = unix_socket("fabric", SOCK_SEQPACKET);
+	WAIT_UNTIL(count_refusals() == 1, TEST_WAIT_MS);
+	client = unix_socket("control", SOCK_STREAM);
+	WAIT_UNTIL(count_refusals() == 2, TEST_WAIT_MS);
+	for (i = 0; i < FILES; i++)
+		close(fd[i]);
+	close(adapter(4));
+	CHECK_EQ(send(client, "nodes\n", 6, MSG_NOSIGNAL), 6);
+	read_answer(client);
+	close(client);
 	daemon_stop();
 }
 

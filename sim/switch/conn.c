@@ -217,6 +217,7 @@ static void conn_end(struct conn *c)
 		close(c->memory);
 	free(c);
 	listener_resume(&f->loop, &f->adapters);
+	listener_resume(&f->loop, &f->controls);
 }
 
 static void conn_end_later(struct later *later)
