@@ -84,7 +84,7 @@ TEST(commands_that_are_wrong)
 		{ "route 8", "usage: route" },
 		{ "garbage 12 1", "node 12 is not attached" },
 		{ "garbage 8 x", "x: up to" },
-		{ "garbage 8 1 8", "node 8 is attached" },
+		{ "garbage 8 1 8", "node 8 exists" },
 		{ "garbage 8 1 7", "7: a node id" },
 		{ "script /nowhere/at/all", "No such file" },
 	};
@@ -317,6 +317,22 @@ TEST(garbage)
 	CHECK(epoch < boot_time() + 120);
 	control("garbage 8 100000");	/* more than fits into the queue */
 	CHECK(counter("8", "overflow") > 0);
+	close(fd);
+	daemon_stop();
+}
+
+/* A node that is detached for a while attaches again with the same epoch and numbers. */
+TEST(garbage_of_a_node_that_may_come_again)
+{
+	int fd;
+
+	daemon_start("ring r 4 8 12");
+	fd = adapter(4);
+	close(adapter(8));
+	WAIT_UNTIL((control("nodes"), strstr(said, "8 gone")), TEST_WAIT_MS);
+	control_fails("garbage 4 1 8", "node 8 exists");
+	control_fails("garbage 4 1 12", "node 12 exists");	/* it may attach later */
+	control("garbage 4 1 16");
 	close(fd);
 	daemon_stop();
 }

@@ -2,9 +2,9 @@
 // Copyright (C) 2026 The libsci authors
 /*
  * The command "garbage": packets that no adapter would send, with a valid CRC. The source in these
- * packets is a node that is not attached. With an attached source, the packets would use up the
- * numbers of this node, and its own requests would count as executed. (fault.c garbles packets of
- * attached nodes.)
+ * packets is a node that does not exist. The packets would use up the numbers of a node that is
+ * attached or attaches again, and the target would drop the node's own requests. (fault.c garbles
+ * packets of attached nodes.)
  */
 #include <string.h>
 #include <time.h>
@@ -100,30 +100,26 @@ static size_t frame_make(struct fabric *f, struct node *to, uint16_t from,
 	return size;
 }
 
-/* Return the highest id up to @id of a node that is not attached; 0: all are attached. */
-static uint16_t node_find_free_id(struct fabric *f, uint16_t id)
+/* Return the highest id that no node has; 0: there is none. */
+static uint16_t node_find_free_id(struct fabric *f)
 {
-	const struct node *n;
+	uint16_t id = NODE_ID_MAX;
 
-	for (; id; id -= 4) {
-		n = node_find(f, id);
-		if (!n || !node_there(n))
-			break;
-	}
+	while (id && node_find(f, id))
+		id -= 4;
 	return id;
 }
 
-static bool source_parse(struct fabric *f, struct words *w, const struct node *to,
-			 uint16_t *from, struct answer *a)
+static bool source_parse(struct fabric *f, struct words *w, uint16_t *from, struct answer *a)
 {
 	if (w->count < 4) {
-		*from = node_find_free_id(f, NODE_ID_MAX);
+		*from = node_find_free_id(f);
 		return *from || answer_fail(a, "no node id is free");
 	}
 	if (!node_id_parse(w->word[3], from))
 		return answer_fail(a, "%.40s: " NODE_ID_RULE, w->word[3]);
-	if (*from == to->id || node_find_free_id(f, *from) != *from)
-		return answer_fail(a, "node %u is attached: see garble", *from);
+	if (node_find(f, *from))
+		return answer_fail(a, "node %u exists: see garble", *from);
 	return true;
 }
 
@@ -139,7 +135,7 @@ bool command_garbage(struct fabric *f, struct words *w, struct answer *a)
 	if (!parse_number(w->word[2], COUNT_MAX, &count))
 		return answer_fail(a, "%.40s: up to %u packets", w->word[2],
 				   COUNT_MAX);
-	if (!source_parse(f, w, to, &from, a))
+	if (!source_parse(f, w, &from, a))
 		return false;
 	while (count--) {
 		size_t size = frame_make(f, to, from, &frame);
