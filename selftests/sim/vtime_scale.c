@@ -254,6 +254,38 @@ TEST(a_program_that_tries_for_ever_is_given_up)
 	vt_free(s);
 }
 
+static void computes_for_ever(struct vt_node *n, void *arg)
+{
+	for (;;) {
+		*(unsigned int *)arg += 1;
+		vt_busy(n, VT_MS);
+		vt_sync(n);
+	}
+}
+
+static void ends_at_once(struct vt_node *n, void *arg)
+{
+	(void)n;
+	(void)arg;
+}
+
+TEST(a_program_that_never_waits_is_given_up)
+{
+	struct vt_sim *s = machine(2, NULL);
+	unsigned int steps = 0;
+
+	vt_set_limit(s, 10 * (uint64_t)VT_MS);
+	vt_start(vt_node(s, 0), computes_for_ever, &steps);
+	vt_start(vt_node(s, 1), ends_at_once, NULL);
+	CHECK(!vt_run(s));
+	CHECK_EQ(steps, 11);
+	/* a higher limit continues the program */
+	vt_set_limit(s, 12 * (uint64_t)VT_MS);
+	CHECK(!vt_run(s));
+	CHECK_EQ(steps, 13);
+	vt_free(s);
+}
+
 /* ---- collective operations ---- */
 
 static void run(const struct scale_setup *setup, struct scale_result *r)

@@ -234,17 +234,21 @@ static bool event_is_program(vt_event_fn fn)
 	return fn == node_resume || fn == node_touched || fn == limit_reached;
 }
 
-/* Run due events on the present stack, up to an event that needs a program's own stack. */
+/*
+ * Run due events on the present stack, up to an event that needs a program's own stack. A program
+ * whose clock is beyond the limit stops here, because vt_run() ends before.
+ */
 void vt_sync(struct vt_node *n)
 {
 	struct vt_sim *s = n->sim;
 	const struct vt_event on = {
 		.when = n->clock, .turn = s->turn++, .fn = node_resume, .arg = n,
 	};
+	const bool beyond = n->clock > s->limit;
 
 	s->current = NULL;
-	while (s->events && event_earlier(&s->heap[0], &on)) {
-		if (event_is_program(s->heap[0].fn)) {
+	while (beyond || (s->events && event_earlier(&s->heap[0], &on))) {
+		if (beyond || event_is_program(s->heap[0].fn)) {
 			event_push(s, &on);
 			node_leave(n);
 			break;
