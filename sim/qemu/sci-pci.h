@@ -60,6 +60,7 @@ struct sci_peer;
  * @shown: for each ATT entry: whether it maps memory, and whether its node or the host's mapping
  *	is or was missing without a report by a barrier
  * @lost: number of entries that are lost in this way
+ * @spare: mappings that are given up if the host has no more, so that the window can be unmapped
  * @pagemap: /proc/self/pagemap, which has the touched pages; @pages: the part for one ATT entry
  * @peers: this node, then the other direct nodes
  * @told_base: the export table of which the peers have a report
@@ -76,6 +77,7 @@ struct sci_window {
 		uint16_t export_id;
 	} *shown;
 	uint32_t lost;
+	void *spare[4];
 	int pagemap;
 	uint64_t *pages;
 	QTAILQ_HEAD(, sci_peer) peers;

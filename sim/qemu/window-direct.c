@@ -262,13 +262,47 @@ static void entry_set_lost(struct sci_window *w, uint32_t n, bool lost)
 	w->shown[n].lost = lost;
 }
 
+/*
+ * Map pages that only count: at the limit of vm.max_map_count no mmap() works, not even one that
+ * replaces many mappings by one. Each of these mappings stays separate, because all have the same
+ * offset in the file.
+ */
+static void spares_map(struct sci_window *w, int fd)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(w->spare); i++)
+		w->spare[i] = mmap(NULL, PAGE, PROT_NONE, MAP_SHARED, fd, 0);
+}
+
+static void spares_unmap(struct sci_window *w)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(w->spare); i++)
+		if (w->spare[i] && w->spare[i] != MAP_FAILED)
+			munmap(w->spare[i], PAGE);
+}
+
+static bool window_map_zeros(struct sci_window *w)
+{
+	bool done = zeros_map(w, 0, w->size);
+
+	if (done)
+		return true;
+	spares_unmap(w);
+	done = zeros_map(w, 0, w->size);
+	spares_map(w, QTAILQ_FIRST(&w->peers)->fd);
+	return done;
+}
+
 /* Unmap all entries. They count as lost: their stores reach no node from now on. */
 static void window_unmap(struct sci_card *card)
 {
 	struct sci_window *w = &card->window;
 	uint32_t n;
 
-	if (!zeros_map(w, 0, w->size)) {
+	if (!window_map_zeros(w)) {
 		error_report("sci-pci: node %u: the window can't be taken back: %s",
 			     card->config.node, strerror(errno));
 		abort();
@@ -680,6 +714,7 @@ bool window_init(struct sci_card *card, Error **errp)
 		return false;
 	}
 	QTAILQ_INSERT_HEAD(&w->peers, own, next);
+	spares_map(w, own->fd);
 	return true;
 }
 
@@ -704,6 +739,7 @@ void window_free(struct sci_card *card)
 	struct sci_window *w = &card->window;
 
 	if (w->base) {
+		spares_unmap(w);
 		munmap(w->base, w->size);
 		close(w->pagemap);
 	}
