@@ -369,8 +369,12 @@ static int server_fork(struct bench_link *l)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
 		return tool_error("cannot make a socket: %s", strerror(errno));
 	l->child = fork();
-	if (l->child < 0)
+	if (l->child < 0) {
+		l->child = 0;
+		close(fd[0]);
+		close(fd[1]);
 		return tool_error("cannot fork: %s", strerror(errno));
+	}
 	if (!l->child)
 		server_run(l, fd[1], parent);
 	l->cpu[1] = cpu;
