@@ -132,12 +132,15 @@ struct proc {
 /* State of the process at the start of the command, restored in its children. */
 struct proc_origin {
 	sigset_t mask;
-	struct sigaction pipe;
+	struct sigaction pipe, child;
 	unsigned long nofile;
 	pid_t parent;
 };
 
-/* Save the state, then ignore SIGPIPE and raise the limit of descriptors. */
+/*
+ * Save the state, then ignore SIGPIPE, stop ignoring SIGCHLD, and raise the limit of descriptors.
+ * While SIGCHLD is ignored, waitid() does not report children.
+ */
 void proc_origin_save(struct proc_origin *o);
 /* Restore the state, in a child before execve(). */
 void proc_origin_restore(const struct proc_origin *o);

@@ -588,7 +588,7 @@ int launch_agent(void)
 	pid = fork();
 	if (!pid)
 		agent_main(self, &origin, pmix_dir);
-	proc_origin_restore(&origin);
+	sigprocmask(SIG_SETMASK, &origin.mask, NULL);
 	if (pid < 0)
 		return tool_error("cannot start an agent: %s", strerror(errno));
 	for (int fd = 0; fd < 2; fd++)

@@ -22,11 +22,12 @@
 
 void proc_origin_save(struct proc_origin *o)
 {
-	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	struct sigaction ignore = { .sa_handler = SIG_IGN }, normal = { .sa_handler = SIG_DFL };
 	struct rlimit rl;
 
 	sigprocmask(SIG_SETMASK, NULL, &o->mask);
 	sigaction(SIGPIPE, &ignore, &o->pipe);
+	sigaction(SIGCHLD, &normal, &o->child);
 	getrlimit(RLIMIT_NOFILE, &rl);
 	o->nofile = rl.rlim_cur;
 	o->parent = getpid();
@@ -42,6 +43,7 @@ void proc_origin_restore(const struct proc_origin *o)
 	rl.rlim_cur = o->nofile;
 	setrlimit(RLIMIT_NOFILE, &rl);
 	sigaction(SIGPIPE, &o->pipe, NULL);
+	sigaction(SIGCHLD, &o->child, NULL);
 	sigprocmask(SIG_SETMASK, &o->mask, NULL);
 }
 

@@ -314,6 +314,7 @@ __attribute__((constructor)) static void as_rank(void)
 
 static char out[TEXT_MAX], err[TEXT_MAX];
 static int status;
+static bool ignore_children;		/* start the command with SIGCHLD ignored */
 
 /* Set the paths of build/selftests/team/launch and build/sci. */
 static void paths(void)
@@ -366,6 +367,7 @@ static struct job start(const char *const *words)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		/* a shell lets programs in the background ignore it */
 		signal(SIGINT, SIG_DFL);
+		signal(SIGCHLD, ignore_children ? SIG_IGN : SIG_DFL);
 		dup2(in[0], 0);
 		dup2(o[1], 1);
 		dup2(e[1], 2);
@@ -705,6 +707,20 @@ TEST(a_job_stops_and_goes_on)
 	finish(&j);
 	CHECK(strstr(out, "went on x"));
 	CHECK_EQ(status, 0);
+}
+
+/* Some programs start their children with SIGCHLD ignored. The ranks inherit that. */
+TEST(a_job_with_SIGCHLD_ignored_ends)
+{
+	const char *mask;
+
+	ignore_children = true;
+	RUN("-n", "2", "sh", "-c", "exit 7");
+	CHECK_EQ(status, 7);
+	RUN("-n", "1", "cat", "/proc/self/status");
+	CHECK_EQ(status, 0);
+	mask = strstr(out, "SigIgn:\t");
+	CHECK(mask && strtoull(mask + 8, NULL, 16) & 1u << (SIGCHLD - 1));
 }
 
 /* With fewer descriptors allowed than it polls, the next poll() of the launcher fails. */
