@@ -202,8 +202,11 @@ void outlets_init(struct outlets *o, bool tag);
 void outlets_free(struct outlets *o);
 /* Queue output of a rank; each line gets its tag. */
 void outlet_add(struct outlet *o, unsigned int rank, const char *data, size_t len);
-/* Write queued output, after poll() has reported that a write does not block. */
-void outlet_write(struct outlet *o);
+/*
+ * Write queued output, after poll() has reported that a write does not block. Return: 0, or -errno
+ * if the output is lost. A reader that has closed the pipe wants no output: 0.
+ */
+int outlet_write(struct outlet *o);
 size_t outlets_queued(const struct outlets *o);
 
 /* ---- the front (launch_front.c) ---- */

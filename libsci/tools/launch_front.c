@@ -708,6 +708,18 @@ static int front_timeout(const struct front *f)
 	return at > now ? (int)((at - now) / 1000000 + 1) : 0;
 }
 
+/* Write output. The job goes on without it if that fails. */
+static void output_write(struct front *f, struct outlet *o)
+{
+	int ret = outlet_write(o);
+
+	if (!ret)
+		return;
+	tool_error("cannot write the output: %s", strerror(-ret));
+	if (!f->status)
+		f->status = TOOL_FAILED;
+}
+
 static void front_loop(struct front *f, struct pollfd *p)
 {
 	while (!front_is_finished(f)) {
@@ -722,7 +734,7 @@ static void front_loop(struct front *f, struct pollfd *p)
 			input_read(f);
 		for (unsigned int i = 0; i < 2; i++)
 			if (p[2 + i].revents)
-				outlet_write(&f->out.outlet[i]);
+				output_write(f, &f->out.outlet[i]);
 		for (unsigned int i = 0; i < f->l->nhosts; i++) {
 			struct launch_host *h = &f->l->hosts[i];
 

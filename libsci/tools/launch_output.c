@@ -86,20 +86,21 @@ void outlet_add(struct outlet *o, unsigned int rank, const char *data, size_t le
 	}
 }
 
-void outlet_write(struct outlet *o)
+int outlet_write(struct outlet *o)
 {
 	size_t len = o->bytes.to - o->bytes.from;
 	ssize_t n;
 
 	if (!len || o->fd < 0)
-		return;
+		return 0;
 	n = write(o->fd, o->bytes.data + o->bytes.from, len < WRITE_SIZE ? len : WRITE_SIZE);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n < 0) {			/* the reader has closed the pipe */
+		return 0;
+	if (n < 0) {
 		o->fd = -1;
 		o->bytes.from = o->bytes.to = 0;
-		return;
+		return errno == EPIPE ? 0 : -errno;
 	}
 	boot_bytes_take(&o->bytes, (size_t)n);
+	return 0;
 }

@@ -315,6 +315,7 @@ __attribute__((constructor)) static void as_rank(void)
 static char out[TEXT_MAX], err[TEXT_MAX];
 static int status;
 static bool ignore_children;		/* start the command with SIGCHLD ignored */
+static const char *output_file;		/* standard output of the command; NULL: a pipe */
 
 /* Set the paths of build/selftests/team/launch and build/sci. */
 static void paths(void)
@@ -369,7 +370,7 @@ static struct job start(const char *const *words)
 		signal(SIGINT, SIG_DFL);
 		signal(SIGCHLD, ignore_children ? SIG_IGN : SIG_DFL);
 		dup2(in[0], 0);
-		dup2(o[1], 1);
+		dup2(output_file ? open(output_file, O_WRONLY) : o[1], 1);
 		dup2(e[1], 2);
 		execvp(argv[0], argv);
 		_exit(95);
@@ -614,6 +615,14 @@ TEST(output_that_nobody_reads_does_not_stop_the_job)
 	finish(&j);
 	CHECK_EQ(status, 0);
 	CHECK_EQ(marked(), 0);
+}
+
+TEST(output_that_cannot_be_written_is_an_error)
+{
+	output_file = "/dev/full";
+	RUN("-n", "1", "echo", "x");
+	CHECK_EQ(status, 1);
+	CHECK(strstr(err, "cannot write the output: No space left on device"));
 }
 
 /* ---- exit status ---- */
