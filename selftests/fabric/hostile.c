@@ -5,6 +5,7 @@
  * library's sockets, and servers at a name that the library calls. Calls return a code in time
  * and leak nothing.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -32,6 +33,26 @@
 #define ID		10u
 #define MANY_FDS	100
 #define ALL_SEALS	(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+/* ---- descriptors ---- */
+
+static _Atomic unsigned int bad_closes;	/* calls for a descriptor that is closed already */
+
+/* Replace close() in this program and in the library. */
+int close(int fd)
+{
+	static int (*_Atomic real)(int);
+	int (*fn)(int) = atomic_load(&real), ret;
+
+	if (!fn) {
+		*(void **)&fn = dlsym(RTLD_NEXT, "close");
+		atomic_store(&real, fn);
+	}
+	ret = fn(fd);
+	if (ret && fd >= 0 && errno == EBADF)
+		atomic_fetch_add(&bad_closes, 1);
+	return ret;
+}
 
 /* ---- raw messages ---- */
 
@@ -768,21 +789,24 @@ struct stage {
 /* Serve all names with the current act. */
 static void bad_server(struct peer *self, void *arg)
 {
-	static const char kinds[] = {
-		SHM_SEGMENT, SHM_INTR, SHM_DATA_INTR, SHM_GROUP,
-		SHM_GROUP_OPEN
+	static const struct {
+		char kind;
+		unsigned int node, id;
+	} names[] = {
+		{ SHM_SEGMENT, 8, ID }, { SHM_INTR, 8, ID }, { SHM_DATA_INTR, 8, ID },
+		{ SHM_GROUP, 8, ID }, { SHM_GROUP_OPEN, 8, ID }, { SHM_SEGMENT, 4, ID + 1 }
 	};
-	struct pollfd pfd[ARRAY_LEN(kinds)];
+	struct pollfd pfd[ARRAY_LEN(names)];
 	struct stage *stage = arg;
 
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		pfd[i] = (struct pollfd) {
-			.fd = squat(kinds[i], 8, ID), .events = POLLIN,
+			.fd = squat(names[i].kind, names[i].node, names[i].id), .events = POLLIN,
 		};
 	peer_send(self, "ready");
 	for (;;) {
-		poll(pfd, ARRAY_LEN(kinds), -1);
-		for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		poll(pfd, ARRAY_LEN(names), -1);
+		for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 			struct pollfd one = { .events = POLLIN };
 			char request[256];
 
@@ -819,6 +843,9 @@ static void check_connects_fail(sci_desc_t sd, const struct act *act)
 			 &e);
 	if (!e || s)
 		FAIL("a group with %s was joined", act->name);
+	SCIAttachLocalSegment(sd, &s, ID + 1, NULL, NULL, NULL, 0, &e);
+	if (!e)		/* a later map of the segment may fail */
+		SCIRemoveSegment(s, 0, NULL);
 	SCIConnectInterrupt(sd, &ri, 8, 0, ID, 2000, 0, &e);
 	if (!e)		/* any descriptor is accepted */
 		SCIDisconnectInterrupt(ri, 0, NULL);
@@ -845,9 +872,11 @@ static void check_acts(bool vanishing)
 		leak_check_begin();
 		check_connects_fail(sd, &acts[i]);
 		leak_check_end();
+		if (atomic_load(&bad_closes))
+			FAIL("a descriptor of %s was closed twice", acts[i].name);
 		n++;
 	}
-	CHECK(atomic_load(&stage->served) >= 5 * n);
+	CHECK(atomic_load(&stage->served) >= 6 * n);
 	peer_kill(p, SIGKILL);
 	/* a correct process can take the names */
 	test_segment(sd, ID, SIZE, SCI_FLAG_BROADCAST);

@@ -87,6 +87,15 @@ int shm_send(int sock, const struct shm_msg *msg, const int *fds, int n_fds)
 	}
 }
 
+/* Close descriptors. Store -1 for them: the caller may close its array again after an error. */
+static void fds_drop(struct shm *shm, int *fds, int *n_fds)
+{
+	while (*n_fds > 0) {
+		sci_fd_close(&shm->svc, fds[--*n_fds]);
+		fds[*n_fds] = -1;
+	}
+}
+
 /* Take the descriptors of a message, and close those beyond the wanted number. */
 static int fds_take(struct shm *shm, struct msghdr *mh, int *fds, int *n_fds)
 {
@@ -116,8 +125,7 @@ static int fds_take(struct shm *shm, struct msghdr *mh, int *fds, int *n_fds)
 	if (mh->msg_flags & MSG_CTRUNC)
 		ret = -EMFILE;
 	if (ret)
-		while (got > 0)
-			sci_fd_close(&shm->svc, fds[--got]);
+		fds_drop(shm, fds, &got);
 	if (fds)
 		*n_fds = got;
 	return ret;
@@ -159,8 +167,8 @@ int shm_recv(struct shm *shm, int sock, struct shm_msg *msg, int *fds,
 	if ((size_t)n == sizeof(*msg) && !(mh.msg_flags & MSG_TRUNC) &&
 	    msg->magic == SHM_MAGIC)
 		return 0;
-	while (fds && *n_fds > 0)
-		sci_fd_close(&shm->svc, fds[--*n_fds]);
+	if (fds)
+		fds_drop(shm, fds, n_fds);
 	return -EPROTO;
 }
 
@@ -196,8 +204,8 @@ static int answer_read(struct shm *shm, int sock, struct shm_msg *msg,
 		return ret;
 	if (msg->type == SHM_REPLY && !msg->status)
 		return 0;
-	while (n_fds && *n_fds > 0)
-		sci_fd_close(&shm->svc, fds[--*n_fds]);
+	if (fds)
+		fds_drop(shm, fds, n_fds);
 	/* the owner has closed the name instead of answering */
 	if (msg->type == SHM_BYE)
 		return -EPIPE;
@@ -269,7 +277,8 @@ uint64_t shm_deadline(uint32_t timeout)
 /**
  * shm_call() - connect to a name, send a request, and wait for the answer
  * @msg: in: type and its fields; out: the answer
- * @fds, @n_fds: in: room; out: received descriptors; NULL: none are wanted
+ * @fds, @n_fds: in: room; out: received descriptors; NULL: none are wanted. After an error, the
+ *	call has closed the descriptors, and has stored -1 for them.
  * @deadline: in sci_now_ms() time; UINT64_MAX: none
  * @owner: the argument of shm_cancel_connect() that cancels this call
  * @sock: receives the connection, in the table, if the call returns 0
@@ -559,8 +568,7 @@ int shm_port_share(struct shm_port *port, const char *name,
 		port->fd = fds[0];
 		*their_fd = fds[1];
 	} else {
-		while (n_fds > 0)
-			sci_fd_close(&shm->svc, fds[--n_fds]);
+		fds_drop(shm, fds, &n_fds);
 		ret = -EPROTO;
 	}
 	pthread_mutex_unlock(&shm->svc.lock);
