@@ -50,7 +50,7 @@
 #define EXIT_CANNOT_RUN		126
 #define EXIT_NOT_FOUND		127
 
-#define AGENT_VERSION		3	/* of the frames between front and agent */
+#define AGENT_VERSION		4	/* of the frames between front and agent */
 
 /* Types of frames from BOOT_AGENT on. */
 enum agent_type {
@@ -58,7 +58,11 @@ enum agent_type {
 	AGENT_START = BOOT_AGENT,	/* struct agent_job, packed */
 	AGENT_SIGNAL,			/* arg: signal to send to the process group of a rank */
 	AGENT_INPUT,			/* standard input of a rank; no bytes: its end */
-	AGENT_END,			/* arg: ms between SIGTERM and SIGKILL */
+	/*
+	 * arg: ms between SIGTERM and SIGKILL. An agent with gateways also gets it when all ranks
+	 * of the job have ended: until then ranks of other hosts may need the gateways.
+	 */
+	AGENT_END,
 	AGENT_CREDIT,			/* arg: bytes of output that were written */
 	AGENT_PING,			/* arg: limit of seconds without a byte; 0: none */
 	/* frames from an agent to the front */
@@ -215,6 +219,7 @@ struct launch_host {
 	const char *name;		/* NULL: this machine, no remote shell */
 	unsigned int slots;		/* 0: not given */
 	unsigned int nranks;
+	unsigned int running;		/* ranks that have not ended */
 	pid_t pid;			/* guard or remote shell; 0: has ended */
 	struct boot_stream stream;
 	bool ready, done;

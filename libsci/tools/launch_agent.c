@@ -423,13 +423,19 @@ static bool agent_is_drained(const struct agent *a)
 	return true;
 }
 
+/* Return whether ranks of other hosts may still need the gateways of this agent. */
+static bool agent_keeps_gateways(const struct agent *a)
+{
+	return a->job.gateways && *a->job.gateways && !a->kill_at;
+}
+
 static void agent_check_end(struct agent *a)
 {
 	if (a->done || (!a->procs && !a->kill_at))
 		return;
 	if (a->running && a->kill_at && tool_now_ns() >= a->kill_at)
 		rank_signal(a, BOOT_ALL, SIGKILL);
-	if (a->running)
+	if (a->running || agent_keeps_gateways(a))
 		return;
 	/* processes that ranks left behind keep the output pipes open */
 	descendants_kill();

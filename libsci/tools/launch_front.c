@@ -35,6 +35,7 @@ struct front {
 	int signals;			/* signalfd */
 	sigset_t forwarded;		/* signals that signalfd reports */
 	bool started, ending;
+	bool gateways_ended;		/* the agents were asked to end their gateways */
 	bool quiet;			/* the user's signal ends the job: print no reason */
 	int status;
 	bool input_open;
@@ -93,6 +94,7 @@ static void host_fail(struct front *f, struct launch_host *h)
 	struct launch *l = f->l;
 
 	h->done = true;
+	h->running = 0;
 	for (unsigned int i = 0; f->started && i < l->size; i++)
 		if (&l->hosts[l->places[i].host] == h)
 			boot_server_ended(f->server, i, true);
@@ -368,6 +370,7 @@ static int host_send_job(struct front *f, struct launch_host *h)
 	if (!ret)
 		host_send(f, h, AGENT_START, BOOT_ALL, 0, data, len);
 	h->starting = true;
+	h->running = h->nranks;
 	free(data);
 	job_free(&job);
 	return ret;
@@ -460,6 +463,7 @@ static void rank_print(const struct front *f, uint32_t rank, const char *fmt, ..
 
 static void rank_ended(struct front *f, uint32_t rank, int status)
 {
+	f->l->hosts[f->l->places[rank].host].running--;
 	boot_server_ended(f->server, rank, status != 0);
 	if (WIFSIGNALED(status))
 		rank_print(f, rank, "was ended by signal %d (%s)", WTERMSIG(status),
@@ -655,6 +659,18 @@ static void credits_send(struct front *f)
 	}
 }
 
+/* Ask the agents to end their gateways when all ranks have ended. */
+static void gateways_end(struct front *f)
+{
+	if (!f->l->gateways || !f->started || f->gateways_ended)
+		return;
+	for (unsigned int i = 0; i < f->l->nhosts; i++)
+		if (f->l->hosts[i].running)
+			return;
+	f->gateways_ended = true;
+	hosts_send(f, AGENT_END, BOOT_ALL, AGENT_GRACE_MS);
+}
+
 static bool front_is_finished(const struct front *f)
 {
 	for (unsigned int i = 0; i < f->l->nhosts; i++)
@@ -744,6 +760,7 @@ static void front_loop(struct front *f, struct pollfd *p)
 				host_input(f, h);
 		}
 		credits_send(f);
+		gateways_end(f);
 		hosts_tick(f);
 		hosts_give_up(f);
 	}

@@ -250,6 +250,50 @@ static void rank_team(void)
 	exit(sci_team_close(team) ? 93 : 0);
 }
 
+/* Return the address of rank @to's endpoint. */
+static struct sci_addr address_of(struct sci_boot *boot, struct sci_ep *ep, unsigned int to)
+{
+	struct sci_addr mine, all[8];
+
+	if (sci_ep_addr(ep, &mine) || sci_boot_gather(boot, &mine, all, sizeof(mine)))
+		exit(82);
+	return all[to];
+}
+
+/* Rank 0 ends. Ranks 1 and 2 see that, and then connect and exchange messages. */
+static void rank_outlive(void)
+{
+	struct sci_boot *boot = join();
+	unsigned int rank = sci_boot_info(boot)->rank;
+	int pid = getpid(), all[8], in = 0;
+	struct sci_peer *peer;
+	struct sci_status st;
+	struct sci_addr to;
+	struct sci_ep *ep;
+
+	if (sci_ep_open(&ep, 0, 0))
+		exit(81);
+	to = address_of(boot, ep, 2);
+	if (sci_boot_gather(boot, &pid, all, sizeof(pid)))
+		exit(80);
+	sci_boot_close(boot);
+	if (!rank)
+		exit(sci_ep_close(ep) ? 79 : 0);
+	while (!kill(all[0], 0))
+		test_pause();
+	if (rank == 1 ? sci_connect(ep, &to, TEST_WAIT_MS, &peer) :
+			sci_accept(ep, TEST_WAIT_MS, &peer))
+		exit(78);
+	for (int i = 0; i < 200; i++)
+		if ((rank == 1 && sci_tsend(peer, 1, 1, &i, sizeof(i))) ||
+		    sci_trecv(ep, peer, 1, 1, 0, &in, sizeof(in), &st) || in != i ||
+		    (rank == 2 && sci_tsend(peer, 1, 1, &i, sizeof(i))))
+			exit(77);
+	printf("exchanged\n");
+	fflush(stdout);
+	exit(sci_ep_close(ep) ? 76 : 0);
+}
+
 /*
  * Call Open MPI without its headers, by the names of its binary interface. The library is
  * loaded and not linked: the other tests do not need it.
@@ -298,6 +342,7 @@ static const struct {
 	{ "abort", rank_abort },
 	{ "tree", rank_tree },
 	{ "team", rank_team },
+	{ "outlive", rank_outlive },
 	{ "mpi", rank_mpi },
 };
 
@@ -869,6 +914,16 @@ TEST(ranks_in_clusters_that_a_gateway_connects)
 	CHECK(strstr(err, "--clusters wants"));
 	RUN("-n", "4", "--gateways", "2", "true");
 	CHECK(strstr(err, "--gateways wants"));
+}
+
+/* The agent of the first cluster starts the gateways of all clusters. */
+TEST(gateways_outlive_the_ranks_of_their_host)
+{
+	needs_virtual_hosts();
+	unsetenv("SCI_FABRIC");
+	RUN("-n", "3", "--clusters", "3", "--gateways", "1", "@outlive");
+	CHECK_EQ(status, 0);
+	CHECK_EQ(count("exchanged"), 2);
 }
 
 TEST(ranks_on_machines_that_sockets_connect)
