@@ -68,14 +68,19 @@ static void hosts_send(struct front *f, enum agent_type type, uint32_t rank, int
 		host_send(f, &f->l->hosts[i], type, rank, arg, NULL, 0);
 }
 
+/* Return the time at which agents that have been asked to end count as failed. */
+static uint64_t give_up_time(void)
+{
+	return tool_now_ns() + (uint64_t)(AGENT_GRACE_MS + HOST_WAIT_MS) * 1000000u;
+}
+
 /* End the job. The first call sets the exit status. */
 static void front_end(struct front *f, int status, int grace_ms)
 {
 	if (!f->status)
 		f->status = status;
 	if (!f->ending)
-		f->give_up_at = tool_now_ns() +
-				(uint64_t)(AGENT_GRACE_MS + HOST_WAIT_MS) * 1000000u;
+		f->give_up_at = give_up_time();
 	f->ending = true;
 	hosts_send(f, AGENT_END, BOOT_ALL, grace_ms);
 }
@@ -698,9 +703,20 @@ static void front_polls(struct front *f, struct pollfd *p)
 	}
 }
 
-/* Disconnect agents that have not ended in time. */
+/* Return whether an agent may have to wait for credit until the output has been written. */
+static bool credit_is_withheld(const struct front *f)
+{
+	for (unsigned int i = 0; i < f->l->nhosts; i++)
+		if (f->l->hosts[i].stream.in >= 0 && f->l->hosts[i].owed)
+			return true;
+	return false;
+}
+
+/* Disconnect agents that have not ended in time. An agent that waits for credit cannot end. */
 static void hosts_give_up(struct front *f)
 {
+	if (f->give_up_at && credit_is_withheld(f))
+		f->give_up_at = give_up_time();
 	if (!f->give_up_at || tool_now_ns() < f->give_up_at)
 		return;
 	for (unsigned int i = 0; i < f->l->nhosts; i++)

@@ -5,7 +5,7 @@
  * are shells, or this program with LAUNCH_RANK in its environment. LAUNCH_MARK is in the
  * environment of all processes of a job.
  *
- * Tests of silent machines wait for limits of whole seconds, 30 s in all.
+ * Tests of silent machines and of a slow reader wait for limits of whole seconds, 45 s in all.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -15,9 +15,11 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -196,6 +198,32 @@ static void rank_abort(void)
 	pause();
 }
 
+static volatile sig_atomic_t told_to_end;
+
+static void end_note(int sig)
+{
+	(void)sig;
+	told_to_end = 1;
+}
+
+/* Write lines until SIGTERM. LAUNCH_FD is a file that counts the bytes. */
+static void rank_flood(void)
+{
+	const struct sigaction sa = { .sa_handler = end_note };
+	_Atomic uint64_t *written = mmap(NULL, sizeof(*written), PROT_READ | PROT_WRITE,
+					 MAP_SHARED, atoi(getenv("LAUNCH_FD")), 0);
+	char lines[4096];	/* a pipe takes this many bytes, or none */
+
+	if (written == MAP_FAILED || sigaction(SIGTERM, &sa, NULL))
+		exit(75);
+	for (size_t i = 0; i < sizeof(lines); i++)
+		lines[i] = i % 64 == 63 ? '\n' : 'x';
+	while (!told_to_end)
+		if (write(1, lines, sizeof(lines)) == sizeof(lines))
+			atomic_fetch_add(written, sizeof(lines));
+	_exit(0);
+}
+
 /* Start a child that waits, and a process that leaves the process group and its parent. */
 static void rank_tree(void)
 {
@@ -343,6 +371,7 @@ static const struct {
 	{ "tree", rank_tree },
 	{ "team", rank_team },
 	{ "outlive", rank_outlive },
+	{ "flood", rank_flood },
 	{ "mpi", rank_mpi },
 };
 
@@ -660,6 +689,52 @@ TEST(output_that_nobody_reads_does_not_stop_the_job)
 	finish(&j);
 	CHECK_EQ(status, 0);
 	CHECK_EQ(marked(), 0);
+}
+
+/*
+ * Create a file that counts the output of rank_flood(), and let the ranks inherit it. Return its
+ * first word.
+ */
+static _Atomic uint64_t *flood_counter(void)
+{
+	int fd = memfd_create("flood", 0);
+	char text[16];
+	void *p;
+
+	CHECK(fd >= 0);
+	CHECK_EQ(ftruncate(fd, 4096), 0);
+	p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	CHECK(p != MAP_FAILED);
+	snprintf(text, sizeof(text), "%d", fd);
+	setenv("LAUNCH_FD", text, 1);
+	return p;
+}
+
+/* Wait until a rank has filled all pipes and queues: its output does not grow any more. */
+static void flood_wait(_Atomic uint64_t *written)
+{
+	uint64_t last = 0;
+
+	for (unsigned int same = 0; same < 1000; test_pause()) {
+		same = last && atomic_load(written) == last ? same + 1 : 0;
+		last = atomic_load(written);
+	}
+}
+
+/* The reader is slower than the 13 s after which the front gives up an agent. */
+TEST(output_of_a_job_that_ends_waits_for_its_reader)
+{
+	_Atomic uint64_t *written = flood_counter();
+	struct job j = START("-n", "1", "@flood");
+	struct pollfd p = { .fd = j.err, .events = POLLIN };
+
+	flood_wait(written);
+	CHECK_EQ(kill(j.pid, SIGTERM), 0);
+	poll(&p, 1, 15000);
+	finish(&j);
+	CHECK_EQ(status, 128 + SIGTERM);
+	CHECK_EQ(err[0], 0);
+	CHECK_EQ(strlen(out), atomic_load(written));
 }
 
 TEST(output_that_cannot_be_written_is_an_error)
