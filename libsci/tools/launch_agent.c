@@ -30,7 +30,8 @@ struct agent {
 	unsigned int running;
 	int signals;			/* signalfd */
 	struct proc_origin origin;
-	size_t window;			/* bytes of output that may be sent */
+	/* bytes of output that may be sent; below 0 after a line that was longer */
+	int64_t window;
 	uint64_t kill_at;		/* time of SIGKILL in ns; 0: no end is requested */
 	unsigned int limit;		/* seconds without a byte from the front; 0: no limit */
 	unsigned int silent;		/* keep-alive ticks since the last byte */
@@ -175,7 +176,7 @@ static void output_send(struct agent *a, struct proc *p, unsigned int which, siz
 	if (!len)
 		return;
 	agent_send(a, AGENT_OUTPUT, p->who.rank, (int)which + 1, o->line, len);
-	a->window -= len < a->window ? len : a->window;
+	a->window -= (int64_t)len;
 	memmove(o->line, o->line + len, o->len - len);
 	o->len -= len;
 }
@@ -307,7 +308,7 @@ static void front_frame(struct agent *a, const struct boot_frame *f, const void 
 		agent_end(a, f->arg);
 		break;
 	case AGENT_CREDIT:
-		a->window += (size_t)f->arg;
+		a->window += f->arg;
 		break;
 	case AGENT_PING:
 		a->limit = (unsigned int)f->arg;
@@ -479,8 +480,8 @@ static struct pollfd *agent_polls(struct agent *a, struct pollfd base[BASE_POLLS
 		short queued = boot_stream_queued(&r->boot) ? POLLOUT : 0;
 
 		poll_add(&p, r->boot.in, POLLIN | queued);
-		poll_add(&p, r->output[0].fd, a->window ? POLLIN : 0);
-		poll_add(&p, r->output[1].fd, a->window ? POLLIN : 0);
+		poll_add(&p, r->output[0].fd, a->window > 0 ? POLLIN : 0);
+		poll_add(&p, r->output[1].fd, a->window > 0 ? POLLIN : 0);
 		poll_add(&p, r->input, r->in.to > r->in.from ? POLLOUT : 0);
 	}
 	return polls;

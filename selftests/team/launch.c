@@ -29,7 +29,7 @@
 #include <sci/team.h>
 
 #include "libsci/team/boot.h"
-#include "libsci/tools/launch.h"
+#include "libsci/tools/launch_job.c"	/* NOLINT(bugprone-suspicious-include) */
 #include "selftests/harness.h"
 
 #define TEXT_MAX	(4u << 20)
@@ -217,7 +217,7 @@ static void rank_flood(void)
 	if (written == MAP_FAILED || sigaction(SIGTERM, &sa, NULL))
 		exit(75);
 	for (size_t i = 0; i < sizeof(lines); i++)
-		lines[i] = i % 64 == 63 ? '\n' : 'x';
+		lines[i] = i % 96 == 95 ? '\n' : 'x';
 	while (!told_to_end)
 		if (write(1, lines, sizeof(lines)) == sizeof(lines))
 			atomic_fetch_add(written, sizeof(lines));
@@ -1101,6 +1101,81 @@ TEST(a_job_that_ends_starts_no_ranks)
 	CHECK(strstr(err, "the agent on dies has died"));
 	CHECK(strstr(err, "late got 0 bytes"));
 	remove_rsh();
+}
+
+/* ---- an agent, whose front is the test ---- */
+
+static void agent_send(struct boot_stream *s, enum agent_type type, int arg, const void *payload,
+		       size_t len)
+{
+	const struct boot_frame f = { type, BOOT_ALL, arg, (uint32_t)len };
+
+	CHECK_EQ(boot_stream_send(s, &f, payload), 0);
+	CHECK_EQ(boot_stream_queued(s), 0);
+}
+
+/* Read frames. Return the bytes of output in them; -1: no frame arrives within @ms. */
+static int agent_output(struct boot_stream *s, int ms)
+{
+	struct pollfd p = { .fd = s->in, .events = POLLIN };
+	const void *payload;
+	struct boot_frame f;
+	int n = 0;
+
+	if (poll(&p, 1, ms) != 1)
+		return -1;
+	CHECK_EQ(boot_stream_fill(s), 0);
+	while (!boot_stream_next(s, &f, &payload)) {
+		CHECK(f.type == AGENT_READY || f.type == AGENT_OUTPUT || f.type == AGENT_ALIVE);
+		n += f.type == AGENT_OUTPUT ? (int)f.len : 0;
+	}
+	return n;
+}
+
+static void agent_start_flood(struct boot_stream *s)
+{
+	char *argv[] = { program, NULL }, *none[] = { NULL }, empty[] = "", *data;
+	struct agent_rank rank = { 0 };
+	const struct agent_job job = { .size = 1, .nranks = 1, .ranks = &rank, .cwd = empty,
+				       .argv = argv, .env = none, .gateways = none };
+	size_t len;
+
+	CHECK_EQ(job_pack(&job, &data, &len), 0);
+	agent_send(s, AGENT_START, 0, data, len);
+	free(data);
+}
+
+/* Give credit for all output, many times: the output without credit has the same limit. */
+TEST(an_agent_sends_no_more_than_its_credit)
+{
+	const int limit = AGENT_OUTPUT_WINDOW + AGENT_LINE_MAX;
+	int owed = 0, n;
+	struct boot_stream s;
+	struct job j;
+
+	flood_counter();
+	setenv("LAUNCH_RANK", "flood", 1);
+	j = START("--agent");
+	s = (struct boot_stream){ .in = j.out, .out = j.in };
+	CHECK_EQ(fcntl(j.in, F_SETFL, O_NONBLOCK), 0);
+	CHECK_EQ(fcntl(j.out, F_SETFL, O_NONBLOCK), 0);
+	agent_start_flood(&s);
+	for (unsigned int i = 0; i < 20; i++) {
+		while (owed < (int)AGENT_OUTPUT_WINDOW) {
+			n = agent_output(&s, TEST_WAIT_MS);
+			CHECK(n >= 0);
+			owed += n;
+		}
+		agent_send(&s, AGENT_CREDIT, owed, NULL, 0);
+		owed = 0;
+	}
+	while ((n = agent_output(&s, 200)) >= 0 && owed <= limit)
+		owed += n;
+	CHECK(owed <= limit);
+	boot_stream_free(&s);
+	fcntl(j.out, F_SETFL, 0);
+	finish(&j);
+	CHECK_EQ(marked(), 0);
 }
 
 /* ---- lost machines ---- */
