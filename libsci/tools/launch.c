@@ -26,7 +26,7 @@ static bool host_is_this_machine(const char *name)
 	return !gethostname(self, sizeof(self)) && !strcmp(name, self);
 }
 
-/* Add "NAME" or "NAME:SLOTS". A repeated name adds slots. */
+/* Add "NAME" or "NAME:SLOTS". A repeated name adds slots; without a number, one. */
 static void host_add(const struct tool_command *self, struct launch *l, char *word)
 {
 	char *colon = strrchr(word, ':');
@@ -49,7 +49,7 @@ static void host_add(const struct tool_command *self, struct launch *l, char *wo
 		h->name = host_is_this_machine(word) ? NULL : word;
 		h->slots = (unsigned int)slots;
 	} else {
-		h->slots += slots ? (unsigned int)slots : 1;
+		h->slots = (h->slots ? h->slots : 1) + (slots ? (unsigned int)slots : 1);
 	}
 }
 

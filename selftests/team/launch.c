@@ -962,6 +962,10 @@ TEST(ranks_on_other_machines)
 	strcat(here, ":1,localhost");
 	RUN("-n", "2", "--hosts", here, "@places");
 	CHECK(strstr(out, "1/2 local 1/2 node 4"));
+	RUN("-n", "4", "--hosts", "one,one,two:2", "@places");
+	CHECK_EQ(status, 0);
+	CHECK(strstr(out, "1/4 local 1/2 node 4"));
+	CHECK(strstr(out, "2/4 local 0/2 node 8"));
 	RUN("-n", "3", "--hosts", "one:1,two", "true");
 	CHECK_EQ(status, 1);
 	CHECK(strstr(err, "3 ranks, but the hosts have 2 slots"));
