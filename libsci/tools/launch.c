@@ -133,6 +133,22 @@ static int place_node(const struct launch *l, unsigned int h, unsigned int k)
 	return -1;
 }
 
+/* Set the cluster of the job. Between hosts, job_environment() appends "-" and the host's number. */
+static int own_cluster_set(struct launch *l, const char *name)
+{
+	size_t len = strlen(name), suffix = 0;
+
+	if (l->net || l->gateways)
+		suffix = (size_t)snprintf(NULL, 0, "-%u", l->nhosts - 1);
+	if (!len || len + suffix > TOOL_CLUSTER_MAX) {
+		tool_error("the clusters of this job want a name of 1 to %u characters, not '%s'",
+			   TOOL_CLUSTER_MAX - (unsigned int)suffix, name);
+		return -1;
+	}
+	memcpy(l->own_cluster, name, len + 1);
+	return 0;
+}
+
 /*
  * Give a job on virtual nodes a cluster of its own, unless the user names a cluster. Otherwise
  * two jobs would use the same nodes and segments.
@@ -141,6 +157,8 @@ static int cluster_place(struct launch *l)
 {
 	const char *fabric = getenv("SCI_FABRIC");
 	unsigned int nodes = (l->nodes + l->gateways) * l->nhosts;
+	const char *name = l->cluster;
+	char unique[32];
 	uint64_t number;
 
 	for (unsigned int i = 0; i < l->nhosts; i++) {
@@ -153,15 +171,19 @@ static int cluster_place(struct launch *l)
 	}
 	if (nodes > DEFAULT_NODES && !getenv("SCI_NODES"))
 		l->cluster_nodes = nodes;
-	if (l->cluster)
-		snprintf(l->own_cluster, sizeof(l->own_cluster), "%s", l->cluster);
-	else if (fabric && !strncmp(fabric, "shm:", 4))
-		return 0;
-	else if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+	if (!name && fabric && !strncmp(fabric, "shm:", 4)) {
+		if (!l->gateways)
+			return 0;
+		name = fabric + 4;
+	}
+	if (!name) {
+		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+			return -1;
+		snprintf(unique, sizeof(unique), "job-%016llx", (unsigned long long)number);
+		name = unique;
+	}
+	if (own_cluster_set(l, name))
 		return -1;
-	else
-		snprintf(l->own_cluster, sizeof(l->own_cluster), "job-%016llx",
-			 (unsigned long long)number);
 	if (l->failover) {
 		tool_error("--failover wants adapters, or SCI_FABRIC=shm:NAME: each host has a cluster of its own");
 		return -1;

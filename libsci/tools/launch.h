@@ -45,6 +45,7 @@
 
 #include "libsci/team/boot_server.h"
 #include "libsci/team/boot_wire.h"
+#include "tool.h"
 
 /* Exit codes of shells. */
 #define EXIT_CANNOT_RUN		126
@@ -254,7 +255,7 @@ struct launch {
 	unsigned int net_port;
 	char **argv;
 	struct boot_place *places;
-	char own_cluster[32];
+	char own_cluster[TOOL_CLUSTER_MAX + 1];	/* "": leave SCI_FABRIC as it is */
 	unsigned int cluster_nodes;	/* SCI_NODES to set; 0: none */
 };
 

@@ -90,7 +90,7 @@ static bool cluster_is_valid(const char *name)
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
 	size_t n = strlen(name);
 
-	return n && n <= 32 && strspn(name, allowed) == n;
+	return n && n <= TOOL_CLUSTER_MAX && strspn(name, allowed) == n;
 }
 
 static void environment_set(unsigned int node, const char *cluster)
@@ -231,8 +231,8 @@ int tool_run(const struct tool_command *self, int argc, char **argv)
 	if (i == argc)
 		tool_usage(self, "which command?");
 	if (o.cluster && !cluster_is_valid(o.cluster))
-		tool_usage(self, "'%s' is no name of a cluster (1 to 32 letters, digits, '_', '-')",
-			   o.cluster);
+		tool_usage(self, "'%s' is no name of a cluster (1 to %u letters, digits, '_', '-')",
+			   o.cluster, TOOL_CLUSTER_MAX);
 	if (o.threads && (!o.ranks || o.ranks > THREADS_NODES_MAX || o.bind || o.tag || o.keep || o.pmix))
 		tool_usage(self, "--threads wants -n, 1 to %u, and none of --bind, --keep, --pmix, --tag-output",
 			   THREADS_NODES_MAX);

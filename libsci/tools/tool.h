@@ -18,6 +18,8 @@ enum {
 	TOOL_USAGE	= 2,
 };
 
+#define TOOL_CLUSTER_MAX	32u	/* characters of the name of a virtual cluster */
+
 struct tool_command {
 	const char *name;
 	const char *args;		/* arguments, for the usage line */

@@ -29,8 +29,8 @@
 #include <sci/team.h>
 
 #include "libsci/team/boot.h"
-#include "libsci/tools/launch_job.c"	/* NOLINT(bugprone-suspicious-include) */
 #include "selftests/harness.h"
+#include "libsci/tools/launch_job.c"	/* NOLINT(bugprone-suspicious-include) */
 
 #define TEXT_MAX	(4u << 20)
 #define ARGS_MAX	32
@@ -554,6 +554,16 @@ static unsigned int count(const char *text)
 	return n;
 }
 
+/*
+ * Skip a test whose hosts are virtual clusters or nodes of this machine: adapters of this machine
+ * belong to one host.
+ */
+static void needs_virtual_hosts(void)
+{
+	if (!*test_cluster())
+		SKIP("adapters belong to one host");
+}
+
 /* ---- placement ---- */
 
 TEST(ranks_are_spread_over_nodes)
@@ -613,6 +623,29 @@ TEST(a_job_has_a_cluster_of_its_own)
 	CHECK(strcmp(out, first) != 0);
 	RUN("-n", "1", "--cluster", "abc", "sh", "-c", "echo $SCI_FABRIC");
 	CHECK(!strcmp(out, "shm:abc\n"));
+}
+
+TEST(names_of_clusters_are_not_cut)
+{
+	char name[96], want[128];
+
+	needs_virtual_hosts();
+	snprintf(name, sizeof(name), "%s-0123456789abcdef0123456789abcdef", test_cluster());
+	name[32] = '\0';
+	snprintf(want, sizeof(want), "shm:%s\n", name);
+	unsetenv("SCI_FABRIC");
+	RUN("-n", "1", "--cluster", name, "printenv", "SCI_FABRIC");
+	CHECK_EQ(status, 0);
+	CHECK(!strcmp(out, want));
+	RUN("-n", "2", "--clusters", "2", "--net", "tcp", "--cluster", name, "true");
+	CHECK_EQ(status, 1);
+	CHECK(strstr(err, "want a name of 1 to 30 characters"));
+	strcpy(strchr(want, '\n') - 2, "-1\n");
+	name[30] = '\0';
+	RUN("-n", "2", "--clusters", "2", "--net", "tcp", "--cluster", name, "printenv",
+	    "SCI_FABRIC");
+	CHECK_EQ(status, 0);
+	CHECK(strstr(out, want));
 }
 
 TEST(a_rank_is_bound_to_one_core)
@@ -923,16 +956,6 @@ static void make_rsh(void)
 	setenv("SCI_RSH", path, 1);
 }
 
-/*
- * Skip a test whose hosts are virtual clusters or nodes of this machine: adapters of this machine
- * belong to one host.
- */
-static void needs_virtual_hosts(void)
-{
-	if (!*test_cluster())
-		SKIP("adapters belong to one host");
-}
-
 static void remove_rsh(void)
 {
 	unlink(getenv("SCI_RSH"));
@@ -983,11 +1006,19 @@ TEST(ranks_in_sixteen_clusters)
 
 TEST(ranks_in_clusters_that_a_gateway_connects)
 {
+	char line[2 * PATH_MAX];
+
 	needs_virtual_hosts();
 	unsetenv("SCI_FABRIC");
 	RUN("-n", "4", "--clusters", "2", "--gateways", "1", "@team");
 	CHECK_EQ(status, 0);
 	CHECK_EQ(count("is beside rank 0"), 2);
+	CHECK_EQ(count("is beyond rank 0"), 2);
+	test_use_cluster("named");
+	snprintf(line, sizeof(line), "[ $SCI_FABRIC = %s-$((SCI_RANK / 2)) ] && exec %s",
+		 getenv("SCI_FABRIC"), program);
+	RUN("-n", "4", "--clusters", "2", "--gateways", "1", "sh", "-c", line);
+	CHECK_EQ(status, 0);
 	CHECK_EQ(count("is beyond rank 0"), 2);
 	RUN("-n", "4", "--clusters", "2", "true");
 	CHECK(strstr(err, "--clusters wants"));
