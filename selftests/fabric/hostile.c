@@ -1052,6 +1052,9 @@ static void trap_server(struct peer *self, void *arg)
 	sock = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	recv(sock, request, sizeof(request), 0);
 	reply(sock, 0, 0, 0, &fd[1], 1);
+	peer_expect(self, "block");
+	fcntl(fd[1], F_SETFL, 0);
+	peer_send(self, "blocks");
 	peer_expect(self, "leave");
 }
 
@@ -1060,11 +1063,15 @@ static void trapped(struct peer *self, void *arg)
 {
 	sci_desc_t sd = test_open();
 	sci_remote_interrupt_t i;
+	sci_error_t e;
 
 	(void)arg;
 	signal(SIGPIPE, SIG_DFL);
 	peer_expect(self, "go");
-	if (!ERR_OF(SCIConnectInterrupt(sd, &i, 8, 0, ID, 0, 0, &err))) {
+	e = ERR_OF(SCIConnectInterrupt(sd, &i, 8, 0, ID, 0, 0, &err));
+	peer_send(self, "called");
+	peer_expect(self, "trigger");
+	if (!e) {
 		SCITriggerInterrupt(i, 0, NULL);
 		SCIDisconnectInterrupt(i, 0, NULL);
 	}
@@ -1080,6 +1087,10 @@ static void check_trap(enum trap trap)
 	test_needs_shm();
 	peer_expect(server, "ready");
 	peer_send(client, "go");
+	peer_expect(client, "called");
+	peer_send(server, "block");
+	peer_expect(server, "blocks");
+	peer_send(client, "trigger");
 	peer_expect(client, "done");
 	peer_join(client);
 	peer_send(server, "leave");

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ struct sci_rintr {
 	_Atomic bool gone;
 };
 
-/* Check that the peer's descriptor is an eventfd, and that a trigger cannot block. */
+/* Check that the peer's descriptor is an eventfd, and let a full one refuse a trigger. */
 static int eventfd_check(int fd)
 {
 	static const char want[] = "anon_inode:[eventfd]";
@@ -181,6 +182,21 @@ int shm_trigger_send(struct shm *shm, int sock)
 	return ret == -EAGAIN ? 0 : ret == -EPIPE ? -ENOTCONN : ret;
 }
 
+/*
+ * Return whether the eventfd takes a trigger without blocking. Its owner shares the file flags, and
+ * may clear O_NONBLOCK after eventfd_check().
+ */
+static bool eventfd_has_room(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLOUT };
+	int ret;
+
+	do {
+		ret = poll(&pfd, 1, 0);
+	} while (ret < 0 && errno == EINTR);
+	return ret < 0 || pfd.revents & (POLLOUT | POLLNVAL);
+}
+
 int shm_rintr_trigger(struct sci_rintr *i, const void *data, size_t len)
 {
 	uint64_t one = 1;
@@ -193,8 +209,8 @@ int shm_rintr_trigger(struct sci_rintr *i, const void *data, size_t len)
 		return -ENOTCONN;
 	if (i->eventfd < 0)
 		return shm_trigger_send(i->shm, i->conn);
-	while (write(i->eventfd, &one, sizeof(one)) < 0) {
-		/* EAGAIN: 2^64 - 2 triggers are latched, and one more makes no difference */
+	/* a full eventfd has latched 2^64 - 2 triggers, and one more makes no difference */
+	while (eventfd_has_room(i->eventfd) && write(i->eventfd, &one, sizeof(one)) < 0) {
 		if (errno != EINTR)
 			return errno == EAGAIN ? 0 : -errno;
 	}
