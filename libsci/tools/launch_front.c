@@ -218,11 +218,34 @@ static void hosts_tick(struct front *f)
 
 /* ---- start ---- */
 
+/* Return @s for the command line of a remote shell: in quotes, if it has special characters. */
+static char *shell_word(const char *s)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-~";
+	char *word, *p;
+
+	if (!s[strspn(s, plain)])
+		return strdup(s);
+	word = malloc(4 * strlen(s) + 3);
+	if (!word)
+		return NULL;
+	p = word;
+	*p++ = '\'';
+	for (; *s; s++)
+		if (*s == '\'')
+			p = stpcpy(p, "'\\''");
+		else
+			*p++ = *s;
+	strcpy(p, "'");
+	return word;
+}
+
 /* Execute the guard, or the remote shell that starts it. Spaces separate the words of SCI_RSH. */
 static void host_exec(const struct launch_host *h)
 {
 	const char *rsh = getenv("SCI_RSH"), *agent = getenv("SCI_AGENT");
-	char self[PATH_MAX], *words, *argv[32], *rest;
+	char self[PATH_MAX], *words, *path, *argv[32], *rest;
 	unsigned int n = 0;
 	ssize_t len;
 
@@ -233,10 +256,15 @@ static void host_exec(const struct launch_host *h)
 		return;
 	}
 	words = strdup(rsh && *rsh ? rsh : SSH);
+	path = shell_word(agent && *agent ? agent : self);
+	if (!words || !path) {
+		tool_error("out of memory");
+		return;
+	}
 	for (rest = words; n < 24 && (argv[n] = strsep(&rest, " "));)
 		n += *argv[n] != '\0';
 	argv[n++] = (char *)(uintptr_t)h->name;
-	argv[n++] = (char *)(uintptr_t)(agent && *agent ? agent : self);
+	argv[n++] = path;
 	argv[n++] = (char *)(uintptr_t)"run";
 	argv[n++] = (char *)(uintptr_t)"--agent";
 	argv[n] = NULL;

@@ -930,8 +930,9 @@ TEST(processes_of_a_failed_rank_end_at_once)
 /*
  * Create a remote shell for which each machine is this one. It exports MACHINE. The agent on "dies"
  * sends $READY. The agent on "late" waits for a frame, sends $READY and $DONE, and counts the bytes
- * that it gets after that. The processes that connect "far" are a process group, to which
- * the agent does not belong. They are tee, because busybox' cat keeps data until more arrives.
+ * that it gets after that. "words" gives a shell the command as one line, as ssh does. The
+ * processes that connect "far" are a process group, to which the agent does not belong. They are
+ * tee, because busybox' cat keeps data until more arrives.
  */
 static void make_rsh(void)
 {
@@ -947,6 +948,7 @@ static void make_rsh(void)
 		"[ $1 != late ] || { head -c %zu >/dev/null; printf \"$READY$DONE\"; "
 		"echo late got $(wc -c) bytes >&2; exit; }\n"
 		"MACHINE=$1\nexport MACHINE\nshift\ncd /\n"
+		"[ $MACHINE != words ] || exec sh -c \"$*\"\n"
 		"[ $MACHINE != mute ] || { exec <&- >&-; exec sleep 1000; }\n"
 		"[ $MACHINE != far ] || { trap : TERM; tee | \"$@\" | tee; exit; }\n"
 		"exec \"$@\"\n",
@@ -1375,6 +1377,23 @@ TEST(ssh_watches_its_connection)
 	CHECK_EQ(status, 1);
 	CHECK(strstr(err, "-o ServerAliveInterval=1 -o ServerAliveCountMax=5 one "));
 	CHECK(strstr(err, "cannot start on one: ssh ended with status 7"));
+}
+
+TEST(the_path_of_sci_is_quoted_for_the_remote_shell)
+{
+	char dir[] = "/tmp/launch-XXXXXX", path[64];
+
+	make_rsh();
+	paths();
+	CHECK(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/it's a $(sci)", dir);
+	CHECK_EQ(symlink(sci, path), 0);
+	setenv("SCI_AGENT", path, 1);
+	RUN("-n", "1", "--hosts", "words", "true");
+	unlink(path);
+	rmdir(dir);
+	remove_rsh();
+	CHECK_EQ(status, 0);
 }
 
 /* ---- PMIx ---- */
