@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -16,12 +17,14 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <sisci_api.h>
 
+#include "libsci/fabric/core/fabric.h"
 #include "selftests/harness.h"
 
 #define SIZE	8192u
@@ -296,10 +299,19 @@ static void name_of(char *path, size_t room, char kind, unsigned int node)
 		 kind, node, ID);
 }
 
-TEST(other_files_in_the_way)
+static void stale_file_make(const char *path)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	CHECK((size_t)snprintf(sa.sun_path, sizeof(sa.sun_path), "%s", path) <
+	      sizeof(sa.sun_path));
+	CHECK_EQ(bind(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	close(fd);
+}
+
+TEST(other_files_in_the_way)
+{
 	sci_local_segment_t s = NULL;
 	sci_remote_segment_t r = NULL;
 	char path[256];
@@ -329,14 +341,99 @@ TEST(other_files_in_the_way)
 	CHECK(ERR_OF(SCIConnectSegment(sd, &r, 4, ID, 0, NULL, NULL, 0, 0,
 				       &err)));
 	unlink(path);
-	CHECK((size_t)snprintf(sa.sun_path, sizeof(sa.sun_path), "%s", path) <
-	      sizeof(sa.sun_path));
-	CHECK_EQ(bind(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
-	close(fd);
+	stale_file_make(path);
 	test_segment(sd, ID, SIZE, 0);
 	test_connect(sd, 4, ID);
 	SCITerminate();
 	close(file);
+	remove_rundir();
+}
+
+/* ---- two threads find a stale file ---- */
+
+static struct {
+	_Atomic bool removing;		/* the lister is about to remove the file */
+	_Atomic bool locked, refused;	/* results of the creator's lock */
+	_Atomic bool unlocked;		/* the lister has released its lock */
+	_Atomic bool created;
+} race;
+
+static _Thread_local bool lists, creates;
+
+/* Replace flock(): after a refusal the creator tries again when the lister has finished. */
+int flock(int fd, int op)
+{
+	int ret = (int)syscall(SYS_flock, fd, op);
+
+	if (lists && op == LOCK_UN)
+		atomic_store(&race.unlocked, true);
+	if (creates && !ret)
+		atomic_store(&race.locked, true);
+	if (creates && ret) {
+		atomic_store(&race.refused, true);
+		WAIT_UNTIL(atomic_load(&race.unlocked), TEST_WAIT_MS);
+		errno = EWOULDBLOCK;
+	}
+	return ret;
+}
+
+/* Replace unlinkat(): the lister removes the file when the creator has the file or must wait. */
+int unlinkat(int dir, const char *name, int flags)
+{
+	if (lists) {
+		atomic_store(&race.removing, true);
+		WAIT_UNTIL(atomic_load(&race.created) ||
+			   (atomic_load(&race.refused) && !atomic_load(&race.locked)),
+			   TEST_WAIT_MS);
+	}
+	return (int)syscall(SYS_unlinkat, dir, name, flags);
+}
+
+static int segment_ignore(void *arg, const struct sci_segment_info *s)
+{
+	(void)arg;
+	(void)s;
+	return 0;
+}
+
+static void *lister(void *arg)
+{
+	struct sci_fabric *f = arg;
+
+	lists = true;
+	CHECK_EQ(f->ops->query.segments(f, segment_ignore, NULL), 0);
+	return NULL;
+}
+
+static void no_event(void *owner, const struct sci_event *ev)
+{
+	(void)owner;
+	(void)ev;
+}
+
+TEST(threads_do_not_remove_each_others_names)
+{
+	const struct sci_lseg_param param = { .id = ID, .size = SIZE, .event = no_event };
+	struct sci_fabric *f;
+	struct sci_lseg *s;
+	pthread_t thread;
+	char path[256];
+
+	use_rundir();
+	CHECK_EQ(sci_fabric_open(&f), 0);
+	name_of(path, sizeof(path), 's', 4);
+	stale_file_make(path);
+	CHECK_EQ(pthread_create(&thread, NULL, lister, f), 0);
+	WAIT_UNTIL(atomic_load(&race.removing), TEST_WAIT_MS);
+	creates = true;
+	CHECK_EQ(f->ops->lseg.create(f, &param, &s), 0);
+	creates = false;
+	atomic_store(&race.created, true);
+	CHECK_EQ(pthread_join(thread, NULL), 0);
+	CHECK_EQ(access(path, F_OK), 0);
+	f->ops->lseg.destroy(s);
+	sci_fabric_close(f);
+	check_empty();
 	remove_rundir();
 }
 

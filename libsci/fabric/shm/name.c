@@ -83,22 +83,45 @@ static bool file_is_stale(struct shm *shm, const char *name)
 }
 
 /*
- * Remove a stale file. Under the lock, no other process can replace the file by its own between
- * the test and the removal. If another process holds the lock for long, the file stays.
+ * Lock the directory. The lock belongs to the open file, so each lock needs a file of its own to
+ * exclude other threads. Return: a descriptor for rundir_unlock(); -1: another owner holds the lock
+ * for long, or there is no descriptor.
+ */
+static int rundir_lock(struct shm *shm)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+	int fd = openat(shm->rundir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	unsigned int tries = LOCK_TRIES;
+
+	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
+		if (!tries--) {
+			close(fd);
+			return -1;
+		}
+		nanosleep(&ms, NULL);
+	}
+	return fd;
+}
+
+static void rundir_unlock(int fd)
+{
+	flock(fd, LOCK_UN);	/* the child of a fork() may have a copy of the descriptor */
+	close(fd);
+}
+
+/*
+ * Remove a stale file. Under the lock, nobody else can replace the file by its own between the
+ * test and the removal. Without the lock, the file stays.
  */
 static void file_unlink_stale(struct shm *shm, const char *name)
 {
-	const struct timespec ms = { .tv_nsec = 1000000 };
-	unsigned int tries = LOCK_TRIES;
+	int fd = rundir_lock(shm);
 
-	while (flock(shm->rundir, LOCK_EX | LOCK_NB)) {
-		if (!tries--)
-			return;
-		nanosleep(&ms, NULL);
-	}
+	if (fd < 0)
+		return;
 	if (file_is_stale(shm, name))
 		unlinkat(shm->rundir, name, 0);
-	flock(shm->rundir, LOCK_UN);
+	rundir_unlock(fd);
 }
 
 /*
@@ -407,7 +430,7 @@ int shm_name_list(struct shm *shm, enum shm_kind kind,
 	char prefix[SHM_NAME_MAX];
 
 	pthread_mutex_lock(&shm->svc.lock);
-	sci_fd_room(2);
+	sci_fd_room(3);		/* the directory, its lock, and a socket */
 	pthread_mutex_unlock(&shm->svc.lock);
 	snprintf(prefix, sizeof(prefix), "sci.%s.%c.", shm->cluster, kind);
 	return shm->rundir >= 0 ? names_list_files(shm, prefix, fn, arg) :
