@@ -97,6 +97,7 @@ struct task {
 	uint32_t seq;
 	uint8_t *in;			/* bytes read from the daemon */
 	size_t in_len, in_cap;
+	size_t in_at;			/* offset in @in of the next frame */
 	struct buf *sbuf, *rbuf;
 	struct list inbox;
 	struct list late;

@@ -140,27 +140,31 @@ static void request_handle_message(const struct frame_head *head, struct body *b
 		pv_inbox_add(m);
 }
 
-/* Handle the complete frames in pv_me.in. Return: the number of frames; -1: a bad frame. */
+/*
+ * Handle the complete frames in pv_me.in. A message handler of the program may call a function that
+ * takes further frames and moves pv_me.in: skip each frame before it is handled.
+ * Return: the number of frames; -1: a bad frame.
+ */
 static int frames_take(void)
 {
 	struct frame_head head;
 	struct body b;
-	size_t at = 0;
 	long n;
 	int count = 0;
 
-	while ((n = frame_next(pv_me.in + at, pv_me.in_len - at, &head, &b)) > 0) {
+	while ((n = frame_next(pv_me.in + pv_me.in_at, pv_me.in_len - pv_me.in_at, &head, &b)) > 0) {
+		pv_me.in_at += (size_t)n;
 		if (head.op == OP_REPLY)
 			request_handle_reply(&head, &b);
 		else if (head.op == OP_MSG)
 			request_handle_message(&head, &b);
 		else if (head.op == OP_NEW_MANAGER)
 			pv_me.manager = body_i32(&b);
-		at += (size_t)n;
 		count++;
 	}
-	memmove(pv_me.in, pv_me.in + at, pv_me.in_len - at);
-	pv_me.in_len -= at;
+	memmove(pv_me.in, pv_me.in + pv_me.in_at, pv_me.in_len - pv_me.in_at);
+	pv_me.in_len -= pv_me.in_at;
+	pv_me.in_at = 0;
 	return n < 0 ? -1 : count;
 }
 

@@ -251,7 +251,7 @@ void pv_task_leave(void)
 	if (pv_me.sock >= 0)
 		close(pv_me.sock);
 	pv_me.sock = -1;
-	pv_me.in_len = 0;
+	pv_me.in_len = pv_me.in_at = 0;
 	pv_me.pid = 0;
 	free(pv_me.siblings);
 	pv_me.siblings = NULL;

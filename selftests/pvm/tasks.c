@@ -380,6 +380,34 @@ TEST(an_exit_is_notified_however_it_comes)
 	machine_end();
 }
 
+static int ends;			/* calls of end_handler() */
+
+/* Make a request, whose answer arrives while the notification is handled. */
+static int end_handler(int mid)
+{
+	CHECK(mid > 0);
+	CHECK_EQ(pvm_config(NULL, NULL, NULL), 0);
+	ends++;
+	return 0;
+}
+
+TEST(a_handler_of_a_notification_makes_requests)
+{
+	int tids[8];
+
+	machine_begin();
+	machine_spawn("echo", 8, tids);
+	CHECK(pvm_addmhf(-1, 11, -1, end_handler) >= 0);
+	CHECK_EQ(pvm_notify(PvmTaskExit, 11, 8, tids), 0);
+	for (int i = 0; i < 8; i++) {
+		message_int(tids[i], 99, 0);
+		WAIT_UNTIL((pvm_nrecv(-1, 11), ends > i), TEST_WAIT_MS);
+	}
+	CHECK_EQ(pvm_nrecv(-1, -1), 0);
+	CHECK_EQ(ends, 8);
+	machine_end();
+}
+
 TEST(output_of_children_is_caught)
 {
 	char line[64], *text = NULL;
