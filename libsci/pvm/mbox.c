@@ -41,7 +41,10 @@ PVM_API int pvm_putinfo(char *name, int mid, int flags)
 	return ret == PvmSysErr || ret == PvmNoMem ? lpvmerr("pvm_putinfo", ret) : ret;
 }
 
-/* Receive an entry. *@found: its index. Return: a message id or a PVM error. */
+/*
+ * Receive an entry, but do not make it the receive buffer. *@found: its index. Return: a message id
+ * or a PVM error.
+ */
 static int entry_receive(char *name, int index, int flags, int *found)
 {
 	struct frame f = { 0 };
@@ -80,9 +83,13 @@ static int entry_receive(char *name, int index, int flags, int *found)
 
 PVM_API int pvm_recvinfo(char *name, int index, int flags)
 {
-	int found;
+	int found, mid = entry_receive(name, index, flags, &found);
 
-	return entry_receive(name, index, flags, &found);
+	if (mid > 0) {
+		pv_buf_free(pv_me.rbuf);
+		pv_me.rbuf = pv_buf_find(mid);
+	}
+	return mid;
 }
 
 PVM_API int pvm_delinfo(char *name, int index, int flags)

@@ -683,11 +683,16 @@ TEST(mail_box_entries_are_kept_and_found)
 	CHECK_EQ(pvm_putinfo(NULL, mid, 0), PvmBadParam);
 	CHECK_EQ(pvm_putinfo((char *)"c", 999, 0), PvmNoSuchBuf);
 	CHECK_EQ(pvm_recvinfo((char *)"none", 0, 0), PvmNotFound);
-	mid = pvm_recvinfo((char *)"b", 1, 0);
-	CHECK(mid > 0);
-	pvm_setrbuf(mid);
-	CHECK_EQ(pvm_upkint(&got, 1, 1), 0);
-	CHECK_EQ(got, 4);
+	/* an entry is the new receive buffer, and the old one is freed */
+	for (int i = 0, old = 0; i < 2; i++, old = mid) {
+		mid = pvm_recvinfo((char *)"b", i, 0);
+		CHECK(mid > 0);
+		CHECK_EQ(pvm_getrbuf(), mid);
+		CHECK_EQ(pvm_upkint(&got, 1, 1), 0);
+		CHECK_EQ(got, 4);
+		if (old)
+			CHECK_EQ(pvm_bufinfo(old, NULL, NULL, NULL), PvmNoSuchBuf);
+	}
 	CHECK_EQ(pvm_getmboxinfo((char *)"*", &n, &box), 0);
 	CHECK_EQ(n, 2);
 	CHECK_EQ(box[1].mi_nentries, 2);

@@ -403,7 +403,7 @@ static void mailbox(void)
 	SHOW(pvm_putinfo((char *)"c", mid, PvmMboxOverWritable));
 	SHOW(pvm_putinfo((char *)"c", mid, PvmMboxMultiInstance));
 	SHOW(pvm_putinfo((char *)"", mid, 0));
-	show("found", pvm_setrbuf(pvm_recvinfo((char *)"a", 0, PvmMboxDefault)) >= 0);
+	show("found", pvm_recvinfo((char *)"a", 0, PvmMboxDefault) == pvm_getrbuf());
 	SHOW(pvm_upkint(&got, 1, 1));
 	show("value", got);
 	SHOW(pvm_recvinfo((char *)"none", 0, PvmMboxDefault));
