@@ -36,13 +36,23 @@ static struct handler *handler_for(const struct pvmminfo *info)
 	return NULL;
 }
 
-/* Run @h with @b as the receive buffer. Then restore the program's buffers. */
+/* Free @b, a handler's send or receive buffer, unless it is one of the program's buffers. */
+static void handler_buf_free(struct buf *b, int smid, int rmid)
+{
+	if (b && b->mid != smid && b->mid != rmid)
+		pv_buf_free(b);
+}
+
+/*
+ * Run @h with @b as the receive buffer, in the context of @b. Then restore the program's buffers and
+ * context. As in PVM, the buffers that the handler leaves are freed.
+ */
 static void handler_run(const struct handler *h, struct buf *b)
 {
 	int (*run)(int) = h->run;
 	struct buf *sbuf = pv_me.sbuf, *rbuf = pv_me.rbuf;
 	int smid = sbuf ? sbuf->mid : 0, rmid = rbuf ? rbuf->mid : 0;
-	int mid;
+	int ctx = pvmmyctx, mid;
 
 	list_del(&b->link);
 	b->queued = false;
@@ -54,10 +64,14 @@ static void handler_run(const struct handler *h, struct buf *b)
 	pv_me.handling++;
 	pv_me.sbuf = NULL;
 	pv_me.rbuf = b;
+	pvmmyctx = b->info.ctx;
 	run(mid);
+	pvmmyctx = ctx;
 	/* the handler may have freed @b and both buffers of the program */
 	if (pv_buf_find(mid) == b)
 		pv_buf_free(b);
+	handler_buf_free(pv_me.sbuf, smid, rmid);
+	handler_buf_free(pv_me.rbuf, smid, rmid);
 	pv_me.sbuf = pv_buf_find(smid);
 	pv_me.rbuf = pv_buf_find(rmid);
 	pv_me.handling--;

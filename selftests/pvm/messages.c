@@ -226,6 +226,59 @@ TEST(handlers_get_messages_before_receives)
 	machine_end();
 }
 
+static int library_ctx;
+
+/* Send the number on in the library's context. */
+static int handler_forward(int mid)
+{
+	int own = pvm_setcontext(library_ctx), v = -1;
+
+	CHECK_EQ(mid, pvm_getrbuf());
+	CHECK_EQ(pvm_upkint(&v, 1, 1), 0);
+	message_int(pvm_mytid(), 4, v);
+	CHECK_EQ(pvm_setcontext(own), library_ctx);
+	return 0;
+}
+
+/* Answer with the number, and leave the send and the receive buffer. */
+static int handler_answer(int mid)
+{
+	int v = -1;
+
+	CHECK_EQ(mid, pvm_getrbuf());
+	CHECK_EQ(pvm_getcontext(), library_ctx);
+	CHECK_EQ(pvm_upkint(&v, 1, 1), 0);
+	message_int(pvm_mytid(), 5, v);
+	/* message ids are low only if buffers of earlier calls have been freed */
+	CHECK(pvm_getsbuf() < 100);
+	handled++;
+	return 0;
+}
+
+/* A library adds a handler for messages in its own context. */
+TEST(handlers_run_in_the_context_of_the_message)
+{
+	int own, me, sbuf;
+
+	machine_begin();
+	me = pvm_mytid();
+	own = pvm_getcontext();
+	library_ctx = pvm_newcontext();
+	CHECK(pvm_addmhf(-1, 3, own, handler_forward) >= 0);
+	CHECK(pvm_addmhf(-1, 4, library_ctx, handler_answer) >= 0);
+	for (int i = 0; i < 1000; i++) {
+		message_int(me, 3, i);
+		sbuf = pvm_getsbuf();
+		CHECK_EQ(pvm_nrecv(-1, -1), 0);
+		CHECK_EQ(handled, i + 1);
+		CHECK_EQ(pvm_getsbuf(), sbuf);
+		CHECK_EQ(pvm_setcontext(library_ctx), own);
+		CHECK_EQ(reply_int(me, 5), i);
+		CHECK_EQ(pvm_setcontext(own), library_ctx);
+	}
+	machine_end();
+}
+
 static int longest(int mid, int tid, int tag)
 {
 	int n;
