@@ -111,7 +111,7 @@ enum frame_op {
 	OP_HELLO,	/* secret, name, architecture, node, endpoint */
 	OP_HOSTS,	/* the table of hosts: see table_send() */
 	OP_HOSTS_KNOWN,	/* version of the table that the sender has; to the master */
-	OP_EXITED,	/* tid */
+	OP_EXITED,	/* tid; sent to daemons, and to tasks for a host */
 	OP_LOST,	/* node, endpoint: of a daemon whose connection has ended; to the master */
 	OP_CHECK,	/* tid: answer OP_EXITED if there is no such task */
 	OP_NEW_MANAGER,	/* tid: new manager; sent to daemons and to tasks */

@@ -125,6 +125,19 @@ bool pv_output_take(struct buf *b)
 	return true;
 }
 
+void pv_output_host_gone(int host)
+{
+	struct child *c, *next;
+
+	for (c = children; c; c = next) {
+		next = c->next;
+		if (TID_HOST(c->tid) == TID_HOST(host))
+			child_end(c);
+	}
+	if (out)
+		fflush(out);
+}
+
 bool pv_output_pending(void)
 {
 	return children && out;

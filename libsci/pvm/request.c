@@ -160,6 +160,8 @@ static int frames_take(void)
 			request_handle_message(&head, &b);
 		else if (head.op == OP_NEW_MANAGER)
 			pv_me.manager = body_i32(&b);
+		else if (head.op == OP_EXITED)
+			pv_output_host_gone(body_i32(&b));
 		count++;
 	}
 	memmove(pv_me.in, pv_me.in + pv_me.in_at, pv_me.in_len - pv_me.in_at);

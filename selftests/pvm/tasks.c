@@ -789,6 +789,39 @@ TEST(a_killed_daemon_is_notified_each_time)
 	machine_end();
 }
 
+/* A host has left, so its daemon does not report the end of the output of its tasks. */
+TEST(an_exit_does_not_wait_for_output_of_hosts_that_have_left)
+{
+	char *names[] = { (char *)"node8", (char *)"node12" }, line[64], *text = NULL;
+	int hosts[2], tids[2], result;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	machine_begin_hosts();
+	CHECK_EQ(pvm_addhosts(names, 2, hosts), 2);
+	CHECK_EQ(pvm_catchout(f), 0);
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(pvm_spawn(machine_self, (char *[]){ (char *)"echo", NULL }, PvmTaskHost,
+				   names[i], 1, &tids[i]), 1);
+		snprintf(line, sizeof(line), "[t%x] BEGIN\n", tids[i]);
+		WAIT_UNTIL((pvm_nrecv(-1, -1), text && strstr(text, line)), TEST_WAIT_MS);
+	}
+	CHECK_EQ(pvm_delhosts(names, 1, &result), 1);
+	CHECK_EQ(kill(machine_daemon(tids[1]), SIGKILL), 0);
+	alarm(20);			/* pvm_exit() has no limit of time */
+	CHECK_EQ(pvm_exit(), 0);
+	alarm(0);
+	fflush(f);
+	for (int i = 0; i < 2; i++) {
+		snprintf(line, sizeof(line), "[t%x] EOF\n", tids[i]);
+		CHECK(strstr(text, line));
+	}
+	CHECK(pvm_mytid() > 0);
+	machine_end();
+	fclose(f);
+	free(text);
+}
+
 TEST(a_daemon_that_is_killed_is_an_error_not_a_hang)
 {
 	int tid;

@@ -231,6 +231,8 @@ void spawn_serve(const struct frame_head *head, struct body *b);
 /* Send an event to the sink of @t's output: end of the output, spawn or enrolment of @t. */
 enum { TO_EOF = 0, TO_SPAWN = -1, TO_NEW = -2 };
 void output_event(struct task *t, int event);
+/* Report to the tasks of this host that no further output of @host's tasks arrives. */
+void output_host_gone(int host);
 void pick_serve(const struct frame_head *head, struct body *b);
 /* Serve an SM_EXEC of the resource manager @from. */
 void exec_serve(int from, int ctx, int wid, struct body *b);

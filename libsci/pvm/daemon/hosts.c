@@ -197,6 +197,7 @@ static void host_remove(struct host *h)
 		manager_host_gone(index);
 		requests_fail(index);
 		task_ended((int)TID_OF_HOST(index));
+		output_host_gone(index);
 		notify_host_gone(index);
 	}
 	if (own_host == 1 && shown) {

@@ -51,6 +51,24 @@ void output_event(struct task *t, int event)
 		     event == TO_EOF ? 8 : 12);
 }
 
+void output_host_gone(int host)
+{
+	for (struct list *l = tasks.next; l != &tasks; l = l->next) {
+		struct task *t = container_of(l, struct task, link);
+		struct frame f = { 0 };
+		struct frame_head *h;
+
+		if (!t->enrolled)
+			continue;
+		frame_begin(&f, OP_EXITED, (uint32_t)t->tid);
+		frame_i32(&f, (int32_t)TID_OF_HOST(host));
+		h = frame_head(&f);
+		if (h)
+			task_send(t, h, h + 1);
+		frame_free(&f);
+	}
+}
+
 static void output_bytes(struct task *t, const char *data, size_t len)
 {
 	uint8_t body[8 + OUTPUT_SIZE + 3] = { 0 };
