@@ -221,6 +221,13 @@ static void flat_finish(struct sci_coll *c, bool from_all)
 	/* a member that has published an epoch has finished the previous epoch */
 	if (from_all && (int32_t)(t->epoch - 1 - t->min_done) > 0)
 		t->min_done = t->epoch - 1;
+	/*
+	 * The publishers of this epoch have checked that all members have finished epoch - SLOTS. A
+	 * member that only receives must note this, too: otherwise min_done is in the future when
+	 * the numbers of epochs wrap.
+	 */
+	if (t->epoch - t->min_done > SLOTS)
+		t->min_done = t->epoch - SLOTS;
 	sci_store_release(&a->done, t->epoch);
 	flat_wake(&a->done, &a->waiters);
 	t->epoch++;
