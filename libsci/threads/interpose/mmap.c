@@ -7,7 +7,9 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -51,6 +53,19 @@ static int nodes_run_all(void (*fn)(void *arg), struct mapping *m)
 	node_call_all(fn, m);
 	errno = m->err ? m->err : errno;
 	return m->err ? -1 : 0;
+}
+
+/* Discard memory, which may be protected, then protect it with @m->prot. */
+static int range_discard(struct mapping *m)
+{
+	int prot = m->prot;
+
+	m->prot = PROT_READ | PROT_WRITE;
+	if (nodes_run_all(range_protect_here, m))
+		return -1;
+	memory_discard(m->addr, len_round_up(m->len));
+	m->prot = prot;
+	return prot == (PROT_READ | PROT_WRITE) ? 0 : nodes_run_all(range_protect_here, m);
 }
 
 static void *block_get(size_t len)
@@ -161,8 +176,7 @@ static void *range_map_fixed(struct mapping *m)
 		errno = ENODEV;
 		return MAP_FAILED;
 	}
-	memory_discard(m->addr, len);
-	return nodes_run_all(range_protect_here, m) ? MAP_FAILED : m->addr;
+	return range_discard(m) ? MAP_FAILED : m->addr;
 }
 
 static void *range_map(void *hint, struct mapping *m)
@@ -235,9 +249,8 @@ static int part_unmap(void *p, size_t len)
 
 	if (heap_marked(&world->heap, p))
 		return nodes_run_all(range_unmap_here, &m);
-	if (nodes_run_all(range_protect_here, &m))
+	if (range_discard(&m))
 		return -1;
-	memory_discard(p, len);
 	heap_unmap(&world->heap, p, len);
 	return 0;
 }
@@ -271,14 +284,62 @@ EXPORT int mprotect(void *p, size_t len, int prot)
 	return nodes_run_all(range_protect_here, &m);
 }
 
+/*
+ * Find the protection of the memory at @m->addr, and how much of @m->len has it. Do not allocate:
+ * the caller may be a malloc() of the program.
+ */
+static void prot_find(struct mapping *m)
+{
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	uintptr_t at = (uintptr_t)m->addr, from, to;
+	char buf[4096], *line = buf, *next;
+	size_t have = 0;
+	ssize_t n;
+
+	m->prot = PROT_READ | PROT_WRITE;
+	while (fd >= 0 && (n = read(fd, buf + have, sizeof(buf) - 1 - have)) > 0) {
+		buf[have + (size_t)n] = '\0';
+		for (line = buf; (next = strchr(line, '\n')); line = next + 1) {
+			from = strtoul(line, &line, 16);
+			to = strtoul(line + 1, &line, 16);
+			if (at < from || at >= to)
+				continue;
+			m->prot = (line[1] == 'r' ? PROT_READ : 0) |
+				  (line[2] == 'w' ? PROT_WRITE : 0) |
+				  (line[3] == 'x' ? PROT_EXEC : 0);
+			m->len = to - at < m->len ? to - at : m->len;
+		}
+		have = strlen(line);
+		memmove(buf, line, have);
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Discard memory of the heap, and keep its protection. */
+static int range_not_needed(char *p, size_t len)
+{
+	if (!hosts_on && !REAL(madvise)(p, len, MADV_REMOVE))
+		return 0;
+	for (char *at = p; at < p + len;) {
+		struct mapping m = { .addr = at, .len = (size_t)(p + len - at) };
+
+		prot_find(&m);
+		if (m.prot & PROT_WRITE)
+			memory_discard(at, m.len);
+		else if (range_discard(&m))
+			return -1;
+		at += m.len;
+	}
+	return 0;
+}
+
 EXPORT int madvise(void *p, size_t len, int advice)
 {
 	if (!world_spans() || !is_global(p) ||
 	    (heap_has(&world->heap, p) && heap_marked(&world->heap, p)))
 		return REAL(madvise)(p, len, advice);
-	if (advice == MADV_DONTNEED)
-		memory_discard(p, len_round_up(len));
-	return 0;
+	return advice == MADV_DONTNEED ? range_not_needed(p, len_round_up(len)) : 0;
 }
 
 /* Grow a mapping in its place. Return false if that is not possible. */

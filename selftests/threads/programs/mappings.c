@@ -215,6 +215,24 @@ static void *zero(void *arg)
 
 /* ---- fixed addresses ---- */
 
+/* Reserve memory without rights, and get rights to a part of it by another mapping. */
+static void reserved_map(void)
+{
+	char *p = mmap(NULL, 2 * UNIT, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	for (int i = 0; i < 2; i++) {
+		SHOW(mmap(p, UNIT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+			  -1, 0) == p);
+		SHOW(differ(p, UNIT, 0));
+		memset(p, 1, UNIT);
+		SHOW(mprotect(p, UNIT, i ? PROT_READ : PROT_NONE));
+		SHOW(madvise(p, UNIT, MADV_DONTNEED));
+		SHOW(mprotect(p, UNIT, PROT_READ));
+		SHOW(differ(p, UNIT, 0));
+	}
+	SHOW(munmap(p, 2 * UNIT));
+}
+
 /* A mapping that may not replace another one does not. */
 static void *fixed(void *arg)
 {
@@ -230,6 +248,7 @@ static void *fixed(void *arg)
 	SHOW(differ(p, UNIT, 1));
 	SHOW(differ(p + UNIT, UNIT, 0));
 	SHOW(munmap(p, 2 * UNIT));
+	reserved_map();
 	return arg;
 }
 
