@@ -370,7 +370,13 @@ EXPORT void *mremap(void *old, size_t len, size_t new_len, int flags, ...)
 	new_len = len_round_up(new_len);
 	if (new_len < len)
 		return munmap((char *)old + new_len, len - new_len) ? MAP_FAILED : old;
-	if (new_len == len || mapping_grow(old, len, new_len))
+	if (new_len == len)
+		return old;
+	if (heap_marked(&world->heap, old) || heap_marked_alike(&world->heap, old, len) < len) {
+		errno = ENOMEM;		/* the file is not known */
+		return MAP_FAILED;
+	}
+	if (mapping_grow(old, len, new_len))
 		return old;
 	if (!(flags & MREMAP_MAYMOVE) || at) {
 		errno = ENOMEM;

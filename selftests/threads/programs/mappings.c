@@ -271,6 +271,22 @@ static void shared_inside(int fd)
 	SHOW(differ(text, sizeof(text), 'x'));
 }
 
+/* A mapping shows and changes the file, also if it has grown. */
+static void shared_grow(int fd)
+{
+	char *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), c = 0;
+	char *q = mremap(p, PAGE, 2 * PAGE, MREMAP_MAYMOVE);
+	size_t len = q == MAP_FAILED ? PAGE : 2 * PAGE;
+
+	q = q == MAP_FAILED ? p : q;
+	SHOW(differ(q, len, 'x'));
+	q[len - 1] = 'y';
+	SHOW(pread(fd, &c, 1, (off_t)len - 1));
+	SHOW(c);
+	q[len - 1] = 'x';
+	SHOW(munmap(q, len));
+}
+
 /* Parts of a mapping are unmapped or not needed, but the file keeps its contents. */
 static void *shared(void *arg)
 {
@@ -290,6 +306,7 @@ static void *shared(void *arg)
 	SHOW(differ(p + PAGE, UNIT - PAGE, 'x'));
 	SHOW(differ(p + 2 * UNIT, PAGE, 'x'));
 	shared_inside(fd);
+	shared_grow(fd);
 	close(fd);
 	return arg;
 }
