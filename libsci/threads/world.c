@@ -304,11 +304,25 @@ static void *span_end(void *done)
 	return NULL;
 }
 
+/* Remove SIGSYS from the masks of the program's handlers: see futex.c. */
+static void actions_clean(void)
+{
+	struct sigaction sa;
+
+	for (int i = 1; i < _NSIG; i++) {
+		if (REAL(sigaction)(i, NULL, &sa) || sigismember(&sa.sa_mask, SIGSYS) != 1)
+			continue;
+		sigdelset(&sa.sa_mask, SIGSYS);
+		REAL(sigaction)(i, &sa, NULL);
+	}
+}
+
 bool world_span(pthread_t main, void (*done)(void))
 {
 	pthread_t t;
 	bool homes;
 
+	actions_clean();
 	if (hosts_on) {
 		hosts_span();
 		done();

@@ -86,6 +86,15 @@ TEST(signals_end_calls_with_a_mask_of_their_own)
 	same_on(PROGRAMS "machines", 2, machines, "suspend");
 }
 
+/* No thread may block SIGSYS, on several machines and on virtual nodes. */
+TEST(signals_that_are_blocked_before_the_first_thread)
+{
+	static const char *const none[] = { NULL };
+
+	same_on(PROGRAMS "machines", 2, machines, "blocked");
+	same_on(PROGRAMS "machines", 2, none, "blocked");
+}
+
 TEST(threads_on_stacks_of_the_program)
 {
 	same_on(PROGRAMS "machines", 2, machines, "stacks");

@@ -39,6 +39,7 @@ static pthread_t span_main;
 bool threads_span(void)
 {
 	uint32_t state = SPAN_NOT;
+	sigset_t set;
 
 	if (!world || thread_is_alone())
 		return false;
@@ -48,6 +49,9 @@ bool threads_span(void)
 		return true;
 	if (!self_thread)
 		return false;		/* a library's constructor, or a thread of libsci */
+	sigemptyset(&set);
+	sigaddset(&set, SIGSYS);	/* see futex.c */
+	REAL(pthread_sigmask)(SIG_UNBLOCK, &set, NULL);
 	span_main = self_thread->native;
 	if (atomic_compare_exchange_strong(&span_state, &state, SPAN_WANTED))
 		futex_wake(&span_state, 1);

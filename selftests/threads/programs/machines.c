@@ -2,7 +2,7 @@
 // Copyright (C) 2026 The libsci authors
 /*
  * usage: machines [die|exit|exits|leave|map|priorities|robust|protect|crowd|signals|suspend|
- *		    exec|execs|format|replace|stacks|forever]
+ *		    blocked|exec|execs|format|replace|stacks|forever]
  *
  * Threads of two machines use everything that has to work between them, each thing a few times: a
  * page of memory takes long to move. The output is the same as on one machine.
@@ -204,7 +204,8 @@ static int signals_use(void)
 static void signal_count(int sig)
 {
 	(void)sig;
-	if (write(sink, "s", 1) == 1 && !syscall(SYS_futex, &written, FUTEX_WAKE, 1, NULL, NULL, 0))
+	if (write(sink, "s", 1) == 1 && !syscall(SYS_futex, &written, FUTEX_WAKE_PRIVATE, 1, NULL, NULL,
+						 0))
 		counter++;
 }
 
@@ -244,6 +245,35 @@ static int suspend_use(void)
 	printf("ppoll %d\n", ppoll(NULL, 0, NULL, signal_send()));
 	printf("pselect %d\n", pselect(0, NULL, NULL, NULL, NULL, signal_send()));
 	printf("epoll_pwait %d\n", epoll_pwait(fd, &event, 1, -1, signal_send()));
+	printf("%d signals\n", counter);
+	return 0;
+}
+
+/* ---- signals that are blocked since before the first thread ---- */
+
+static void *signal_raise(void *arg)
+{
+	sigset_t set;
+
+	signal_count(0);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	pthread_kill(pthread_self(), SIGUSR1);
+	return arg;
+}
+
+static int blocked_use(void)
+{
+	struct sigaction sa = { .sa_handler = signal_count };
+
+	sink = open("/dev/null", O_WRONLY);
+	sigfillset(&sa.sa_mask);
+	sigaction(SIGUSR1, &sa, NULL);
+	pthread_sigmask(SIG_BLOCK, &sa.sa_mask, NULL);
+	/* the 1st thread is on node 8 */
+	thread_result(signal_raise, NULL);
+	signal_raise(NULL);
 	printf("%d signals\n", counter);
 	return 0;
 }
@@ -626,6 +656,8 @@ int main(int argc, char **argv)
 		return signals_use();
 	if (argc > 1 && !strcmp(argv[1], "suspend"))
 		return suspend_use();
+	if (argc > 1 && !strcmp(argv[1], "blocked"))
+		return blocked_use();
 	if (argc > 1 && !strcmp(argv[1], "stacks"))
 		return stacks_use();
 	if (argc > 1 && !strcmp(argv[1], "exec"))
