@@ -156,6 +156,17 @@ TEST(all_threads_end_the_program)
 	}
 }
 
+TEST(messages_end_the_program_on_another_node)
+{
+	static const char *const none[] = { NULL };
+	static const char *const how[] = { "err", "errx", "error", "line" };
+
+	for (unsigned int i = 0; i < sizeof(how) / sizeof(how[0]); i++) {
+		same_on(PROGRAMS "machines", 2, machines, how[i]);
+		same_on(PROGRAMS "machines", 2, none, how[i]);
+	}
+}
+
 /* After exec has failed, the death of a node is the end of the program again. */
 TEST(a_node_leaves_after_exec_has_failed)
 {

@@ -4,8 +4,11 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <err.h>
 #include <errno.h>
+#include <error.h>
 #include <link.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -242,6 +245,77 @@ EXPORT noreturn void _Exit(int status)
 {
 	_exit(status);
 }
+
+/* ---- messages at the end: libc's functions would call its own exit() ---- */
+
+EXPORT noreturn void verr(int status, const char *fmt, va_list ap)
+{
+	vwarn(fmt, ap);
+	exit(status);
+}
+
+EXPORT noreturn void verrx(int status, const char *fmt, va_list ap)
+{
+	vwarnx(fmt, ap);
+	exit(status);
+}
+
+EXPORT noreturn void err(int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	verr(status, fmt, ap);
+}
+
+EXPORT noreturn void errx(int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	verrx(status, fmt, ap);
+}
+
+/* Make the text of a message. The caller frees it. */
+static char *message_make(const char *fmt, va_list ap)
+{
+	char *text;
+
+	return vasprintf(&text, fmt, ap) < 0 ? NULL : text;
+}
+
+EXPORT void error(int status, int number, const char *fmt, ...)
+{
+	char *text;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = message_make(fmt, ap);
+	va_end(ap);
+	REAL(error)(0, number, "%s", text ? text : fmt);
+	free(text);
+	if (status)
+		exit(status);
+}
+
+EXPORT void error_at_line(int status, int number, const char *file, unsigned int line,
+			  const char *fmt, ...)
+{
+	unsigned int before = error_message_count;
+	char *text;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = message_make(fmt, ap);
+	va_end(ap);
+	REAL(error_at_line)(0, number, file, line, "%s", text ? text : fmt);
+	free(text);
+	/* with error_one_per_line only the first message of a line ends the program */
+	if (status && error_message_count != before)
+		exit(status);
+}
+
+/* ---- handlers of exit() ---- */
 
 struct exit_handler {
 	void (*fn)(void *arg);

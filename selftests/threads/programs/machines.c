@@ -2,13 +2,15 @@
 // Copyright (C) 2026 The libsci authors
 /*
  * usage: machines [die|exit|exits|leave|map|priorities|robust|protect|crowd|signals|suspend|
- *		    blocked|exec|execs|format|replace|stacks|forever]
+ *		    blocked|exec|execs|format|replace|stacks|err|errx|error|line|forever]
  *
  * Threads of two machines use everything that has to work between them, each thing a few times: a
  * page of memory takes long to move. The output is the same as on one machine.
  */
 #define _GNU_SOURCE
+#include <err.h>
 #include <errno.h>
+#include <error.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -276,6 +278,42 @@ static int blocked_use(void)
 	signal_raise(NULL);
 	printf("%d signals\n", counter);
 	return 0;
+}
+
+/* ---- messages that end the program ---- */
+
+static void end_show(void)
+{
+	printf(" and a handler\n");
+}
+
+static void *message_end(void *arg)
+{
+	const char *how = arg;
+	volatile int status = 6;	/* the compiler assumes that constants end the program */
+
+	printf("the buffer");
+	if (!strcmp(how, "err"))
+		err(3, "%s", how);
+	if (!strcmp(how, "errx"))
+		errx(4, "%s", how);
+	errno = 0;
+	error(0, EINVAL, "%s", how);
+	if (!strcmp(how, "error"))
+		error(5, ENOENT, "%s", how);
+	error_one_per_line = 1;
+	error_at_line(0, 0, __FILE__, 1, "%s", how);
+	error_at_line(status, 0, __FILE__, 1, "%s", how);
+	error_at_line(status, 0, __FILE__, 2, "%s", how);
+	return arg;
+}
+
+/* The 1st thread is on node 8. */
+static int message_use(char *how)
+{
+	dup2(1, 2);			/* `sci run` does not keep the order of two streams */
+	atexit(end_show);
+	return (int)thread_result(message_end, how);
 }
 
 /* ---- stacks of the program, in a page that another thread reads ---- */
@@ -658,6 +696,8 @@ int main(int argc, char **argv)
 		return suspend_use();
 	if (argc > 1 && !strcmp(argv[1], "blocked"))
 		return blocked_use();
+	if (argc > 1 && (!strncmp(argv[1], "err", 3) || !strcmp(argv[1], "line")))
+		return message_use(argv[1]);
 	if (argc > 1 && !strcmp(argv[1], "stacks"))
 		return stacks_use();
 	if (argc > 1 && !strcmp(argv[1], "exec"))
