@@ -176,6 +176,8 @@ struct world {
 /* The state of all nodes, in global memory; NULL: the library does nothing. */
 extern struct world *world;
 extern unsigned int self_node;
+/* The value of SCI_NODE on this node, if the environment, which all nodes share, has another one. */
+extern char self_node_id[16];
 /* The calling thread; NULL: the library has not created it. */
 extern _Thread_local struct thread *self_thread;
 

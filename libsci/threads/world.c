@@ -17,6 +17,7 @@
 
 struct world *world;
 unsigned int self_node;
+char self_node_id[16];
 _Thread_local struct thread *self_thread;
 
 extern FILE *_IO_list_all;		/* libc's list of all open streams */
@@ -262,14 +263,11 @@ static void thread_list_forget(pthread_t main)
 /* Begin the process of a node other than the first. @homes: heap pages have home nodes. */
 static noreturn void node_begin(unsigned int node, pthread_t main, bool homes)
 {
-	char id[16];
-
 	self_node = node;
 	prctl(PR_SET_PDEATHSIG, SIGSYS);	/* its handler calls world_orphaned() */
 	world_orphaned(0);
 	setsid();			/* signals of the terminal are for the first node */
-	snprintf(id, sizeof(id), "%u", node_id(node));
-	REAL(setenv)("SCI_NODE", id, 1);
+	snprintf(self_node_id, sizeof(self_node_id), "%u", node_id(node));
 	_IO_list_all = NULL;		/* streams belong to the first node, see stdio.c */
 	thread_list_forget(main);
 	if (!service_start()) {

@@ -167,6 +167,18 @@ TEST(messages_end_the_program_on_another_node)
 	}
 }
 
+/* libc's array of variables grows in its block, or moves to another one. */
+TEST(variables_of_an_array_with_odd_and_even_length)
+{
+	static const char *const none[] = { NULL };
+
+	for (int i = 0; i < 2; i++) {
+		same_on(PROGRAMS "machines", 2, none, "environment");
+		setenv("SCI_TEST_ODD", "1", 1);
+	}
+	same_on(PROGRAMS "machines", 2, machines, "environment");
+}
+
 /* After exec has failed, the death of a node is the end of the program again. */
 TEST(a_node_leaves_after_exec_has_failed)
 {

@@ -154,7 +154,7 @@ EXPORT __sighandler_t __sysv_signal(int sig, __sighandler_t handler)
 
 struct text {
 	const char *name, *value;
-	int number, ret;
+	int number, ret, err;
 	char *out, **env;
 };
 
@@ -169,13 +169,27 @@ static char *alone_getenv(const char *name)
 	return NULL;
 }
 
+/* Find a variable that is not in the environment of the program; NULL: look there. */
+static char *own_getenv(const char *name)
+{
+	return *self_node_id && !strcmp(name, "SCI_NODE") ? self_node_id : NULL;
+}
+
 EXPORT char *getenv(const char *name)
 {
+	char *own = own_getenv(name);
+
+	if (own)
+		return own;
 	return thread_is_alone() && hosts_env ? alone_getenv(name) : REAL(getenv)(name);
 }
 
 EXPORT char *secure_getenv(const char *name)
 {
+	char *own = own_getenv(name);
+
+	if (own)
+		return own;
 	return thread_is_alone() && hosts_env ? alone_getenv(name) : REAL(secure_getenv)(name);
 }
 
@@ -185,21 +199,22 @@ static void environ_take(void *arg)
 }
 
 /*
- * Change the environment on all nodes. Between machines node 0 changes it, in global memory, and
- * the other nodes use the same memory.
+ * Change the environment on all nodes. Node 0 changes it, in global memory, and the other nodes use
+ * the same memory: libc reallocates the array that it has allocated before, so only one node's libc
+ * may do that.
  */
-static void env_change(void (*fn)(void *arg), struct text *t)
+static int env_change(void (*fn)(void *arg), struct text *t)
 {
-	if (!hosts_on) {
-		node_call_all(fn, t);
-		return;
-	}
 	t->ret = -1;
-	if (!forward_is_needed())
+	t->err = ENOMEM;
+	if (!self_node)
 		fn(t);
 	else if (!forward_run(fn, t))
-		errno = ENOMEM;
+		t->env = environ;
 	node_call_all(environ_take, t->env);
+	if (t->ret)
+		errno = t->err;
+	return t->ret;
 }
 
 static void env_set(void *arg)
@@ -207,17 +222,17 @@ static void env_set(void *arg)
 	struct text *t = arg;
 
 	t->ret = REAL(setenv)(t->name, t->value, t->number);
+	t->err = errno;
 	t->env = environ;
 }
 
 EXPORT int setenv(const char *name, const char *value, int overwrite)
 {
-	struct text t = { name, value, overwrite, 0, NULL, NULL };
+	struct text t = { .name = name, .value = value, .number = overwrite };
 
 	if (!world_spans())
 		return REAL(setenv)(name, value, overwrite);
-	env_change(env_set, &t);
-	return t.ret;
+	return env_change(env_set, &t);
 }
 
 static void env_unset(void *arg)
@@ -225,6 +240,7 @@ static void env_unset(void *arg)
 	struct text *t = arg;
 
 	t->ret = REAL(unsetenv)(t->name);
+	t->err = errno;
 	t->env = environ;
 }
 
@@ -234,8 +250,7 @@ EXPORT int unsetenv(const char *name)
 
 	if (!world_spans())
 		return REAL(unsetenv)(name);
-	env_change(env_unset, &t);
-	return t.ret;
+	return env_change(env_unset, &t);
 }
 
 static void env_put(void *arg)
@@ -243,6 +258,7 @@ static void env_put(void *arg)
 	struct text *t = arg;
 
 	t->ret = REAL(putenv)(t->out);
+	t->err = errno;
 	t->env = environ;
 }
 
@@ -252,8 +268,23 @@ EXPORT int putenv(char *text)
 
 	if (!world_spans())
 		return REAL(putenv)(text);
-	env_change(env_put, &t);
-	return t.ret;
+	return env_change(env_put, &t);
+}
+
+static void env_clear(void *arg)
+{
+	struct text *t = arg;
+
+	t->ret = REAL(clearenv)();
+	t->err = errno;
+	t->env = environ;
+}
+
+EXPORT int clearenv(void)
+{
+	struct text t = { 0 };
+
+	return world_spans() ? env_change(env_clear, &t) : REAL(clearenv)();
 }
 
 static void locale_set(void *arg)

@@ -126,14 +126,13 @@ static char **strings_copy(char **s)
 }
 
 /*
- * Copy the arguments, which programs change, to memory that all nodes share. Between machines the
- * stack of the initial thread, with the environment, is other memory on each node.
+ * Copy the arguments and the environment, which programs change, to memory that all nodes share. The
+ * stack of the initial thread is other memory on each node.
  */
 static void arguments_copy(void)
 {
 	start.argv = strings_copy(start.argv);
-	if (hosts_on)
-		environ = strings_copy(environ);
+	environ = strings_copy(environ);
 }
 
 /* Handle exit(). This handler runs last, because it was set first. */

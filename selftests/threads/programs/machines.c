@@ -2,7 +2,8 @@
 // Copyright (C) 2026 The libsci authors
 /*
  * usage: machines [die|exit|exits|leave|map|priorities|robust|protect|crowd|signals|suspend|
- *		    blocked|exec|execs|format|replace|stacks|err|errx|error|line|forever]
+ *		    blocked|exec|execs|format|replace|stacks|err|errx|error|line|
+ *		    environment|forever]
  *
  * Threads of two machines use everything that has to work between them, each thing a few times: a
  * page of memory takes long to move. The output is the same as on one machine.
@@ -316,12 +317,76 @@ static int message_use(char *how)
 	return (int)thread_result(message_end, how);
 }
 
-/* ---- stacks of the program, in a page that another thread reads ---- */
+/* ---- environment ---- */
+
+#define NAMES	8
+#define SIZES	64
+#define BLOCKS	70
 
 static void *result_return(void *arg)
 {
 	return arg;
 }
+
+/* Show how many blocks were allocated twice: memory that was freed twice. */
+static void blocks_take(void)
+{
+	static int *taken[SIZES][BLOCKS];
+	long bad = 0;
+
+	for (int i = 0; i < SIZES; i++)
+		for (int k = 0; k < BLOCKS; k++) {
+			taken[i][k] = malloc(16 * (size_t)(i + 1));
+			*taken[i][k] = k;
+		}
+	for (int i = 0; i < SIZES; i++)
+		for (int k = 0; k < BLOCKS; k++)
+			bad += *taken[i][k] != k;
+	printf("%ld blocks were allocated twice\n", bad);
+}
+
+static void *names_read(void *arg)
+{
+	char name[16];
+
+	for (int i = 0; i < NAMES; i++) {
+		snprintf(name, sizeof(name), "NAME%d", i);
+		printf("%s is %s\n", name, getenv(name));
+	}
+	return arg;
+}
+
+/* Threads of both nodes set variables. The variable MACHINES was set before the first thread. */
+static void *name_write(void *arg)
+{
+	char name[16], value[16];
+	int i = counter++;
+
+	snprintf(name, sizeof(name), "NAME%d", i);
+	snprintf(value, sizeof(value), "value %d", i);
+	setenv(name, value, 1);
+	blocks_take();
+	return arg;
+}
+
+static int environment_use(void)
+{
+	thread_result(result_return, NULL);
+	for (int i = 0; i < NAMES / 2; i++) {
+		name_write(NULL);
+		thread_result(name_write, NULL);
+		unsetenv("MACHINES");
+	}
+	unsetenv("NAME3");
+	for (int i = 0; i < 2; i++)
+		thread_result(names_read, NULL);
+	errno = 0;
+	printf("setenv of no name %d", setenv("", "", 1));
+	printf(", %s\n", strerror(errno));
+	return 0;
+}
+
+/* ---- stacks of the program, in a page that another thread reads ---- */
 
 static void *stack_read(void *arg)
 {
@@ -698,6 +763,8 @@ int main(int argc, char **argv)
 		return blocked_use();
 	if (argc > 1 && (!strncmp(argv[1], "err", 3) || !strcmp(argv[1], "line")))
 		return message_use(argv[1]);
+	if (argc > 1 && !strcmp(argv[1], "environment"))
+		return environment_use();
 	if (argc > 1 && !strcmp(argv[1], "stacks"))
 		return stacks_use();
 	if (argc > 1 && !strcmp(argv[1], "exec"))
