@@ -9,7 +9,8 @@ THREADS_PROGRAMS := $(patsubst %.o,%,$(call obj,selftests/threads/programs/*.c))
 define threads_RULES
 $(B)/$(threads_SONAME): $(THREADS_OBJ)
 $(B)/$(threads_SONAME): LDFLAGS += -Wl,--as-needed
-$(THREADS_OBJ): CFLAGS += -ftls-model=initial-exec -fno-builtin
+# -fexceptions: exceptions of the program's functions run handlers of pthread_cleanup_push()
+$(THREADS_OBJ): override CFLAGS += -ftls-model=initial-exec -fno-builtin -fexceptions
 $(THREADS_PROGRAMS): %: %.o
 	$$(call say,LINK)
 	$(Q)$$(LINK) $$^ -lm
