@@ -179,6 +179,14 @@ TEST(variables_of_an_array_with_odd_and_even_length)
 	same_on(PROGRAMS "machines", 2, machines, "environment");
 }
 
+/* Between machines no library may be opened before the first thread. */
+TEST(another_node_closes_a_library)
+{
+	static const char *const none[] = { NULL };
+
+	same_on(PROGRAMS "machines", 2, none, "close");
+}
+
 /* After exec has failed, the death of a node is the end of the program again. */
 TEST(a_node_leaves_after_exec_has_failed)
 {

@@ -404,3 +404,12 @@ EXPORT void *dlopen(const char *file, int flags)
 		  file, node_id(self_node));
 	return REAL(dlopen)(file, flags);
 }
+
+/*
+ * Close a library. While several nodes run, the library stays: the dynamic linker of each node has its
+ * data, which is global memory, in a private list.
+ */
+EXPORT int dlclose(void *handle)
+{
+	return world_spans() && is_global(handle) ? 0 : REAL(dlclose)(handle);
+}

@@ -3,12 +3,13 @@
 /*
  * usage: machines [die|exit|exits|leave|map|priorities|robust|protect|crowd|signals|suspend|
  *		    blocked|exec|execs|format|replace|stacks|err|errx|error|line|
- *		    environment|forever]
+ *		    environment|close|forever]
  *
  * Threads of two machines use everything that has to work between them, each thing a few times: a
  * page of memory takes long to move. The output is the same as on one machine.
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <err.h>
 #include <errno.h>
 #include <error.h>
@@ -383,6 +384,29 @@ static int environment_use(void)
 	errno = 0;
 	printf("setenv of no name %d", setenv("", "", 1));
 	printf(", %s\n", strerror(errno));
+	return 0;
+}
+
+/* ---- libraries that the program opens and closes ---- */
+
+static void *library_close(void *library)
+{
+	printf("dlclose %d\n", dlclose(library));
+	blocks_take();
+	return NULL;
+}
+
+/* A thread of node 8 closes a library that main() has opened before. */
+static int close_use(void)
+{
+	void *library = dlopen("libBrokenLocale.so.1", RTLD_NOW);
+
+	if (!library)
+		return 1;
+	thread_result(library_close, library);
+	library = dlopen("libBrokenLocale.so.1", RTLD_NOW);
+	printf("open %d\n", library != NULL);
+	library_close(library);
 	return 0;
 }
 
@@ -763,6 +787,8 @@ int main(int argc, char **argv)
 		return blocked_use();
 	if (argc > 1 && (!strncmp(argv[1], "err", 3) || !strcmp(argv[1], "line")))
 		return message_use(argv[1]);
+	if (argc > 1 && !strcmp(argv[1], "close"))
+		return close_use();
 	if (argc > 1 && !strcmp(argv[1], "environment"))
 		return environment_use();
 	if (argc > 1 && !strcmp(argv[1], "stacks"))
