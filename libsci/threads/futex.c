@@ -12,7 +12,7 @@
  * SIGSYS kills a thread that blocks it. libc takes some locks with signals blocked: those in
  * its own data, and the lock of a thread's descriptor at the end of its stack, which only the
  * thread's own process takes. So the filter traps only futexes in shared memory, and none in
- * descriptors.
+ * descriptors. Thread-local variables, below the descriptor or above it, are no part of it.
  */
 
 #include <errno.h>
@@ -26,6 +26,8 @@
 #include <ucontext.h>
 
 #include "threads.h"
+
+uint32_t futex_descriptor;
 
 #if defined(__x86_64__)
 #define ARCH		AUDIT_ARCH_X86_64
@@ -117,7 +119,7 @@ static void futex_trap(int sig, siginfo_t *info, void *context)
 
 #define RET(action)	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_##action)
 #define PIECE_CODE	6u
-#define CODE_MAX	(23u + PIECES_MAX * PIECE_CODE)
+#define CODE_MAX	(24u + PIECES_MAX * PIECE_CODE)
 
 /* Add code that traps a call whose futex is in a shared piece outside of the global range. */
 static size_t code_add_piece(struct sock_filter *code, uintptr_t from, uintptr_t to)
@@ -135,6 +137,18 @@ static size_t code_add_piece(struct sock_filter *code, uintptr_t from, uintptr_t
 
 	memcpy(code, piece, sizeof(piece));
 	return PIECE_CODE;
+}
+
+/* Return the offset of the end of a thread's descriptor in its slot. */
+static uint32_t descriptor_end(void)
+{
+#ifdef __aarch64__
+	/* behind the descriptor is the thread pointer, then thread-local variables */
+	return futex_descriptor + (uint32_t)((char *)__builtin_thread_pointer() -
+					     (char *)pthread_self());
+#else
+	return SLOT_SIZE;
+#endif
 }
 
 static size_t code_make(struct sock_filter *code)
@@ -163,13 +177,14 @@ static size_t code_make(struct sock_filter *code)
 		RET(ALLOW),
 		/* trap futexes in the global range, but not those in a thread's descriptor */
 		LOAD(FIELD(args[0]) + 4),
-		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, HIGH(GLOBAL_BASE), 0, 8),
-		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, HIGH(GLOBAL_END), 7, 0),
-		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, HIGH(GLOBAL_STACKS), 0, 4),
-		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, HIGH(GLOBAL_HEAP), 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, HIGH(GLOBAL_BASE), 0, 9),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, HIGH(GLOBAL_END), 8, 0),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, HIGH(GLOBAL_STACKS), 0, 5),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, HIGH(GLOBAL_HEAP), 4, 0),
 		LOAD(FIELD(args[0])),
 		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SLOT_SIZE - 1),
-		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, SLOT_SIZE - 4096, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, futex_descriptor, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, descriptor_end(), 0, 1),
 		RET(TRAP),
 		RET(ALLOW),
 	};

@@ -150,6 +150,7 @@ static void span_fill(void)
 	}
 	objects_describe(span.objects, sizeof(span.objects));
 	snprintf(span.locale, sizeof(span.locale), "%s", REAL(setlocale)(LC_ALL, NULL));
+	span.descriptor = futex_descriptor;
 	span.in = stdin;
 	span.out = stdout;
 	span.err = stderr;
@@ -222,6 +223,7 @@ static noreturn void hosts_follow(void)
 		link_leave();
 	for (uint32_t i = 0; i < span.pieces_n; i++)
 		memory_piece_add(span.pieces[i].from, span.pieces[i].to);
+	futex_descriptor = span.descriptor;
 	if (link_agree(futex_share() ? 0 : -EPERM))
 		link_leave();
 	hosts_span_done = true;

@@ -64,6 +64,7 @@ struct link_wire {
 /* Node 0 describes the program when it spans. */
 struct span_wire {
 	uint32_t pieces_n;
+	uint32_t descriptor;		/* futex_descriptor */
 	struct {
 		char *from, *to;
 	} pieces[PIECES_MAX];

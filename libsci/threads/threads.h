@@ -316,6 +316,8 @@ bool service_start(void);
 
 /* Make libraries' private futexes work between nodes. Return false if that is not possible. */
 bool futex_share(void);
+/* The offset of a thread's descriptor in the last slot of its stack. Set it before futex_share(). */
+extern uint32_t futex_descriptor;
 
 /* The definition of a function in the next library: usually in libc. */
 #define REAL(name)							\

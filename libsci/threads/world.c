@@ -321,6 +321,7 @@ bool world_span(pthread_t main, void (*done)(void))
 	bool homes;
 
 	actions_clean();
+	futex_descriptor = (uint32_t)((size_t)((char *)main - GLOBAL_STACKS) % SLOT_SIZE);
 	if (hosts_on) {
 		hosts_span();
 		done();

@@ -187,6 +187,14 @@ TEST(another_node_closes_a_library)
 	same_on(PROGRAMS "machines", 2, none, "close");
 }
 
+TEST(futexes_in_variables_of_threads)
+{
+	static const char *const none[] = { NULL };
+
+	same_on(PROGRAMS "machines", 2, none, "local");
+	same_on(PROGRAMS "machines", 2, machines, "local");
+}
+
 /* After exec has failed, the death of a node is the end of the program again. */
 TEST(a_node_leaves_after_exec_has_failed)
 {

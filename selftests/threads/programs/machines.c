@@ -3,7 +3,7 @@
 /*
  * usage: machines [die|exit|exits|leave|map|priorities|robust|protect|crowd|signals|suspend|
  *		    blocked|exec|execs|format|replace|stacks|err|errx|error|line|
- *		    environment|close|forever]
+ *		    environment|close|local|forever]
  *
  * Threads of two machines use everything that has to work between them, each thing a few times: a
  * page of memory takes long to move. The output is the same as on one machine.
@@ -17,6 +17,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -410,6 +411,37 @@ static int close_use(void)
 	return 0;
 }
 
+/* ---- a futex in a thread-local variable ---- */
+
+static __thread int local_word;
+
+static void *word_wait(void *arg)
+{
+	int *_Atomic *at = arg;
+
+	*at = &local_word;
+	if (syscall(SYS_futex, &local_word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0))
+		printf("wait: %s\n", strerror(errno));
+	atomic_store(&started, 1);
+	return arg;
+}
+
+/* Wake a thread of node 8. The first calls may come before it sleeps. */
+static int local_use(void)
+{
+	static int *_Atomic at;
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, word_wait, &at))
+		return 1;
+	while (!atomic_load(&started))
+		if (!at || !syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0))
+			sched_yield();
+	pthread_join(t, NULL);
+	printf("the thread woke up\n");
+	return 0;
+}
+
 /* ---- stacks of the program, in a page that another thread reads ---- */
 
 static void *stack_read(void *arg)
@@ -789,6 +821,8 @@ int main(int argc, char **argv)
 		return message_use(argv[1]);
 	if (argc > 1 && !strcmp(argv[1], "close"))
 		return close_use();
+	if (argc > 1 && !strcmp(argv[1], "local"))
+		return local_use();
 	if (argc > 1 && !strcmp(argv[1], "environment"))
 		return environment_use();
 	if (argc > 1 && !strcmp(argv[1], "stacks"))
