@@ -616,6 +616,21 @@ static int world_team(struct team_world *w, int error, struct sci_team **out)
 	return 0;
 }
 
+/*
+ * A process that closes its world team frees its control memory, which processes on shared memory
+ * may still poll. So each process writes a bye byte to the pages of the others after its last read,
+ * and waits for all bye bytes in its own page.
+ */
+static void near_bye_send(struct team_world *w)
+{
+	for (int i = 0; i < w->size; i++) {
+		if (!w->ranks[i].page)
+			continue;
+		sci_store_release(&w->ranks[i].page->bye[w->rank], 1);
+		world_wake(w, i);
+	}
+}
+
 int sci_team_open(struct sci_team **team, const struct sci_team_attr *from)
 {
 	struct sci_team_attr attr = { 0 };
@@ -652,6 +667,11 @@ int sci_team_open(struct sci_team **team, const struct sci_team_attr *from)
 	/* world_free_all() closes the endpoint before it leaves the job */
 	sci_boot_idle(w->boot, NULL, NULL);
 	if (ret) {
+		/*
+		 * If a process has died in the last step, others may have opened the team: they must
+		 * not wait for this process when they close it.
+		 */
+		near_bye_send(w);
 		world_free_all(w);
 		return ret;
 	}
@@ -660,21 +680,11 @@ int sci_team_open(struct sci_team **team, const struct sci_team_attr *from)
 	return 0;
 }
 
-/*
- * A process that closes its world team frees its control memory, which processes on shared memory
- * may still poll. So each process writes a bye byte to the pages of the others after its last read,
- * and waits for all bye bytes in its own page.
- */
 static void near_bye_exchange(struct team_world *w)
 {
 	struct team_wait wait;
 
-	for (int i = 0; i < w->size; i++) {
-		if (!w->ranks[i].page)
-			continue;
-		sci_store_release(&w->ranks[i].page->bye[w->rank], 1);
-		world_wake(w, i);
-	}
+	near_bye_send(w);
 	for (int i = 0; i < w->size; i++) {
 		team_wait_init(&wait, -1);
 		wait.own = true;
