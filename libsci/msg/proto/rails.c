@@ -204,6 +204,18 @@ static int place_find(struct sci_req *req, size_t want, enum msg_ring ring, stru
 	return rail_may(p, ring) ? 0 : -EAGAIN;
 }
 
+/*
+ * Take the answer to an import on the second rail. A program that only writes makes no progress, as long
+ * as the first rail carries all bytes.
+ */
+static void second_look(struct sci_req *req)
+{
+	struct msg_call *c = call_find(req->peer, CALL_RAIL, req->rail_segment);
+
+	if (c && call_is_done(c))
+		c->answered = true;
+}
+
 /* Share the next bytes of @left among the rails. Return the number of parts. */
 static unsigned int bytes_share(struct sci_req *req, struct rail_part part[RAILS], unsigned int n,
 				size_t left)
@@ -240,9 +252,14 @@ int rails_write(struct sci_req *req, size_t want)
 
 	while (req->moved < want) {
 		struct rail_part part[RAILS];
-		int first = place_find(req, want, RING_XFER, &part[RAIL_FIRST]);
-		int second = place_find(req, want, RING_RAIL, &part[first ? 0 : RAIL_SECOND]);
-		unsigned int n = !first + !second;
+		int first = place_find(req, want, RING_XFER, &part[RAIL_FIRST]), second;
+		unsigned int n;
+
+		/* else earlier transfers may wait for the answer, too: they go first */
+		if (!first)
+			second_look(req);
+		second = place_find(req, want, RING_RAIL, &part[first ? 0 : RAIL_SECOND]);
+		n = !first + !second;
 
 		if (!n) {
 			/* no doorbell reports that a link is up */
