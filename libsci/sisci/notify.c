@@ -295,7 +295,7 @@ void sci_notify(struct sci_notifier *n, const struct sci_note *note,
 	 * Limit the memory: a peer may connect and disconnect for ever. Drop the oldest event. An
 	 * event with a callback of its own comes from a call of the program: keep all of these.
 	 */
-	if (n->n == MAX_NOTES && !note->cb)
+	if (n->n >= MAX_NOTES && !note->cb)
 		event_drop_first(n);
 	item->note = *note;
 	item->next = NULL;
