@@ -276,7 +276,7 @@ EXPORT noreturn void errx(int status, const char *fmt, ...)
 }
 
 /* Make the text of a message. The caller frees it. */
-static char *message_make(const char *fmt, va_list ap)
+__attribute__((format(printf, 1, 0))) static char *message_make(const char *fmt, va_list ap)
 {
 	char *text;
 
