@@ -41,6 +41,16 @@ amid_traffic() {
 	grep -h '^# \(verified\|stored\)' "$tmp/case"/* | sed 's/^#/=/'
 }
 
+# SECONDS COMMAND: repeats the command, at least once, for the time
+repeated() {
+	local end=$((SECONDS + $1)) n=0
+	while ((!n || SECONDS < end)); do
+		"$2" || { echo "$2 failed the time $((n + 1))"; return 1; }
+		n=$((n + 1))
+	done
+	echo "= $2: $n times"
+}
+
 # NODE: its writer has a map, or has already ended, as it may on a busy machine
 imports() {
 	on "$1" '[ "$(cat /sys/class/sci/sci0/att/used)" != 0 ]' ||
@@ -122,12 +132,13 @@ serve_all() {
 }
 
 case_a_machine_is_killed_and_returns() {
+	local more=$seconds
 	kill_it() {
 		cluster kill 8 || return
 		injected 1
 		node_8_returns
 	}
-	seconds=$((boot_seconds * slow)) amid_traffic 1 kill_it
+	seconds=$((boot_seconds * slow + more)) amid_traffic 1 repeated "$more" kill_it
 }
 
 # the rebooting kernel stops a card into which other nodes store

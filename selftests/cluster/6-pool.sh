@@ -2,6 +2,9 @@
 # shellcheck shell=bash disable=SC2034,SC2154,SC2016,SC2317
 # Cases with memory shared by all machines. Part of scripts/cluster-check.
 
+lease=${SCI_POOL_LEASE:-12}
+pool_lease=(--lease "$lease" --quarantine $((2 * lease)))
+
 needs_pool() { [[ $kind == ivshmem ]] || skip "without adapters"; }
 
 # NODE: it has another adapter, while programs still hold the removed one open
@@ -43,6 +46,7 @@ case_pool_machines_interrupt_each_other() {
 # The machine hangs for longer than its lease, but less than the quarantine.
 case_pool_a_machine_hangs_and_finds_itself_expelled() {
 	needs_pool || return
+	local more=$seconds
 	hang() {
 		kill -STOP "$(<"$D/8/qemu.pid")" || return
 		injected 1
@@ -58,7 +62,7 @@ case_pool_a_machine_hangs_and_finds_itself_expelled() {
 		# the tests need the adapter to be sci0
 		within 20 modules_unload 8 && modules_load 8 && serve_all
 	}
-	seconds=$((20 * slow)) amid_traffic 1 hang
+	seconds=$((20 * slow + more)) amid_traffic 1 repeated "$more" hang
 }
 
 # ARGUMENT...: unloads all modules, and formats the pool
@@ -73,7 +77,7 @@ format_again() {
 # Formats the pool as at the start, and loads the modules.
 pool_anew() {
 	local i
-	format_again --lease 12 --quarantine 24 || return
+	format_again "${pool_lease[@]}" || return
 	for i in $(ids); do modules_load "$i" || return; done
 }
 
@@ -113,8 +117,8 @@ case_pool_is_formatted_while_a_machine_hangs() {
 	for i in $(ids); do
 		((i == 8)) || within 60 modules_unload "$i" || ok=
 	done
-	"$build/sci" pool format --force ${SCI_POOL_INCOHERENT:+--incoherent} --lease 12 \
-		--quarantine 24 --chunk 16K "$D/pool" || ok=
+	"$build/sci" pool format --force ${SCI_POOL_INCOHERENT:+--incoherent} "${pool_lease[@]}" \
+		--chunk 16K "$D/pool" || ok=
 	for i in $(ids); do
 		((i == 8)) || modules_load "$i" || ok=
 	done
