@@ -188,8 +188,12 @@ case_garbage_from_a_peers_kernel() {
 
 modules_unload() { on "$1" "rmmod sci_${kind/ivshmem/pool} && rmmod sci"; }
 
+# NODE [OPTION]: OPTION is one of the driver
 modules_load() {
-	on "$1" 'while read -r m o; do insmod $m $o || exit; done </vm/modules
+	on "$1" "option=${2-}"' && while read -r m o; do
+			[[ $m != *_* ]] || o="$o $option"
+			insmod $m $o || exit
+		done </vm/modules
 		chmod 666 /dev/sci*' || return
 	within 20 link_is "$1" up
 }

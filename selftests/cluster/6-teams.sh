@@ -117,6 +117,22 @@ case_team_smi_one_percent_of_packets_lost() { with_loss 1 smi_passes 50000 80 20
 
 case_team_smi_ten_percent_of_packets_lost() { with_loss 10 smi_passes 2000 24 4; }
 
+# OPTION: load the modules of all nodes anew with it
+modules_anew() {
+	local i
+	for i in $(ids); do
+		modules_unload "$i" && modules_load "$i" "$@" || return
+	done
+}
+
+# each lost packet is a load or store that fails, and the programs repeat it
+case_team_smi_transfers_fail() {
+	local status
+	modules_anew retries=0 && with_loss 2 smi_passes 2000 24 4
+	status=$?
+	modules_anew && return "$status"
+}
+
 # 2, 8 and 16 processes; the other cases have 4
 case_team_smi_of_many_processes_one_percent_of_packets_lost() {
 	local n

@@ -9,6 +9,7 @@
  * gives rows to the processes.  A process that is done early takes rows of others, and
  * the distribution adapts from step to step.  All processes add to the residual under
  * replication.  The first process compares the result with a serial solution, bit by bit.
+ * A process computes rows again if loads or stores have failed.
  */
 #include <math.h>
 #include <stdio.h>
@@ -26,6 +27,16 @@ static void check(int err, const char *what)
 		return;
 	fprintf(stderr, "process %d: %s: SMI error %d\n", rank, what, err);
 	SMI_Abort(1);
+}
+
+/* Return whether loads or stores since the last call have failed. */
+static int failed(void)
+{
+	int err = SMI_Check_transfer(0);
+
+	if (err != SMI_ERR_TRANSFER)
+		check(err, "transfer");
+	return err;
 }
 
 static void *region(int type, size_t bytes, int *id)
@@ -61,6 +72,21 @@ static double relax(const double *from, double *to, int row)
 	return change;
 }
 
+/* Compute rows.  Return: the largest change. */
+static double relax_rows(const double *from, double *to, int low, int high)
+{
+	double change, d;
+
+	do {
+		change = 0;
+		for (int row = low; row <= high; row++) {
+			d = relax(from, to, row);
+			change = d > change ? d : change;
+		}
+	} while (failed());
+	return change;
+}
+
 /* Compute the rows that the scheduler gives to this process.  Return: the largest change. */
 static double sweep(int loop, const double *from, double *to)
 {
@@ -69,10 +95,8 @@ static double sweep(int loop, const double *from, double *to)
 
 	do {
 		check(SMI_Get_iterations(loop, &status, &low, &high), "iterations");
-		for (int row = low; row <= high; row++) {
-			d = relax(from, to, row);
-			change = d > change ? d : change;
-		}
+		d = relax_rows(from, to, low, high);
+		change = d > change ? d : change;
 	} while (status != SMI_LOOP_READY);
 	return change;
 }
@@ -92,7 +116,9 @@ static int same_as_serial(const double *result, int steps)
 		a = b;
 		b = t;
 	}
-	same = !memcmp(a, result, bytes);
+	do
+		same = !memcmp(a, result, bytes);
+	while (failed());
 	free(a);
 	free(b);
 	return same;
@@ -112,8 +138,9 @@ int main(int argc, char **argv)
 	bytes = sizeof(double) * (size_t)grid * (size_t)grid;
 	for (int i = 0; i < 2; i++) {
 		u[i] = region(SMI_SHM_BLOCKED, bytes, &id);
-		if (!rank)
-			memset(u[i], 0, bytes);
+		do
+			memset(u[i], 0, rank ? 0 : bytes);
+		while (failed());
 	}
 	changes = region(SMI_SHM_UNDIVIDED, sizeof(double), &sum);
 	check(SMI_Loop_init(&loop, 1, grid - 2, SMI_PART_ADAPTED_BLOCKED), "loop");

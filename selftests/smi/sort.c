@@ -8,7 +8,8 @@
  * The numbers lie in a region that is spread over the nodes.  Each process sorts the
  * part that loop splitting gives to it, and samples it.  The samples divide the range of
  * values among the processes.  Each process then merges its values from all parts into a
- * second region.  The first process compares the result with a serial sort.
+ * second region.  The first process compares the result with a serial sort.  A process repeats
+ * a step if loads or stores of it have failed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,12 +18,12 @@
 #include "smi.h"
 
 static int rank, size;
+static int low, high;			/* the part of this process */
 
 /* Results of all processes, in one region, by rank. */
 struct board {
 	int *samples;			/* [process][process] */
-	int *starts;			/* [process][bucket]: first index in its part */
-	int *low, *high;		/* part of each process */
+	int *starts;			/* [process][bucket and end]: first index in its part */
 };
 
 static void check(int err, const char *what)
@@ -31,6 +32,25 @@ static void check(int err, const char *what)
 		return;
 	fprintf(stderr, "process %d: %s: SMI error %d\n", rank, what, err);
 	SMI_Abort(1);
+}
+
+/* Return whether loads or stores since the last call have failed. */
+static int failed(void)
+{
+	int err = SMI_Check_transfer(0);
+
+	if (err != SMI_ERR_TRANSFER)
+		check(err, "transfer");
+	return err;
+}
+
+static void *allocate(size_t n)
+{
+	void *p = calloc(n, sizeof(int));
+
+	if (!p)
+		SMI_Abort(1);
+	return p;
 }
 
 static void *region(int type, size_t bytes)
@@ -61,9 +81,9 @@ static unsigned int number(unsigned int i)
 }
 
 /* Sort the part of this process, and sample it at equal distances. */
-static void sort_part(int *data, struct board *b)
+static void sort_part(int *data, const struct board *b)
 {
-	int low = b->low[rank], n = b->high[rank] - low + 1;
+	int n = high - low + 1;
 
 	for (int i = low; i < low + n; i++)
 		data[i] = (int)number((unsigned int)i);
@@ -75,45 +95,35 @@ static void sort_part(int *data, struct board *b)
 }
 
 /* Find where each bucket begins in the part of this process. All use the same borders. */
-static void divide(const int *data, struct board *b)
+static void divide(const int *data, const struct board *b)
 {
-	int *all = malloc(sizeof(int) * (size_t)size * (size_t)size);
-	int at = b->low[rank];
+	int *all = allocate((size_t)size * (size_t)size), at = low;
+	int *starts = b->starts + rank * (size + 1);
 
-	if (!all) {
-		SMI_Abort(1);
-		return;
-	}
 	memcpy(all, b->samples, sizeof(int) * (size_t)size * (size_t)size);
 	qsort(all, (size_t)size * (size_t)size, sizeof(*all), compare);
 	for (int bucket = 0; bucket < size; bucket++) {
-		while (bucket && at <= b->high[rank] && data[at] < all[bucket * size])
+		while (bucket && at <= high && data[at] < all[bucket * size])
 			at++;
-		b->starts[rank * size + bucket] = at;
+		starts[bucket] = at;
 	}
+	starts[size] = high + 1;
 	free(all);
 }
 
-static int bucket_end(const struct board *b, int part, int bucket)
-{
-	return bucket == size - 1 ? b->high[part] + 1 : b->starts[part * size + bucket + 1];
-}
-
 /* Merge this process's bucket of all parts into its place in the result. */
-static void merge(const int *data, int *sorted, const struct board *b)
+static void merge(const int *data, int *sorted, const int *starts)
 {
-	int *next = malloc(sizeof(int) * (size_t)size), to = 0, best;
+	int *next = allocate((size_t)size), to = 0, best;
 
-	if (!next)
-		SMI_Abort(1);
 	for (int part = 0; part < size; part++) {
-		next[part] = b->starts[part * size + rank];
-		to += next[part] - b->low[part];
+		next[part] = starts[part * (size + 1) + rank];
+		to += next[part] - starts[part * (size + 1)];
 	}
 	for (;; to++) {
 		best = -1;
 		for (int part = 0; part < size; part++)
-			if (next[part] < bucket_end(b, part, rank) &&
+			if (next[part] < starts[part * (size + 1) + rank + 1] &&
 			    (best < 0 || data[next[part]] < data[next[best]]))
 				best = part;
 		if (best < 0)
@@ -123,23 +133,47 @@ static void merge(const int *data, int *sorted, const struct board *b)
 	free(next);
 }
 
+static void sort(int *data, int *sorted, const struct board *b)
+{
+	size_t n = (size_t)size * (size_t)(size + 1);
+	int *starts = allocate(n);
+
+	do
+		sort_part(data, b);
+	while (failed());
+	check(SMI_Barrier(), "barrier");
+	do
+		divide(data, b);
+	while (failed());
+	check(SMI_Barrier(), "barrier");
+	/* an index that is not checked must not be used */
+	do
+		memcpy(starts, b->starts, sizeof(int) * n);
+	while (failed());
+	do
+		merge(data, sorted, starts);
+	while (failed());
+	check(SMI_Barrier(), "barrier");
+	free(starts);
+}
+
 static int same_as_serial(const int *sorted, int count)
 {
-	int *serial = malloc(sizeof(int) * (size_t)count), same;
+	int *serial = allocate((size_t)count), same;
 
-	if (!serial)
-		SMI_Abort(1);
 	for (int i = 0; i < count; i++)
 		serial[i] = (int)number((unsigned int)i);
 	qsort(serial, (size_t)count, sizeof(*serial), compare);
-	same = !memcmp(serial, sorted, sizeof(int) * (size_t)count);
+	do
+		same = !memcmp(serial, sorted, sizeof(int) * (size_t)count);
+	while (failed());
 	free(serial);
 	return same;
 }
 
 int main(int argc, char **argv)
 {
-	int count, loop, low = 0, high, good = 1;
+	int count, loop, good = 1;
 	int *data, *sorted;
 	struct board b;
 	double start;
@@ -153,26 +187,17 @@ int main(int argc, char **argv)
 	high = count - 1;
 	data = region(SMI_SHM_BLOCKED, sizeof(int) * (size_t)count);
 	sorted = region(SMI_SHM_BLOCKED, sizeof(int) * (size_t)count);
-	b.samples = region(SMI_SHM_UNDIVIDED, sizeof(int) * (size_t)(2 * size + 2) *
+	b.samples = region(SMI_SHM_UNDIVIDED, sizeof(int) * (size_t)(2 * size + 1) *
 			   (size_t)size);
 	b.starts = b.samples + size * size;
-	b.low = b.starts + size * size;
-	b.high = b.low + size;
 
 	check(SMI_Loop_split_init(&loop), "loop");
 	check(SMI_Loop_index_range(loop, &low, &high, SMI_LOOP_SET_GLOBAL), "loop");
 	check(SMI_Determine_loop_splitting(loop, SMI_SPLIT_REGULAR, 0, 0), "loop");
 	SMI_Loop_index_range(loop, &low, &high, SMI_LOOP_GET_LOCAL);
-	b.low[rank] = low;
-	b.high[rank] = high;
 	check(SMI_Barrier(), "barrier");
 	start = SMI_Wtime();
-	sort_part(data, &b);
-	check(SMI_Barrier(), "barrier");
-	divide(data, &b);
-	check(SMI_Barrier(), "barrier");
-	merge(data, sorted, &b);
-	check(SMI_Barrier(), "barrier");
+	sort(data, sorted, &b);
 	if (!rank) {
 		start = SMI_Wtime() - start;
 		good = same_as_serial(sorted, count);
