@@ -247,6 +247,10 @@ static int import_mmap(struct sci_object *obj, struct vm_area_struct *vma)
 		sci_retire_flush(obj->adapter);
 		ret = import_map_make_locked(im, map, vma);
 	}
+	if (ret == -ENOSPC)
+		sci_mapping_report_full(obj->adapter, im->client.node,
+					(u64)vma->vm_pgoff << PAGE_SHIFT,
+					vma->vm_end - vma->vm_start);
 	if (ret) {
 		import_map_free(map);
 		return ret;

@@ -80,4 +80,7 @@ struct sci_mapping *sci_mapping_get(struct sci_adapter *a, u32 node, u32 id,
 				    u64 base, u64 offset, u64 length);
 void sci_mapping_put(struct sci_mapping *m);
 
+/* Count and trace a map of a piece of a node's memory that failed with -ENOSPC for good. */
+void sci_mapping_report_full(struct sci_adapter *a, u32 node, u64 offset, u64 length);
+
 #endif

@@ -24,14 +24,25 @@ static struct sci_mapping *mapping_find_covering(struct sci_adapter *a,
 	return NULL;
 }
 
-static void mapping_report_full(struct sci_adapter *a, u32 node, u64 length)
+static u64 mapping_first(const struct sci_adapter *a, u64 offset)
 {
+	return round_down(offset, (u64)a->desc.att_page_size);
+}
+
+static u64 mapping_end(const struct sci_adapter *a, u64 offset, u64 length)
+{
+	return round_up(offset + length, (u64)a->desc.att_page_size);
+}
+
+void sci_mapping_report_full(struct sci_adapter *a, u32 node, u64 offset, u64 length)
+{
+	u64 bytes = mapping_end(a, offset, length) - mapping_first(a, offset);
 	struct sci_att_stats st = {};
 
 	if (a->desc.att)
 		sci_att_stats(a->desc.att, &st);
 	sci_count(a, SCI_COUNT_ATT_FULL, 1);
-	trace_sci_att_full(a, node, div_u64(length, a->desc.att_page_size),
+	trace_sci_att_full(a, node, div_u64(bytes, a->desc.att_page_size),
 			   st.largest_free, st.used);
 }
 
@@ -67,8 +78,6 @@ static struct sci_mapping *mapping_new(struct sci_adapter *a, u32 node,
 err_uncharge:
 	sci_user_uncharge(a, m->charged, SCI_USER_ENTRIES, mapping_entries(m));
 err_free:
-	if (ret == -ENOSPC)
-		mapping_report_full(a, node, m->length);
 	kfree(m);
 	/* -ENOENT: the exporter has hidden the memory, and its CUT message is in flight */
 	return ERR_PTR(ret == -ENOENT ? -ENOTCONN : ret);
@@ -77,8 +86,8 @@ err_free:
 struct sci_mapping *sci_mapping_get(struct sci_adapter *a, u32 node, u32 id,
 				    u64 base, u64 offset, u64 length)
 {
-	u64 first = round_down(offset, (u64)a->desc.att_page_size);
-	u64 end = round_up(offset + length, (u64)a->desc.att_page_size);
+	u64 first = mapping_first(a, offset);
+	u64 end = mapping_end(a, offset, length);
 	struct sci_mapping *m;
 
 	lockdep_assert_held(&a->lock);
