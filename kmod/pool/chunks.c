@@ -153,7 +153,8 @@ int pool_alloc(struct pool *p, u64 bytes, u32 *first, u64 now)
 	u64 length = bytes / p->form.chunk_size + !!(bytes % p->form.chunk_size);
 	int ret;
 
-	if (!length || length > p->form.share || length > POOL_LENGTH_MAX)
+	if (!length || length > p->form.share || length > POOL_LENGTH_MAX ||
+	    !pool_is_current(p))
 		return -ENOSPC;
 	ret = chunk_alloc(p, length, first);
 	if (ret == -ENOSPC && pool_scrub(p, now))
@@ -193,8 +194,11 @@ static void chunk_set_state(struct pool *p, u32 first, u32 length,
 
 void pool_free(struct pool *p, u32 first, u32 chunks, u64 now)
 {
-	chunk_set_state(p, first, chunks, POOL_FREED);
 	memset(p->own + first, 0, chunks);
+	/* the words may be data of the new pool now */
+	if (!pool_is_current(p))
+		return;
+	chunk_set_state(p, first, chunks, POOL_FREED);
 	pool_full_barrier();
 	if (!chunk_is_mapped(p, first, now))
 		chunk_run_free(p, first, chunks, chunk_word(p, POOL_FREED, chunks));
@@ -204,8 +208,10 @@ void pool_free(struct pool *p, u32 first, u32 chunks, u64 now)
 
 u64 pool_expose(struct pool *p, u32 first, u32 chunks, u32 serial)
 {
-	pool_set32(&pool_chunk(p, first)->serial, serial);
-	chunk_set_state(p, first, chunks, POOL_EXPOSED);
+	if (pool_is_current(p)) {
+		pool_set32(&pool_chunk(p, first)->serial, serial);
+		chunk_set_state(p, first, chunks, POOL_EXPOSED);
+	}
 	return (u64)serial << 32 | first;
 }
 
@@ -250,7 +256,7 @@ int pool_map(struct pool *p, u32 node, u64 base, u32 *first, u32 *chunks)
 {
 	u32 chunk = (u32)base, length;
 
-	if (chunk >= p->form.chunks)
+	if (chunk >= p->form.chunks || !pool_is_current(p))
 		return -ENOENT;
 	if (!p->mapped[chunk].count && !chunk_announce(p, chunk))
 		return -ENOENT;

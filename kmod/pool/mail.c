@@ -10,6 +10,12 @@ static bool mail_slot(const struct pool *p, u32 node, u32 *slot)
 	return node && !(node % POOL_NODE_STEP) && *slot < p->form.slots;
 }
 
+/* Return whether this node still has its slot, and the pool the layout that this node knows. */
+static bool mail_may_store(const struct pool *p)
+{
+	return pool_get64(&pool_slot(p, p->slot)->word) == (p->generation | POOL_SLOT_ACTIVE);
+}
+
 /* Ring the bell. Several nodes may ring at once: it is enough that the count changes. */
 static void mail_ring_bell(struct pool *p, u32 slot)
 {
@@ -30,7 +36,7 @@ int pool_mail_send(struct pool *p, u32 node, const void *packet)
 	if (!mail_slot(p, node, &slot))
 		return -EHOSTUNREACH;
 	/* after an expulsion, the rings of this slot may have another sender */
-	if (pool_get64(&pool_slot(p, p->slot)->word) != (p->generation | POOL_SLOT_ACTIVE))
+	if (!mail_may_store(p))
 		return -EHOSTUNREACH;
 	ring = pool_ring(p, p->slot, slot);
 	head = pool_get32(&ring->head);
@@ -63,7 +69,7 @@ bool pool_mail_receive(struct pool *p, u32 node, void *packet)
 	struct pool_ring *ring;
 	u32 slot, head, tail, waiting;
 
-	if (!mail_slot(p, node, &slot))
+	if (!mail_slot(p, node, &slot) || !mail_may_store(p))
 		return false;
 	ring = pool_ring(p, slot, p->slot);
 	head = pool_get32(&ring->head);

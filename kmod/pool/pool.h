@@ -179,7 +179,12 @@ int pool_node_doorbell(struct pool *p, u32 node);
  */
 bool pool_generation_is_over(struct pool *p, u32 slot, u32 generation, u64 now);
 
-/* ---- chunks.c ---- */
+/*
+ * ---- chunks.c ----
+ *
+ * When the pool has been formatted again, the tables may be elsewhere: these calls store nothing
+ * then. pool_alloc() and pool_map() fail.
+ */
 
 /**
  * pool_alloc() - take memory
@@ -223,7 +228,7 @@ static inline u64 pool_chunk_offset(const struct pool *p, u32 chunk)
 /**
  * pool_mail_send() - put a packet of POOL_PACKET bytes into @node's mailbox
  *
- * Return: 0; -EHOSTUNREACH: the pool has no slot for @node, or another node has this node's slot;
+ * Return: 0; -EHOSTUNREACH: the pool has no slot for @node, or this node has lost its slot;
  * -EAGAIN: the ring is full.
  */
 int pool_mail_send(struct pool *p, u32 node, const void *packet);
@@ -232,7 +237,7 @@ int pool_mail_send(struct pool *p, u32 node, const void *packet);
  * pool_mail_receive() - take the next packet from @node
  * @packet: receives POOL_PACKET bytes
  *
- * Return: false if there is none.
+ * Return: false if there is none, or this node has lost its slot.
  */
 bool pool_mail_receive(struct pool *p, u32 node, void *packet);
 

@@ -163,6 +163,65 @@ TEST(a_node_that_hung_while_the_pool_was_formatted_leaves_the_new_pool_alone)
 	free(mem);
 }
 
+#define LARGE	(16u << 20)
+#define MANY	3500u	/* chunks: their words do not fit into the tables of the new pool */
+
+static unsigned int stores;
+
+static void count_hook(void)
+{
+	stores++;
+}
+
+/* Fill the data. Each line differs from the next one: a ring seems to have packets there. */
+static void fill_data(uint8_t *mem, u64 at)
+{
+	for (; at < LARGE; at++)
+		mem[at] = at / POOL_LINE % 2;
+}
+
+/* The new pool has fewer chunks and slots, so that the old tables are in its data. */
+TEST(a_node_that_hung_while_the_pool_got_other_tables_stores_nothing)
+{
+	void *mem = model_memory(LARGE);
+	u32 many, held, chunk, first, chunks;
+	uint8_t packet[POOL_PACKET];
+	struct pool a, b;
+
+	model_format(mem, LARGE);
+	model_open(&a, mem, LARGE);
+	CHECK_EQ(pool_join(&a, 8, 0, "a", 5), 0);
+	CHECK_EQ(pool_alloc(&a, MANY * MODEL_CHUNK, &many, 5), MANY);
+	CHECK_EQ(pool_alloc(&a, MODEL_CHUNK, &held, 5), 1);
+	CHECK_EQ(pool_format(mem, LARGE, 2 * MODEL_CHUNK, 1, MODEL_LEASE_MS, MODEL_QUAR_MS,
+			     MODEL_ID + 1, 0), 0);
+	model_open(&b, mem, LARGE);
+	CHECK(b.form.data_at < a.form.map_at);
+	fill_data(mem, b.form.data_at);
+
+	pool_store_hook = count_hook;
+	CHECK(!pool_mail_receive(&a, 4, packet));
+	CHECK_EQ(stores, 0);
+	CHECK_EQ(pool_alloc(&a, MODEL_CHUNK, &first, 5), -ENOSPC);
+	CHECK_EQ(stores, 0);
+	pool_expose(&a, held, 1, 5);
+	CHECK_EQ(stores, 0);
+	/* the map words of so many chunks are in two lines */
+	for (chunk = held - 2 * POOL_SHARE_UNIT; chunk < held; chunk++)
+		CHECK_EQ(pool_map(&a, 4, chunk, &first, &chunks), -ENOENT);
+	CHECK_EQ(stores, 0);
+	pool_hide(&a, held, 1);
+	for (chunk = held - 2 * POOL_SHARE_UNIT; chunk <= held; chunk++)
+		pool_free(&a, chunk, 1, 5);
+	CHECK_EQ(pool_beat(&a, 6), -ESTALE);
+	pool_leave(&a);
+	CHECK_EQ(stores, 0);
+	pool_store_hook = NULL;
+	model_close(&a);
+	model_close(&b);
+	free(mem);
+}
+
 /* Let @p watch the other nodes for @time, in steps. */
 static void pass(struct pool *p, u64 *now, u64 time)
 {
@@ -647,6 +706,17 @@ static void corrupt_word(uint8_t *mem, u64 bytes, uint64_t *state)
 
 #define RUNS	16
 
+/* If a random word has expelled the node, give up its maps and join again. */
+static void beat_with_maps(struct pool *p, const u32 *maps, u32 *n_maps, u64 now)
+{
+	if (!pool_beat(p, now))
+		return;
+	while (*n_maps)
+		pool_unmap(p, maps[--*n_maps]);
+	pool_leave(p);
+	pool_join(p, 8, 0, "b", now);
+}
+
 /*
  * Two nodes use the pool. Whatever they read there, they access no memory outside of it, and a
  * node does not get memory that it already has.
@@ -700,7 +770,8 @@ static void check_nonsense(u64 size)
 			length[i] = 0;
 			break;
 		case 3:
-			if (n_maps == RUNS || pool_map(&b, 4, base, &got, &chunks))
+			if (n_maps == RUNS || !b.generation ||
+			    pool_map(&b, 4, base, &got, &chunks))
 				break;
 			CHECK(chunks && got + chunks <= b.form.chunks);
 			maps[n_maps++] = got;
@@ -719,7 +790,7 @@ static void check_nonsense(u64 size)
 			pool_node_doorbell(&a, 8);
 			break;
 		case 7:
-			pool_beat(&b, now);
+			beat_with_maps(&b, maps, &n_maps, now);
 			if (!pool_beat(&a, now))
 				break;
 			/* expelled by a random word: the node gives up all memory */
