@@ -7,10 +7,13 @@
 #include <errno.h>
 #include <ftw.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <sisci_api.h>
@@ -236,4 +239,62 @@ TEST(no_sysfs_no_nodes)
 	setenv("SCI_SYSFS", "/nonesuch", 1);
 	CHECK_EQ(f->ops->query.nodes(f, found_node, &found), 0);
 	CHECK_EQ(found.n_nodes + found.n_segments, 0);
+}
+
+/* ---- connects ---- */
+
+static struct dev room_dev;
+static unsigned int connects, connects_full, connects_cancel;
+
+/* The first connects find many messages waiting for the node. Then the node has no segment. */
+static int connect_in_vain(void)
+{
+	connects++;
+	if (connects == connects_cancel)
+		dev_cancel_connect(&room_dev.base, &room_dev);
+	errno = connects <= connects_full ? ENOBUFS : ENOENT;
+	return -1;
+}
+
+/* Take the place of libc's function. */
+int ioctl(int fd, unsigned long cmd, ...)
+{
+	va_list args;
+	void *arg;
+
+	va_start(args, cmd);
+	arg = va_arg(args, void *);
+	va_end(args);
+	if (cmd == SCI_IOC_CONNECT)
+		return connect_in_vain();
+	return (int)syscall(SYS_ioctl, fd, cmd, arg);
+}
+
+static int connect_for(uint32_t timeout, unsigned int full, unsigned int cancel)
+{
+	struct sci_ioc_connect arg = { .size = sizeof(arg), .flags = SCI_CONNECT_ASYNC };
+	int fd;
+
+	connects = 0;
+	connects_full = full;
+	connects_cancel = cancel;
+	return dev_connect(&room_dev, &room_dev, timeout, -1, SCI_IOC_CONNECT, &arg, &arg.out_fd,
+			   &fd);
+}
+
+TEST(a_connect_waits_for_room)
+{
+	static const struct sci_service_ops none;
+	struct sci_service *svc = &room_dev.svc;
+
+	room_dev.base.ops = &sci_dev_fabric;
+	list_init(&room_dev.calls);
+	CHECK_EQ(sci_service_opened(svc, sci_service_open(svc, &none)), 0);
+	CHECK_EQ(connect_for(TEST_WAIT_MS, 3, 0), -ENOENT);
+	CHECK_EQ(connects, 4);
+	CHECK_EQ(connect_for(UINT32_MAX, UINT_MAX, 3), -ECANCELED);
+	CHECK_EQ(connects, 3);
+	CHECK_EQ(connect_for(0, UINT_MAX, 0), -ENOBUFS);
+	sci_service_stop(svc);
+	sci_service_close(svc);
 }

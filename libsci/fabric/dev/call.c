@@ -12,6 +12,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#define ROOM_MS		5000u	/* the default of dead_ms of sci.ko */
+#define ROOM_POLL_MS	10
+
 static int call_begin(struct dev *dev, struct dev_call *call)
 {
 	int ret;
@@ -96,21 +99,37 @@ static int answer_await(const struct dev_call *call, int fd)
 	}
 }
 
+/* Call the ioctl. If many messages wait for the node, wait as the kernel would. */
+static int call_make(struct dev *dev, const struct dev_call *call, uint32_t timeout, int from,
+		     unsigned long cmd, void *arg, const int32_t *out, int *fd)
+{
+	uint64_t until = sci_now_ms() + (timeout < ROOM_MS ? timeout : ROOM_MS);
+	struct pollfd cancel = { .fd = call->cancelfd, .events = POLLIN };
+	int ret;
+
+	while ((ret = dev_make(dev, from, cmd, arg, out, fd)) == -ENOBUFS &&
+	       sci_now_ms() < until)
+		if (poll(&cancel, 1, ROOM_POLL_MS) > 0)
+			return -ECANCELED;
+	return ret;
+}
+
 /**
  * dev_connect() - connect by an ioctl, and wait for its answer
  * @owner: the argument of dev_cancel_connect() that cancels this connect
+ * @timeout: milliseconds
  * @arg: the ioctl's argument, with SCI_CONNECT_ASYNC
  *
  * Other arguments are those of dev_make().
  */
-int dev_connect(struct dev *dev, const void *owner, int from,
-		unsigned long cmd, void *arg, const int32_t *out, int *fd)
+int dev_connect(struct dev *dev, const void *owner, uint32_t timeout, int from, unsigned long cmd,
+		 void *arg, const int32_t *out, int *fd)
 {
 	struct dev_call call = { .owner = owner };
 	int ret;
 
 	ret = call_begin(dev, &call);
-	ret = ret ? ret : dev_make(dev, from, cmd, arg, out, fd);
+	ret = ret ? ret : call_make(dev, &call, timeout, from, cmd, arg, out, fd);
 	if (!ret) {
 		ret = answer_await(&call, *fd);
 		if (ret) {

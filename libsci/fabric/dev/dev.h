@@ -125,8 +125,8 @@ int dev_map(int fd, uint64_t off, size_t len, unsigned int flags,
 	    void **addr);
 
 /* call.c */
-int dev_connect(struct dev *dev, const void *owner, int from,
-		unsigned long cmd, void *arg, const int32_t *out, int *fd);
+int dev_connect(struct dev *dev, const void *owner, uint32_t timeout, int from, unsigned long cmd,
+		void *arg, const int32_t *out, int *fd);
 void dev_cancel_connect(struct sci_fabric *f, const void *owner);
 
 /* dev.c */

@@ -100,8 +100,8 @@ static int dev_rseg_call_exporter(struct sci_rseg *r, const struct sci_rseg_para
 	struct sci_ioc_remote_info info = { .size = sizeof(info) };
 	int ret;
 
-	ret = dev_connect(r->dev, p->owner, r->adapter->fd, SCI_IOC_CONNECT,
-			  &arg, &arg.out_fd, &r->fd);
+	ret = dev_connect(r->dev, p->owner, p->timeout, r->adapter->fd, SCI_IOC_CONNECT, &arg,
+			  &arg.out_fd, &r->fd);
 	ret = ret ? ret : dev_ioctl(r->fd, SCI_IOC_REMOTE_INFO, &info);
 	if (ret)
 		return ret;

@@ -335,7 +335,7 @@ int dev_rintr_connect(struct sci_fabric *f, const struct sci_rintr_param *p,
 	i->node = p->node;
 	i->data = p->data;
 	*out = i;
-	ret = dev_connect(dev, p->owner, a->fd, SCI_IOC_INTR_CONNECT, &arg,
+	ret = dev_connect(dev, p->owner, p->timeout, a->fd, SCI_IOC_INTR_CONNECT, &arg,
 			  &arg.out_fd, &i->fd);
 	if (ret) {
 		*out = NULL;
