@@ -325,8 +325,8 @@ static int client_ask(struct sci_client *c, u32 node, struct sci_message *m)
 }
 
 /*
- * Return -ENOBUFS if too many messages wait for the node. Then the caller waits for room with
- * c->conn.peer.
+ * Return -ENOBUFS if too many messages wait for the node. Then the caller may wait for room
+ * with c->conn.peer.
  */
 static int client_check_room(struct sci_client *c, u32 node)
 {
@@ -403,12 +403,15 @@ static int client_wait(struct sci_client *c)
 	return ret;
 }
 
-static unsigned long client_patience(u32 timeout_ms)
+static long client_patience(u32 timeout_ms)
 {
+	if (timeout_ms == SCI_TIMEOUT_INFINITE)
+		return MAX_SCHEDULE_TIMEOUT;
 	return msecs_to_jiffies(max(timeout_ms, TIMEOUT_MIN_MS));
 }
 
-static int client_begin(struct sci_client *c, u32 timeout_ms)
+/* Start to connect. @patience is in jiffies; MAX_SCHEDULE_TIMEOUT: without a limit. */
+static int client_begin(struct sci_client *c, long patience)
 {
 	struct sci_adapter *a = c->obj.adapter;
 	int ret;
@@ -417,9 +420,8 @@ static int client_begin(struct sci_client *c, u32 timeout_ms)
 	ret = client_start(c);
 	if (!ret) {
 		trace_sci_import_state(a, c->node, c->id, "connecting", 0);
-		if (timeout_ms != SCI_TIMEOUT_INFINITE)
-			schedule_delayed_work(&c->timeout,
-					      client_patience(timeout_ms));
+		if (patience != MAX_SCHEDULE_TIMEOUT)
+			schedule_delayed_work(&c->timeout, patience);
 	}
 	mutex_unlock(&a->lock);
 	return ret;
@@ -428,14 +430,15 @@ static int client_begin(struct sci_client *c, u32 timeout_ms)
 int sci_client_connect(struct sci_client *c, enum sci_connect_kind kind,
 		       u32 node, u32 id, u32 timeout_ms, bool async)
 {
+	long left = client_patience(timeout_ms);
 	int ret;
 
 	c->async = async;
 	c->kind = kind;
 	c->node = node;
 	c->id = id;
-	while ((ret = client_begin(c, timeout_ms)) == -ENOBUFS) {
-		ret = sci_peer_wait_room(c->conn.peer);
+	while ((ret = client_begin(c, left)) == -ENOBUFS && !async) {
+		ret = sci_peer_wait_room_for(c->conn.peer, &left);
 		if (ret)
 			break;
 	}

@@ -561,18 +561,36 @@ bool sci_peer_has_many(struct sci_peer *p)
 	return peer_waiting(p) >= MANY_MIN;
 }
 
+static bool peer_room_settled(struct sci_peer *p)
+{
+	return !sci_peer_has_many(p) || sci_adapter_is_dead(p->adapter);
+}
+
+/* Convert @rest, the result of a wait for room, to the error of the caller. */
+static int peer_room_result(struct sci_peer *p, long rest)
+{
+	if (rest <= 0)
+		return rest ? -EINTR : -ENOBUFS;
+	return sci_adapter_is_dead(p->adapter) ? -ENODEV : 0;
+}
+
 int sci_peer_wait_room(struct sci_peer *p)
 {
-	struct sci_adapter *a = p->adapter;
-	long left;
+	long rest = wait_event_killable_timeout(p->adapter->wait, peer_room_settled(p),
+						sci_peer_patience());
 
-	left = wait_event_killable_timeout(a->wait,
-					   !sci_peer_has_many(p) ||
-						   sci_adapter_is_dead(a),
-					   sci_peer_patience());
-	if (left <= 0)
-		return left ? -EINTR : -ENOBUFS;
-	return sci_adapter_is_dead(a) ? -ENODEV : 0;
+	return peer_room_result(p, rest);
+}
+
+int sci_peer_wait_room_for(struct sci_peer *p, long *left)
+{
+	long limit = min_t(unsigned long, *left, sci_peer_patience());
+	long rest = wait_event_interruptible_timeout(p->adapter->wait, peer_room_settled(p),
+						     limit);
+
+	if (*left != MAX_SCHEDULE_TIMEOUT)
+		*left -= limit - max(rest, 0L);
+	return peer_room_result(p, rest);
 }
 
 void sci_peer_link(struct sci_peer *p, struct list_head *link)

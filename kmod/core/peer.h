@@ -145,6 +145,14 @@ bool sci_peer_has_many(struct sci_peer *p);
 int sci_peer_wait_room(struct sci_peer *p);
 
 /**
+ * sci_peer_wait_room_for() - wait for room until a signal comes, for a limited time
+ * @left: the limit in jiffies, or MAX_SCHEDULE_TIMEOUT; the call subtracts the time that it waits
+ *
+ * Context: no lock is held. Return: as sci_peer_wait_room().
+ */
+int sci_peer_wait_room_for(struct sci_peer *p, long *left);
+
+/**
  * sci_peer_link() - add a connection to a node
  * @link: is added to @p->links
  *

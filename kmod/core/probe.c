@@ -79,11 +79,14 @@ static int probe_begin(struct sci_adapter *a, u32 node, struct sci_probe *pr)
 	return 0;
 }
 
-static int probe_wait(struct sci_adapter *a, struct sci_probe *pr, u32 ms)
+static long probe_patience(u32 ms)
 {
-	long left = ms == SCI_TIMEOUT_INFINITE ? MAX_SCHEDULE_TIMEOUT :
-		    msecs_to_jiffies(max(ms, TIMEOUT_MIN_MS));
+	return ms == SCI_TIMEOUT_INFINITE ? MAX_SCHEDULE_TIMEOUT :
+					    msecs_to_jiffies(max(ms, TIMEOUT_MIN_MS));
+}
 
+static int probe_wait(struct sci_adapter *a, struct sci_probe *pr, long left)
+{
 	left = wait_event_interruptible_timeout(a->wait,
 						READ_ONCE(pr->result) <= 0 ||
 						sci_adapter_is_dead(a), left);
@@ -98,6 +101,7 @@ int sci_probe(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 {
 	struct sci_ioc_probe *c = cmd;
 	struct sci_adapter *a = obj->adapter;
+	long left = probe_patience(c->timeout_ms);
 	struct sci_probe pr;
 	int ret;
 
@@ -107,12 +111,12 @@ int sci_probe(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 		mutex_unlock(&a->lock);
 		if (ret != -ENOBUFS)
 			break;
-		ret = sci_peer_wait_room(pr.peer);
+		ret = sci_peer_wait_room_for(pr.peer, &left);
 		sci_peer_put(pr.peer);
 	} while (!ret);
 	if (ret)
 		return ret;
-	ret = probe_wait(a, &pr, c->timeout_ms);
+	ret = probe_wait(a, &pr, left);
 	mutex_lock(&a->lock);
 	list_del(&pr.link);
 	mutex_unlock(&a->lock);

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /* Test the limits on what one user can hold of an adapter. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -141,8 +145,8 @@ TEST(what_is_lost_counts_until_it_is_closed)
 
 /* ---- messages ---- */
 
-/* Connects of users to a node that takes none of them do not fill memory. */
-TEST(few_connects_wait_for_a_node)
+/* Connect to a node that takes no connects until the call fails. Return the number of connects. */
+static unsigned int fill_queue(void)
 {
 	unsigned int n;
 	int fd;
@@ -160,10 +164,74 @@ TEST(few_connects_wait_for_a_node)
 		close(fd);
 	}
 	EQ(fd, -ENOBUFS);
-	CHECK(n > 100);
-	FAILS(adapter_probe(importer, node), ENOBUFS);
+	return n;
+}
+
+static void empty_queue(void)
+{
 	OK(knob_set(0, KNOB_WITHHOLD, 0));
 	close(OK(remote_connect(importer, node, 1)));
+}
+
+/* Connects of users to a node that takes none of them do not fill memory. */
+TEST(few_connects_wait_for_a_node)
+{
+	CHECK(fill_queue() > 100);
+	FAILS(adapter_probe(importer, node), ENOBUFS);
+	empty_queue();
+}
+
+/* If the calls waited, they would take longer than the test may. */
+TEST(an_asynchronous_connect_does_not_wait_for_room)
+{
+	fill_queue();
+	for (unsigned int i = 0; i < 1000; i++)
+		EQ(remote_connect_as(importer, node, 1, SCI_CONNECT_ASYNC, SCI_TIMEOUT_INFINITE),
+		   -ENOBUFS);
+	empty_queue();
+}
+
+static _Atomic bool interrupted;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+static void *connect_interrupted(void *arg)
+{
+	FAILS(remote_connect_as(importer, node, 1, 0, SCI_TIMEOUT_INFINITE), EINTR);
+	atomic_store(&interrupted, true);
+	return arg;
+}
+
+static void *probe_interrupted(void *arg)
+{
+	struct sci_ioc_probe c = {
+		.size = sizeof(c), .node = node, .timeout_ms = SCI_TIMEOUT_INFINITE,
+	};
+
+	FAILS(SYS(ioctl(importer, SCI_IOC_PROBE, &c)), EINTR);
+	atomic_store(&interrupted, true);
+	return arg;
+}
+
+TEST(a_signal_ends_the_wait_for_room)
+{
+	void *(*const calls[])(void *) = { connect_interrupted, probe_interrupted };
+	struct sigaction action = { .sa_handler = on_signal };
+	pthread_t thread;
+
+	fill_queue();
+	OK(SYS(sigaction(SIGUSR1, &action, NULL)));
+	for (unsigned int i = 0; i < 2; i++) {
+		atomic_store(&interrupted, false);
+		EQ(pthread_create(&thread, NULL, calls[i], NULL), 0);
+		/* a signal before the call has no effect: repeat until one ends the call */
+		WAIT_UNTIL((pthread_kill(thread, SIGUSR1), atomic_load(&interrupted)));
+		EQ(pthread_join(thread, NULL), 0);
+	}
+	empty_queue();
 }
 
 /* ---- entries of the address translation table ---- */

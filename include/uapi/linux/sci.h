@@ -215,8 +215,9 @@ struct sci_ioc_query {
  * @node: the node that must answer; may be the own node
  * @timeout_ms: limit of the wait; the kernel waits long enough for a round trip at least
  *
- * Errors: EINVAL: not a node id; EHOSTUNREACH: no such node, or no answer; ENOBUFS: the node has
- * taken no message for the module's dead_ms, and many wait for it; ENETDOWN; EINTR.
+ * Errors: EINVAL: not a node id; EHOSTUNREACH: no such node, or no answer; ENOBUFS: many
+ * messages wait for the node, which has taken none for @timeout_ms or the module's dead_ms;
+ * ENETDOWN; EINTR.
  */
 struct sci_ioc_probe {
 	__u32 size;
@@ -820,8 +821,8 @@ enum sci_connect_flags {
  * not exported; EACCES: the segment's mode forbids even reading; EHOSTUNREACH; ETIMEDOUT;
  * ENETDOWN; EUSERS: the segment or its node has too many importers; EPROTO: the answer is
  * invalid.  Only the call fails with ENOSPC: the caller's user has as many connections
- * as a user may (sci.ko: user_connections); ENOBUFS: the node has taken no message for the
- * module's dead_ms, and many wait for it.
+ * as a user may (sci.ko: user_connections); ENOBUFS: many messages wait for the node,
+ * which has taken none for @timeout_ms or the module's dead_ms; ASYNC does not wait for that.
  */
 struct sci_ioc_connect {
 	__u32 size;
