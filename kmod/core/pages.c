@@ -149,8 +149,10 @@ struct sci_pages *sci_pages_alloc(u64 length, int numa_node, const bool *stop)
 	return p;
 
 err_pages:
-	while (got)
+	while (got) {
 		__free_page(p->page[--got]);
+		cond_resched();
+	}
 	pages_free(p);
 	return ERR_PTR(-ENOMEM);
 }

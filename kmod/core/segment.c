@@ -403,7 +403,7 @@ static int segment_memory_alloc(struct sci_segment *s)
 	else
 		p = sci_pages_alloc(s->length, node, &s->obj.adapter->dead);
 	if (IS_ERR(p))
-		return PTR_ERR(p);
+		return sci_adapter_is_dead(s->obj.adapter) ? -ENODEV : PTR_ERR(p);
 	s->pages = p;
 	return s->flags & SCI_SEGMENT_BROADCAST ? sci_group_join(s) : 0;
 }

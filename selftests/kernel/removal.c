@@ -132,6 +132,39 @@ TEST(all_ioctls_are_ENODEV)
 	EQ(EV_SOON(s.imported, SCI_EV_LOST).status, -ENODEV);
 }
 
+#define MUCH	(256u << 20)
+
+static _Atomic unsigned int allocations;
+
+static void *allocate_until_removed(void *arg)
+{
+	const struct scene *s = arg;
+	struct sci_ioc_query q;
+	int fd;
+
+	OK(adapter_query(s->gone, &q));
+	while ((fd = segment_private(s->gone, q.out_max_segment < MUCH ? q.out_max_segment : MUCH)) >= 0) {
+		atomic_fetch_add(&allocations, 1);
+		close(fd);
+	}
+	EQ(fd, -ENODEV);
+	return NULL;
+}
+
+/* The removal most likely comes while some thread allocates. */
+TEST(an_allocation_ends_with_ENODEV)
+{
+	struct scene s = scene_of();
+	pthread_t thread[4];
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(thread); i++)
+		EQ(pthread_create(&thread[i], NULL, allocate_until_removed, &s), 0);
+	WAIT_UNTIL(atomic_load(&allocations) > 4);
+	take_out(&s);
+	for (unsigned int i = 0; i < ARRAY_SIZE(thread); i++)
+		EQ(pthread_join(thread[i], NULL), 0);
+}
+
 TEST(the_node_is_gone_for_others)
 {
 	struct scene s = scene_of();
