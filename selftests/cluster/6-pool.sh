@@ -101,8 +101,11 @@ case_pool_a_machine_is_expelled_while_it_leaves() {
 	format_again --lease 0.04 --quarantine 1 || return
 	expel_often &
 	for i in {1..10}; do
-		on 8 'while read -r m o; do insmod $m $o || exit; done </vm/modules' &&
-			within 20 modules_unload 8 || return
+		if ! on 8 'while read -r m o; do insmod $m $o || exit; done </vm/modules' ||
+			! within 20 modules_unload 8; then
+			kill $!
+			return 1
+		fi
 	done
 	kill $!
 	injected 10
@@ -125,12 +128,15 @@ case_pool_is_formatted_while_a_machine_hangs() {
 	kill -CONT "$(<"$D/8/qemu.pid")"
 	[[ $ok ]] || return
 	injected 1
-	within 60 joined_again 8 && on 8 'chmod 666 /dev/sci*' || return
+	within 60 is_member 8 && within 20 on 8 'chmod 666 /dev/sci*' || return
 	begin serve-4 4 timeout 120 sci ping --serve
 	within 30 on 8 timeout 20 sci ping -c 10 4 || return
 	abandon
 	pool_anew
 }
+
+# NODE: it has joined the pool, and soon has an adapter
+is_member() { "$build/sci" pool show "$D/pool" | grep "^$1 .*active"; }
 
 # NODE: it has left the pool
 left() { "$build/sci" pool show "$D/pool" | grep "^$1 .*left"; }
