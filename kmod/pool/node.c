@@ -221,16 +221,26 @@ static unsigned long node_beat_time(const struct pool_node *n)
 	return max(nsecs_to_jiffies(n->pool.form.lease / BEATS), 1ul);
 }
 
-/* Join the pool. Open it again if it has been formatted since it was opened. */
+/* Open the pool again if it has been formatted since it was opened. */
+static int node_open_current(struct pool_node *n)
+{
+	int ret;
+
+	if (n->pool.mem && pool_is_current(&n->pool))
+		return 0;
+	node_close(n);
+	ret = node_open(n);
+	if (ret)
+		node_close(n);
+	return ret;
+}
+
 static int node_join(struct pool_node *n)
 {
-	int ret = 0;
+	int ret;
 
 	mutex_lock(&n->lock);
-	if (!n->pool.mem || !pool_is_current(&n->pool)) {
-		node_close(n);
-		ret = node_open(n);
-	}
+	ret = node_open_current(n);
 	if (!ret)
 		ret = pool_join(&n->pool, n->wanted, n->doorbell,
 				init_utsname()->nodename, pool_now());
@@ -245,16 +255,25 @@ static void node_leave(struct pool_node *n)
 	mutex_unlock(&n->lock);
 }
 
-/* Try again later. @none: the memory is no pool, as while it is formatted. */
-static void node_join_later(struct pool_node *n, bool none)
+static void node_report_wait(const struct pool_node *n, int error)
 {
-	if (!n->waiting && none)
+	if (error == -ENODATA)
 		pr_notice("node %u: the memory is no pool any more: waiting for `sci pool format`\n",
 			  n->wanted);
-	else if (!n->waiting)
+	else if (error == -EEXIST || error == -ENOSPC)
 		pr_notice("node %u is another machine's: waiting for it to leave\n",
 			  n->wanted);
-	n->waiting = true;
+	else
+		pr_err("node %u: cannot join: %pe: trying again\n", n->wanted,
+		       ERR_PTR(error));
+}
+
+/* Try again later, whatever the error is: the next format of the pool may end it. */
+static void node_join_later(struct pool_node *n, int error)
+{
+	if (n->waiting != error)
+		node_report_wait(n, error);
+	n->waiting = error;
 	queue_delayed_work(n->wq, &n->life, n->pool.mem ? node_beat_time(n) : HZ);
 }
 
@@ -262,15 +281,11 @@ static void node_join_start(struct pool_node *n)
 {
 	int ret = node_join(n);
 
-	if (ret == -EEXIST || ret == -ENOSPC || ret == -ESTALE || ret == -ENODATA) {
-		node_join_later(n, ret == -ENODATA);
-		return;
-	}
 	if (ret) {
-		pr_err("node %u: cannot join: %pe\n", n->wanted, ERR_PTR(ret));
+		node_join_later(n, ret);
 		return;
 	}
-	n->waiting = false;
+	n->waiting = 0;
 	queue_delayed_work(n->wq, &n->beat, node_beat_time(n));
 	ret = node_adapter_start(n);
 	if (!ret)

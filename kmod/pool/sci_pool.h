@@ -95,7 +95,7 @@ struct pool_check {
  * @life: joins the pool, and leaves it when the node is expelled
  * @wq: runs @beat and @life
  * @stopping: @life does nothing from now on
- * @waiting: the log has a message that the node waits for its node id
+ * @waiting: the error for which the node waits to join, which is in the log; 0: none
  */
 struct pool_node {
 	struct pool_memory *memory;
@@ -119,7 +119,7 @@ struct pool_node {
 	struct delayed_work life;
 	struct workqueue_struct *wq;
 	bool stopping;
-	bool waiting;
+	int waiting;
 };
 
 /* ---- main.c ---- */

@@ -135,6 +135,23 @@ case_pool_is_formatted_while_a_machine_hangs() {
 	pool_anew
 }
 
+# The pool is formatted for fewer machines, and then for all of them.
+case_pool_a_machine_waits_for_a_pool_with_its_slot() {
+	needs_pool || return
+	local i
+	for i in $(ids); do
+		((i == 8)) || within 60 modules_unload "$i" || return
+	done
+	"$build/sci" pool format --force ${SCI_POOL_INCOHERENT:+--incoherent} "${pool_lease[@]}" \
+		--nodes 1 "$D/pool" || return
+	injected 1
+	within 60 on 8 'dmesg | grep "node 8: cannot join: -EINVAL"' || return
+	"$build/sci" pool format --force ${SCI_POOL_INCOHERENT:+--incoherent} "${pool_lease[@]}" \
+		"$D/pool" || return
+	within 60 is_member 8 || return
+	pool_anew
+}
+
 # NODE: it has joined the pool, and soon has an adapter
 is_member() { "$build/sci" pool show "$D/pool" | grep "^$1 .*active"; }
 
