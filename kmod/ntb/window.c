@@ -378,8 +378,10 @@ void ntb_outbound_mark_again(struct ntb_node *n)
 
 	mutex_lock(&n->lock);
 	for (out = n->out; out < n->out + n->windows; out++)
-		for (i = 0; i < out->form.chunks; i++)
+		for (i = 0; i < out->form.chunks; i++) {
 			writel(!!out->views[i], &outbound_chunk(out, i)->mapped);
+			cond_resched();
+		}
 	/* the owner waits for these stores: do not leave them in a buffer */
 	wmb();
 	mutex_unlock(&n->lock);
