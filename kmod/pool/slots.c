@@ -117,9 +117,11 @@ static void slot_clear_maps(struct pool *p, u32 slot)
 {
 	u32 chunk;
 
-	for (chunk = 0; chunk < p->form.chunks; chunk++)
+	for (chunk = 0; chunk < p->form.chunks; chunk++) {
+		pool_pause();
 		if (pool_get32(pool_map_word(p, slot, chunk)) == p->generation)
 			pool_cas32(pool_map_word(p, slot, chunk), p->generation, 0);
+	}
 }
 
 static void slot_own(struct pool *p, u32 slot, u32 generation)
@@ -178,6 +180,7 @@ static u32 slot_newest_generation(const struct pool *p, u32 slot)
 	for (by = 0; by < p->form.slots; by++)
 		newest = slot_newer(newest, pool_get32(pool_expelled(p, by, slot)));
 	for (chunk = 0; chunk < p->form.chunks; chunk++) {
+		pool_pause();
 		newest = slot_newer(newest, pool_get32(pool_map_word(p, slot, chunk)));
 		if (chunk / p->form.share != slot)
 			continue;
