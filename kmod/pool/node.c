@@ -169,18 +169,28 @@ static void node_adapter_stop(struct pool_node *n)
 
 /* ---- the pool ---- */
 
-/* Open the pool. The flag in its header says whether the node flushes the cache from now on. */
+static void node_cache_put(struct pool_node *n)
+{
+	if (n->flushes)
+		pool_cache_put();
+	n->flushes = false;
+}
+
+/*
+ * Open the pool. The flag in its header says whether the node flushes the cache from now on. While
+ * the memory is no pool, the node continues to flush: each change may patch the kernel's code.
+ */
 static int node_open_header(struct pool_node *n)
 {
 	struct pool *p = &n->pool;
-	int flushes = pool_cache_get();
-	int ret = pool_open(p, n->virt, n->memory->size);
+	int flushes = n->flushes ? 0 : pool_cache_get(), ret;
 
-	n->flushes = !flushes && !ret && p->form.incoherent;
-	if (!flushes && !n->flushes)
-		pool_cache_put();
+	n->flushes = !flushes;
+	ret = pool_open(p, n->virt, n->memory->size);
 	if (ret)
 		return ret;
+	if (!p->form.incoherent)
+		node_cache_put(n);
 	if (n->check && !p->form.incoherent) {
 		pr_err("check: the pool is not formatted with `sci pool format --incoherent`\n");
 		return -EINVAL;
@@ -193,9 +203,6 @@ static void node_close(struct pool_node *n)
 	kvfree(n->pool.own);
 	kvfree(n->pool.mapped);
 	memset(&n->pool, 0, sizeof(n->pool));
-	if (n->flushes)
-		pool_cache_put();
-	n->flushes = false;
 }
 
 /* Open the pool. The caller calls node_close(), also after an error. */
@@ -341,6 +348,7 @@ static void node_free(struct pool_node *n)
 	if (n->wq)
 		destroy_workqueue(n->wq);
 	node_close(n);
+	node_cache_put(n);
 	pool_check_stop(n);
 	WARN_ON(!xa_empty(&n->exposed));
 	mutex_destroy(&n->lock);

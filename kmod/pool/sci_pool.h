@@ -85,7 +85,8 @@ struct pool_check {
  * @lock: protects @pool, except its mail
  * @send_lock: serializes pool_mail_send()
  * @pool: state of the protocol
- * @flushes: the pool is not coherent: the node has called pool_cache_get()
+ * @flushes: the node has called pool_cache_get(): the pool is not coherent, or the memory is no
+ *	pool
  * @adapter: NULL: the node has not joined; only @life changes it
  * @exposed: table of struct sci_pages by first chunk
  * @thread: receives packets
