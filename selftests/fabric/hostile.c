@@ -748,6 +748,14 @@ static void nothing(int sock)
 	say(sock, "", 0, NULL, 0);
 }
 
+static void nothing_with_memory(int sock)
+{
+	int fd = memory(SIZE, ALL_SEALS);
+
+	say(sock, "", 0, &fd, 1);
+	close(fd);
+}
+
 static void hang_up(int sock)
 {
 	(void)sock;
@@ -778,6 +786,7 @@ static const struct act acts[] = {
 	{ "answers of other types", wrong_type, false },
 	{ "data", just_data, false },
 	{ "an empty message", nothing, true },
+	{ "an empty message with memory", nothing_with_memory, true },
 	{ "nothing", hang_up, true },
 };
 

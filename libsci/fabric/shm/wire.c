@@ -162,14 +162,13 @@ int shm_recv(struct shm *shm, int sock, struct shm_msg *msg, int *fds,
 	ret = fds_take(shm, &mh, fds, n_fds);
 	if (ret)
 		return ret;
-	if (!n)
-		return -EPIPE;
 	if ((size_t)n == sizeof(*msg) && !(mh.msg_flags & MSG_TRUNC) &&
 	    msg->magic == SHM_MAGIC)
 		return 0;
+	/* an empty message, which may have descriptors, looks like the end of the connection */
 	if (fds)
 		fds_drop(shm, fds, n_fds);
-	return -EPROTO;
+	return n ? -EPROTO : -EPIPE;
 }
 
 static int socket_wait_readable(const struct shm_pending *call)
