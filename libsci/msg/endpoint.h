@@ -404,6 +404,7 @@ struct sci_ep {
 	struct msg_callers callers;
 	struct list peerless;		/* matched messages whose peer has been freed */
 	struct list completed;		/* the completion queue */
+	struct list blocked;		/* blocking receives that wait: see reqs_forget() */
 	bool cooled;			/* some peers are parked: polled only after a bell */
 
 	/* conn/wake.c, api/wait.c */

@@ -355,6 +355,68 @@ TEST(a_status_names_no_peer_that_was_closed)
 	check_closed_source(sci_peer_close);
 }
 
+static _Thread_local bool held;		/* this thread sleeps until @closed, also after a wake-up */
+static _Atomic bool asleep, closed;
+
+/* Replace poll() in this program and in the library. */
+int poll(struct pollfd *fds, nfds_t n, int ms)
+{
+	const struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
+	int ret;
+
+	if (held)
+		atomic_store(&asleep, true);
+	ret = ppoll(fds, n, ms < 0 ? NULL : &t, NULL);
+	if (held)
+		WAIT_UNTIL(atomic_load(&closed), TEST_WAIT_MS);
+	return ret;
+}
+
+static void *receives(void *arg)
+{
+	struct two *t = arg;
+	struct sci_status st;
+
+	held = true;
+	CHECK_EQ(sci_recv(t->ep[1], NULL, t->in, t->len, &st), 0);
+	held = false;
+	CHECK(!st.peer);
+	CHECK_EQ(st.len, t->len);
+	CHECK_BYTES(t->in, t->len, 1);
+	return NULL;
+}
+
+static void check_closed_source_of_sleeper(int (*close)(struct sci_peer *peer))
+{
+	const struct sci_addr sender = { 4, TEST_ID };
+	struct two t = two_open(&blocks, 20);
+	uint64_t before = test_ep_stats(t.ep[1]).received;
+	struct sci_peer *from;
+	pthread_t thread;
+
+	CHECK_EQ(sci_ep_set(t.ep[1], SCI_PARAM_SPIN_US, 0), 0);
+	CHECK_EQ(sci_peer_find(t.ep[1], &sender, &from), 0);
+	CHECK_EQ(pthread_create(&thread, NULL, receives, &t), 0);
+	WAIT_UNTIL(atomic_load(&asleep), TEST_WAIT_MS);
+	CHECK_EQ(sci_send(t.to, t.out, t.len), 0);
+	WAIT_UNTIL((sci_progress(t.ep[1]), test_ep_stats(t.ep[1]).received > before),
+		   TEST_WAIT_MS);
+	CHECK_EQ(close(from), 0);
+	atomic_store(&closed, true);
+	CHECK_EQ(pthread_join(thread, NULL), 0);
+	two_close(&t);
+}
+
+TEST(a_blocking_receive_names_no_peer_that_was_disconnected)
+{
+	check_closed_source_of_sleeper(sci_disconnect);
+}
+
+TEST(a_blocking_receive_names_no_peer_that_was_closed)
+{
+	check_closed_source_of_sleeper(sci_peer_close);
+}
+
 /* ---- cancel ---- */
 
 TEST(cancel_receives)

@@ -41,6 +41,7 @@ static struct sci_ep *ep_new(const struct sci_ep_attr *attr)
 	list_init(&ep->refusals);
 	callers_init(ep);
 	list_init(&ep->completed);
+	list_init(&ep->blocked);
 	sci_match_init(&ep->match);
 	atomics_init(ep);
 	copies_init(ep);

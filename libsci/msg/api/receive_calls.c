@@ -518,16 +518,19 @@ static int recv_is_done(void *arg)
 								-EAGAIN;
 }
 
-static int recv_wait(struct sci_ep *ep, struct sci_req *req, void *buf,
+static int recv_wait(struct sci_ep *ep, struct msg_blocked *b, void *buf,
 		     size_t size, struct sci_status *status)
 {
 	const struct iovec iov = { .iov_base = buf, .iov_len = size };
+	struct sci_req *req = &b->req;
 	int ret;
 
 	req_iov(req, &iov, 1);
+	list_add_tail(&b->link, &ep->blocked);
 	ret = recv_start(req);
 	if (!ret)
 		ret = msg_wait(ep, recv_is_done, req, -1);
+	list_del(&b->link);
 	if (ret)
 		return ret;
 	if (req->status.peer)
@@ -560,7 +563,7 @@ static __always_inline int recv_call(struct sci_ep *ep, struct sci_peer *peer,
 				     struct sci_status *status)
 {
 	struct sci_status unasked;
-	struct sci_req req;
+	struct msg_blocked b;
 	bool done;
 	int ret = 0;
 
@@ -573,10 +576,10 @@ static __always_inline int recv_call(struct sci_ep *ep, struct sci_peer *peer,
 	else
 		done = recv_quick_any(ep, context, t, status ? status : &unasked);
 	if (!done) {
-		req_init(&req, ep, MSG_RECV);
-		recv_describe(&req, peer, context != MSG_UNTAGGED, context, t->tag,
+		req_init(&b.req, ep, MSG_RECV);
+		recv_describe(&b.req, peer, context != MSG_UNTAGGED, context, t->tag,
 			      t->ignore);
-		ret = recv_wait(ep, &req, t->buf, t->size, status);
+		ret = recv_wait(ep, &b, t->buf, t->size, status);
 	}
 	msg_unlock(&ep->lock);
 	return ret;

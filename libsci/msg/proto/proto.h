@@ -121,6 +121,12 @@ struct sci_req {
 	struct sci_status status;
 };
 
+/* The request of a blocking receive, which is on the stack of its thread. */
+struct msg_blocked {
+	struct list link;		/* ep->blocked */
+	struct sci_req req;
+};
+
 /* Number of requests that are allocated together. */
 #define SLAB_REQS	32u
 

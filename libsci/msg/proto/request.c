@@ -138,11 +138,17 @@ void msg_finish(struct sci_req *req, int error)
 
 /*
  * Remove @p, which the program closes, from the results of completed requests that the program has
- * not tested yet. A search through all requests is slow, but a list would cost time in each request.
- * completions_forget() does the same in the completion queue.
+ * not tested yet, and of blocking receives whose threads have not run yet. A search through all
+ * requests is slow, but a list would cost time in each request. completions_forget() does the same
+ * in the completion queue.
  */
 void reqs_forget(struct sci_peer *p)
 {
+	struct msg_blocked *b, *n;
+
+	list_for_each_entry_safe(b, n, &p->ep->blocked, link)
+		if (b->req.status.peer == p)
+			b->req.status.peer = NULL;
 	for (struct msg_slab *slab = p->ep->slabs; slab; slab = slab->next)
 		for (unsigned int i = 0; i < SLAB_REQS; i++)
 			if (slab->reqs[i].status.peer == p && !slab->reqs[i].queued)
