@@ -417,6 +417,35 @@ TEST(a_blocking_receive_names_no_peer_that_was_closed)
 	check_closed_source_of_sleeper(sci_peer_close);
 }
 
+/* A failed receive names its peer, of which the program learns only now. */
+TEST(a_status_names_a_peer_that_has_ended_amid_its_first_message)
+{
+	const struct sci_addr addr = { 4, TEST_ID + 1 };
+	static unsigned char out[100000], in[100000];
+	struct sci_req *req[2];
+	struct sci_peer *to, *gone;
+	struct sci_status st;
+	struct sci_ep *ep[2];
+	int ret;
+
+	for (unsigned int i = 0; i < 2; i++)
+		ep[i] = test_ep_config(TEST_ID + i, &blocks);
+	CHECK_EQ(sci_peer_open(ep[0], &addr, -1, &to), 0);
+	CHECK_EQ(sci_isend(to, out, sizeof(out), &req[0]), 0);
+	CHECK_EQ(sci_irecv(ep[1], NULL, in, sizeof(in), &req[1]), 0);
+	WAIT_UNTIL((sci_progress(ep[0]), sci_progress(ep[1]), req[1]->state == MSG_HANDSHAKE),
+		   TEST_WAIT_MS);
+	CHECK_EQ(sci_ep_close(ep[0]), 0);
+	while ((ret = sci_test(req[1], &st)) == -EAGAIN)
+		;
+	CHECK_EQ(ret, -ENOTCONN);
+	CHECK(st.peer);
+	CHECK_EQ(sci_peer_gone(ep[1], &gone), 0);
+	CHECK(gone == st.peer);
+	CHECK_EQ(sci_disconnect(gone), 0);
+	CHECK_EQ(sci_ep_close(ep[1]), 0);
+}
+
 /* ---- cancel ---- */
 
 TEST(cancel_receives)

@@ -533,8 +533,6 @@ static int recv_wait(struct sci_ep *ep, struct msg_blocked *b, void *buf,
 	list_del(&b->link);
 	if (ret)
 		return ret;
-	if (req->status.peer)
-		req->status.peer->known = true;
 	if (status)
 		*status = req->status;
 	return req->status.error;

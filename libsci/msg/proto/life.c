@@ -79,6 +79,8 @@ static void peer_drop_incomplete(struct sci_peer *p)
 /* Complete all requests that depend on @p, which is DOWN, with @error. */
 static void life_handle_end(struct sci_peer *p, int error)
 {
+	/* the status of a receive that fails now names @p */
+	p->known |= p->chain_req || !list_empty(&p->receiving);
 	chain_fail(p, error);
 	matched_fail(p, error);
 	peer_drop_incomplete(p);
