@@ -544,6 +544,87 @@ TEST(a_peer_dies_after_a_late_import)
 	stage_run_dying(stage_new(play_late_death, "loss=0"), late_side);
 }
 
+/* ---- a reroute for a thread that sleeps ---- */
+
+static _Thread_local bool watched;
+static _Atomic bool sleeps_for_ever;	/* the watched thread sleeps without a limit */
+
+/* Replace poll() in this program and in the library. */
+int poll(struct pollfd *fds, nfds_t n, int ms)
+{
+	const struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
+	int ret;
+
+	if (watched)
+		atomic_store(&sleeps_for_ever, ms < 0);
+	ret = ppoll(fds, n, ms < 0 ? NULL : &t, NULL);
+	if (watched)
+		atomic_store(&sleeps_for_ever, false);
+	return ret;
+}
+
+static void *answer_wait(void *arg)
+{
+	struct side *s = arg;
+	uint32_t got;
+
+	watched = true;
+	CHECK_EQ(sci_trecv(s->traffic.ep, s->traffic.flow[0].peer, 8, 0, 0, &got, sizeof(got),
+			   NULL), 0);
+	CHECK_EQ(got, 2);
+	return NULL;
+}
+
+static bool reroute_has_begun(struct sci_peer *p)
+{
+	bool begun;
+
+	msg_lock(&p->ep->lock);
+	begun = p->rails->turn;
+	msg_unlock(&p->ep->lock);
+	return begun;
+}
+
+/*
+ * A thread of node 4 sleeps. The link fails, and another thread sends a message without progress:
+ * the sleeping thread must move the lines to the second rail. Node 8 must not begin that.
+ */
+static void play_sleeper(struct side *s)
+{
+	struct sci_peer *p = s->traffic.flow[0].peer;
+	struct sci_ep *ep = s->traffic.ep;
+	const uint32_t answer = 2;
+	pthread_t thread;
+
+	second_wait(s);
+	/* the first message needs a request, whose completion would wake the thread */
+	if (s->first)
+		number_send(s, 0);
+	else
+		number_recv(s, 0);
+	meet_quiet(s, !s->first);
+	if (!s->first) {
+		WAIT_UNTIL(atomic_load(&s->stage->wanted) == 1, TEST_WAIT_MS);
+		number_recv(s, 1);
+		CHECK_EQ(sci_tsend(p, 8, 0, &answer, sizeof(answer)), 0);
+		return;
+	}
+	CHECK_EQ(sci_ep_set(ep, SCI_PARAM_SPIN_US, 0), 0);
+	CHECK_EQ(pthread_create(&thread, NULL, answer_wait, s), 0);
+	WAIT_UNTIL(atomic_load(&sleeps_for_ever) && others_asleep(), TEST_WAIT_MS);
+	link_set(s, RAIL_FIRST, false);
+	number_send(s, 1);
+	WAIT_UNTIL(reroute_has_begun(p), TEST_WAIT_MS);
+	atomic_store(&s->stage->wanted, 1);
+	CHECK_EQ(pthread_join(thread, NULL), 0);
+}
+
+TEST(a_sleeping_thread_moves_lines_to_the_second_rail)
+{
+	test_needs_shm();
+	stage_run(stage_new(play_sleeper, "loss=0"));
+}
+
 /* ---- forged reroutes ---- */
 
 /* Send a HELLO to the port of node 4 on the second rail. */

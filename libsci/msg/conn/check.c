@@ -115,13 +115,17 @@ static bool peer_check_writes(struct sci_peer *p, bool lost, uint32_t *errors)
 	return true;
 }
 
-/* Note that stores to @p, which has two rails, do not arrive, so that progress calls reroute_poll(). */
+/*
+ * Note that stores to @p, which has two rails, do not arrive, so that progress calls reroute_poll().
+ * A thread that sleeps without a limit must make this progress.
+ */
 void lines_stuck(struct sci_peer *p)
 {
 	if (!p->rails->stuck_ms)
 		p->rails->stuck_ms = msg_now_ms();
 	peer_attend(p);
 	atomic_store(&p->ep->attention, 1);
+	wake_all(p->ep);
 }
 
 /**
