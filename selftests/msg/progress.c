@@ -535,6 +535,34 @@ TEST(a_sleeper_sees_a_write_that_cannot_be_stored_yet)
 	couple_close(&c);
 }
 
+/* The receiver may not import the sender's buffer yet: the import before has failed. */
+TEST(a_sleeper_sees_the_end_of_a_pause_between_imports)
+{
+	enum { LEN = 100000 };
+	static unsigned char in[LEN];
+	struct sci_req *sent, *req;
+	struct sleeper s;
+	struct couple c;
+	void *out;
+
+	test_needs_shm();
+	c = couple_open(NULL);
+	for (unsigned int i = 0; i < 2; i++)
+		CHECK_EQ(sci_ep_set(c.ep[i], SCI_PARAM_ZCOPY_MIN, 8192), 0);
+	CHECK_EQ(sci_buf_alloc(c.ep[1], LEN, &out), 0);
+	msg_fill(out, LEN, 1);
+	CHECK_EQ(sci_isend(c.to[1], out, LEN, &sent), 0);
+	WAIT_UNTIL(sci_progress(c.ep[0]) >= 0 && c.ep[0]->match.unexpected, TEST_WAIT_MS);
+	sleeper_begin(&s, c.ep[0]);
+	c.to[0]->import_ms = test_now_ms() + 100;
+	CHECK_EQ(sci_irecv(c.ep[0], c.to[0], in, LEN, &req), 0);
+	CHECK_EQ(sci_req_queue(req, NULL), 0);
+	sleeper_end(&s);
+	CHECK_BYTES(in, LEN, 1);
+	CHECK_EQ(test_wait(sent, NULL), 0);
+	couple_close(&c);
+}
+
 /* Send messages until the receiver keeps no more of them: the last one stays in the ring. */
 static void unexpected_fill(struct couple *c)
 {

@@ -196,6 +196,9 @@ static void import_wait(struct sci_req *req, struct sci_peer *p,
 	list_add_tail(&req->link, &p->receiving);
 	p->importing++;
 	peer_busy(p);
+	/* no doorbell reports the end of a pause after a failed import */
+	if (p->ep->retry)
+		wake_all(p->ep);
 }
 
 static struct line_rts rts_get_awaited(const struct sci_req *req)
