@@ -48,9 +48,9 @@ static bool owner_dead(struct team_world *w, uint64_t v)
 	return owner && owner <= (uint32_t)w->size && world_dead(w, (int)owner - 1);
 }
 
-int lock_try(struct team_world *w, uint64_t *word, int member)
+int lock_try(struct team_world *w, struct lock_wait *l)
 {
-	uint64_t v = sci_load_acquire(word);
+	uint64_t v = sci_load_acquire(l->word);
 
 	for (;;) {
 		bool dead = owner_dead(w, v);
@@ -58,24 +58,36 @@ int lock_try(struct team_world *w, uint64_t *word, int member)
 
 		if ((owner_of(v) && !dead) || next_of(v) != ticket)
 			return -EAGAIN;
-		if (sci_compare_exchange(word, &v, lock_word(v + ONE_TICKET, ticket,
-							     (uint32_t)member + 1)))
+		l->dead_owner = owner_of(v);
+		if (sci_compare_exchange(l->word, &v, lock_word(v + ONE_TICKET, ticket,
+								(uint32_t)l->member + 1)))
 			return dead ? -EOWNERDEAD : 0;
 	}
 }
 
-int lock_release(uint64_t *word, int member)
+/* Write what follows the ownership of @member, and wake the waiters. */
+static int lock_pass(uint64_t *word, int member, uint16_t steps, uint32_t owner)
 {
 	uint64_t v = sci_load_acquire(word);
 
 	do {
 		if (owner_of(v) != (uint32_t)member + 1)
 			return -EPERM;
-	} while (!sci_compare_exchange(word, &v,
-				       lock_word(v, (uint16_t)(served_of(v) + 1), 0)));
+	} while (!sci_compare_exchange(word, &v, lock_word(v, (uint16_t)(served_of(v) + steps),
+							   owner)));
 	if (next_of(v) != (uint16_t)(served_of(v) + 1))
 		team_futex_wake((uint32_t *)word);
 	return 0;
+}
+
+int lock_release(uint64_t *word, int member)
+{
+	return lock_pass(word, member, 1, 0);
+}
+
+void lock_give_back(const struct lock_wait *l)
+{
+	lock_pass(l->word, l->member, 0, l->dead_owner);
 }
 
 void lock_wait_begin(struct lock_wait *l, uint64_t *word, int member)
@@ -103,6 +115,7 @@ int lock_wait_step(struct team_world *w, struct lock_wait *l)
 	if (owner_of(v) && !dead)
 		return -EAGAIN;
 	if (ahead == dead) {
+		l->dead_owner = owner_of(v);
 		if (!sci_compare_exchange(l->word, &v, lock_word(v, l->ticket,
 								 (uint32_t)l->member + 1)))
 			return -EAGAIN;
@@ -138,10 +151,10 @@ static void lock_near_busy(struct team_world *w)
 static int lock_near_take(struct sci_team *t, uint64_t *word, int timeout)
 {
 	struct team_world *w = t->world;
+	struct lock_wait l = { .word = word, .member = w->rank };
 	struct team_wait wait;
-	struct lock_wait l;
 	uint32_t waiters;
-	int ret = lock_try(w, word, w->rank);
+	int ret = lock_try(w, &l);
 
 	if (ret != -EAGAIN)
 		return ret;

@@ -12,20 +12,22 @@
  * @seen: the last value of the word
  * @since_ms: when the current ticket or the owner in @seen has changed
  * @member: world rank of the waiter
+ * @dead_owner: owner in the word before @member took the lock from it
  */
 struct lock_wait {
 	uint64_t *word;
 	uint64_t seen;
 	uint64_t since_ms;
 	int member;
+	uint32_t dead_owner;
 	uint16_t ticket;
 };
 
 /*
- * Take the lock for @member if no member has a ticket and the owner, if any, is dead.
+ * Take the lock for @l->member if no member has a ticket and the owner, if any, is dead.
  * Return 0, -EOWNERDEAD, or -EAGAIN.
  */
-int lock_try(struct team_world *w, uint64_t *word, int member);
+int lock_try(struct team_world *w, struct lock_wait *l);
 
 /* Release the lock of @member, and wake the waiters that sleep on the word. Return 0 or -EPERM. */
 int lock_release(uint64_t *word, int member);
@@ -39,6 +41,9 @@ void lock_wait_begin(struct lock_wait *l, uint64_t *word, int member);
  * Return 0, -EOWNERDEAD, or -EAGAIN.
  */
 int lock_wait_step(struct team_world *w, struct lock_wait *l);
+
+/* Give a lock back to its dead owner: the next member that takes the lock gets -EOWNERDEAD. */
+void lock_give_back(const struct lock_wait *l);
 
 /* Give the ticket back if it is the last one. Otherwise the other members skip it. */
 void lock_wait_cancel(struct lock_wait *l);

@@ -80,7 +80,9 @@ static void request_step(struct team_world *w, struct lock_request *r)
 	if (ret == -EAGAIN || ret == -ENOMEM)
 		return;
 	/* the connection has ended: the member will not learn that it has the lock */
-	if (ret && (!r->result || r->result == -EOWNERDEAD) && r->wait.word)
+	if (ret && r->wait.word && r->result == -EOWNERDEAD)
+		lock_give_back(&r->wait);
+	else if (ret && r->wait.word && !r->result)
 		lock_release(r->wait.word, r->wait.member);
 	request_free(w, r);
 }
@@ -120,7 +122,7 @@ static int request_execute(struct team_world *w, const struct lock_msg *m, struc
 	if (m->op == LOCK_RELEASE)
 		return lock_release(word, member);
 	*wait = (struct lock_wait){ .word = word, .member = member };
-	ret = lock_try(w, word, member);
+	ret = lock_try(w, wait);
 	if (ret != -EAGAIN || m->op != LOCK_TAKE)
 		return ret;
 	lock_wait_begin(wait, word, member);

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "libsci/msg/proto/proto.h"
 #include "libsci/team/flat.h"
 #include "selftests/ranks.h"
 
@@ -421,7 +422,7 @@ TEST(a_lock_outlives_its_owner)
 	ranks_run_arg(4, 1, die_locked, &s, true);
 }
 
-/* ---- deaths while a thread shrinks a team ---- */
+/* ---- a lock whose far member loses its connection ---- */
 
 #define MEET		1u		/* contexts of messages */
 #define SHRINK		2u
@@ -433,6 +434,67 @@ static void tell_rank(struct sci_team *t, int rank, uint32_t context)
 	CHECK_EQ(sci_team_peer(t, rank, &p), 0);
 	CHECK_EQ(sci_tsend(p, context, 0, NULL, 0), 0);
 }
+
+static void await_rank(struct sci_team *t, uint32_t context)
+{
+	CHECK_EQ(sci_trecv(sci_team_ep(t), NULL, context, 0, 0, NULL, 0, NULL), 0);
+}
+
+/* End the connection to @p as if the memory had ended. Context: the endpoint is locked. */
+static void connection_end(struct sci_peer *p)
+{
+	peer_down(p, -ENOMEM);
+}
+
+/*
+ * Rank 1 has the lock, and rank 2 waits for it. The connection of rank 2 ends, and rank 1 dies. Rank
+ * 0 cannot give the lock to rank 2: the next member that takes it learns that its owner has died.
+ */
+static void lose_waiter(void *arg)
+{
+	struct sci_team *t = open_team(arg);
+	struct team_world *w = t->world;
+	struct sci_peer *waiter;
+	uint64_t *lock;
+	void *p;
+
+	CHECK_EQ(sci_team_alloc(t, 8, 0, &p), 0);
+	lock = p;
+	*lock = 0;
+	CHECK_EQ(sci_team_barrier(t), 0);
+	switch (sci_team_rank(t)) {
+	case 0:
+		WAIT_UNTIL((sci_team_progress(t), w->n_lock_requests), TEST_WAIT_MS);
+		CHECK_EQ(sci_team_peer(t, 2, &waiter), 0);
+		msg_lock(&w->ep->lock);
+		connection_end(waiter);
+		msg_unlock(&w->ep->lock);
+		tell_rank(t, 1, SHRINK);
+		WAIT_UNTIL((sci_team_progress(t), !w->n_lock_requests), TEST_WAIT_MS);
+		CHECK_EQ(sci_team_lock(t, lock, 0), -EOWNERDEAD);
+		CHECK_EQ(sci_team_unlock(t, lock), 0);
+		break;
+	case 1:
+		CHECK_EQ(sci_team_lock(t, lock, -1), 0);
+		tell_rank(t, 2, MEET);
+		await_rank(t, SHRINK);
+		raise(SIGKILL);
+		break;
+	default:
+		await_rank(t, MEET);
+		CHECK_EQ(sci_team_lock(t, lock, -1), -ECONNRESET);
+	}
+	CHECK_EQ(sci_team_close(t), 0);
+}
+
+TEST(a_lost_waiter_does_not_hide_that_the_owner_is_dead)
+{
+	struct setting s = { 3, 1, "none", 0, 0 };
+
+	ranks_run_arg(3, 1, lose_waiter, &s, true);
+}
+
+/* ---- deaths while a thread shrinks a team ---- */
 
 static void *shrink_all(void *arg)
 {
@@ -450,7 +512,6 @@ static void *shrink_all(void *arg)
 static void die_beside_shrink(void *arg)
 {
 	struct sci_team *t = open_team(arg);
-	struct sci_ep *ep = sci_team_ep(t);
 	pthread_t thread;
 
 	switch (sci_team_rank(t)) {
@@ -463,13 +524,13 @@ static void die_beside_shrink(void *arg)
 		CHECK_EQ(pthread_join(thread, NULL), 0);
 		break;
 	case 1:
-		CHECK_EQ(sci_trecv(ep, NULL, MEET, 0, 0, NULL, 0, NULL), 0);
+		await_rank(t, MEET);
 		tell_rank(t, 2, MEET);
-		CHECK_EQ(sci_trecv(ep, NULL, SHRINK, 0, 0, NULL, 0, NULL), 0);
+		await_rank(t, SHRINK);
 		shrink_all(t);
 		break;
 	default:
-		CHECK_EQ(sci_trecv(ep, NULL, MEET, 0, 0, NULL, 0, NULL), 0);
+		await_rank(t, MEET);
 		raise(SIGKILL);
 	}
 	CHECK_EQ(sci_team_close(t), 0);

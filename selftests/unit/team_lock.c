@@ -17,6 +17,11 @@ static void wait_long(struct lock_wait *l)
 static struct team_rank ranks[3];
 static struct team_world world = { .size = 3, .ranks = ranks };
 
+static int take(uint64_t *word, int member)
+{
+	return lock_try(&world, &(struct lock_wait){ .word = word, .member = member });
+}
+
 TEST(the_last_ticket_is_given_back)
 {
 	struct lock_wait a, b;
@@ -26,9 +31,9 @@ TEST(the_last_ticket_is_given_back)
 	lock_wait_begin(&b, &word, 1);
 	lock_wait_cancel(&b);
 	CHECK_EQ(lock_wait_step(&world, &a), 0);
-	CHECK_EQ(lock_try(&world, &word, 1), -EAGAIN);
+	CHECK_EQ(take(&word, 1), -EAGAIN);
 	CHECK_EQ(lock_release(&word, 0), 0);
-	CHECK_EQ(lock_try(&world, &word, 1), 0);
+	CHECK_EQ(take(&word, 1), 0);
 	CHECK_EQ(lock_release(&word, 1), 0);
 	CHECK_EQ(lock_release(&word, 1), -EPERM);
 }
@@ -44,9 +49,9 @@ TEST(a_ticket_that_was_skipped_is_not_given_back)
 	CHECK_EQ(lock_wait_step(&world, &b), -EAGAIN);
 	lock_wait_cancel(&b);
 	lock_wait_cancel(&a);
-	CHECK_EQ(lock_try(&world, &word, 2), 0);
+	CHECK_EQ(take(&word, 2), 0);
 	CHECK_EQ(lock_release(&word, 2), 0);
-	CHECK_EQ(lock_try(&world, &word, 0), 0);
+	CHECK_EQ(take(&word, 0), 0);
 }
 
 TEST(a_member_whose_ticket_was_skipped_takes_another)
@@ -63,4 +68,24 @@ TEST(a_member_whose_ticket_was_skipped_takes_another)
 	CHECK_EQ(lock_wait_step(&world, &a), -EAGAIN);
 	CHECK_EQ(lock_release(&word, 1), 0);
 	CHECK_EQ(lock_wait_step(&world, &a), 0);
+}
+
+/* The word is as before: each member that takes the lock learns that its owner is dead. */
+TEST(a_lock_is_given_back_to_its_dead_owner)
+{
+	struct lock_wait a = { .member = 1 }, b;
+	uint64_t word = 0;
+
+	a.word = &word;
+	CHECK_EQ(take(&word, 0), 0);
+	ranks[0].dead = -ECONNRESET;
+	CHECK_EQ(lock_try(&world, &a), -EOWNERDEAD);
+	CHECK_EQ(take(&word, 2), -EAGAIN);
+	lock_give_back(&a);
+	lock_wait_begin(&b, &word, 2);
+	CHECK_EQ(lock_wait_step(&world, &b), -EOWNERDEAD);
+	lock_give_back(&b);
+	CHECK_EQ(take(&word, 1), -EOWNERDEAD);
+	CHECK_EQ(lock_release(&word, 1), 0);
+	CHECK_EQ(take(&word, 1), 0);
 }
