@@ -241,19 +241,22 @@ static void break_announce(struct sci_team *t, int error)
 	}
 }
 
-/* If another member has sent the error of a broken team, break this process's team, too. */
+/*
+ * If another member has sent the error of a broken team, break this process's team, too. If the team
+ * is broken already, drop the message: a message that stays would slow down all receives.
+ */
 static void break_receive(struct sci_team *t)
 {
 	struct sci_status status;
 	struct sci_msg *msg;
 
-	if (sci_load_relaxed(&t->error) ||
-	    sci_tmatch(t->world->ep, NULL, TEAM_CTX_BROKEN, break_tag(t, 0), 0xffffff, 0, &msg,
-		       &status))
-		return;
-	sci_store_relaxed(&t->error, -(int)(status.tag & 0xffffff));
-	sci_store_relaxed(&t->world->broken, true);
-	sci_msg_free(msg);
+	while (!sci_tmatch(t->world->ep, NULL, TEAM_CTX_BROKEN, break_tag(t, 0), 0xffffff, 0, &msg,
+			   &status)) {
+		if (!sci_load_relaxed(&t->error))
+			sci_store_relaxed(&t->error, -(int)(status.tag & 0xffffff));
+		sci_store_relaxed(&t->world->broken, true);
+		sci_msg_free(msg);
+	}
 }
 
 void team_break(struct sci_team *t, int error)

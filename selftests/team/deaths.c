@@ -629,3 +629,32 @@ TEST(a_member_dies_before_all_have_finished_a_split)
 	}
 	SKIP("rank 1 has finished each split");
 }
+
+/* ---- errors that members send when all of them have an error ---- */
+
+static void break_twice(void *arg)
+{
+	struct sci_team *t = open_team(arg), *new;
+	struct sci_ep *ep = sci_team_ep(t);
+	const int ranks[] = { 0, 1 };
+
+	CHECK_EQ(sci_team_create(t, ranks, 2, &new), 0);
+	if (sci_team_rank(t))
+		sci_store_relaxed(&new->error, -ENOBUFS);
+	CHECK_EQ(sci_team_barrier(t), 0);
+	if (!sci_team_rank(t)) {
+		team_break(new, -ENOBUFS);
+		tell_rank(t, 1, MEET);
+	} else {
+		await_rank(t, MEET);
+		WAIT_UNTIL((sci_team_progress(t), !ep->match.unexpected), TEST_WAIT_MS);
+	}
+	CHECK_EQ(sci_team_close(t), 0);
+}
+
+TEST(an_error_of_a_broken_team_does_not_stay_in_the_queue)
+{
+	struct setting s = { 2, 1, "all", 0, 0 };
+
+	ranks_run_arg(2, 1, break_twice, &s, false);
+}
