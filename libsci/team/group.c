@@ -381,14 +381,17 @@ static int split_members(const struct sci_team *t, struct split_member *all, int
 }
 
 /*
- * A member of the old team has been lost in the last step of the split. Other members of @new may have
- * finished the split before: they use the team and its memory, and must get an error. So keep it, as
- * a broken team, until the world team is closed.
+ * If the last step of the creation of @new has failed because a member or a connection has been lost,
+ * return true. Other members of @new may have finished that step before: they use the team and its
+ * memory, and must get an error. So keep it, as a broken team, until the world team is closed.
  */
-static void split_break(struct sci_team *new, int error)
+static bool new_break(struct sci_team *new, int error)
 {
+	if (!new || (error != -ECONNRESET && error != -ENOBUFS))
+		return false;
 	team_enter(new);
 	team_break(new, error);
+	return true;
 }
 
 /*
@@ -410,10 +413,8 @@ static int split_make(struct sci_team *t, const int *world, int n, struct team_h
 	ret = ret ? ret : team_hellos_error(hellos, t->size);
 	if (!ret) {
 		ret = team_agree(t, new ? team_map(new, hellos, t) : 0);
-		if (new && (ret == -ECONNRESET || ret == -ENOBUFS)) {
-			split_break(new, ret);
+		if (new_break(new, ret))
 			return ret;
-		}
 	}
 	if (ret) {
 		team_free(new);
@@ -483,7 +484,8 @@ static int rank_wait(struct team_world *w, int rank, struct sci_req *req)
 			continue;
 		return -ECONNRESET;
 	}
-	return ret;
+	/* -ENOMEM is reserved for calls that have had no effect */
+	return ret == -ENOMEM ? -ENOBUFS : ret;
 }
 
 /* Make progress before the retry of a transfer without memory. Return an error if @rank is dead. */
@@ -616,6 +618,8 @@ int sci_team_create(struct sci_team *team, const int *ranks, int n, struct sci_t
 		assert(new && all);	/* else the own hello had an error */
 		mine.error = team_map(new, all, new);
 		ret = hellos_create_exchange(team, ranks, n, tag, mine, NULL);
+		if (new_break(new, ret))
+			new = NULL;
 	}
 	if (ret) {
 		team_free(new);

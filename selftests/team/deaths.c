@@ -630,6 +630,75 @@ TEST(a_member_dies_before_all_have_finished_a_split)
 	SKIP("rank 1 has finished each split");
 }
 
+/* ---- a connection that ends in the last step of a create ---- */
+
+static _Atomic bool create_failed;	/* in this process */
+
+/* Return the receive of an error from the first member in sci_team_create(), or NULL. */
+static struct sci_req *last_reply(struct sci_ep *ep)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &ep->match.recvs.order) {
+		struct sci_match_recv *r = container_of(pos, struct sci_match_recv, order);
+		struct sci_req *req = container_of(r, struct sci_req, match);
+
+		if (r->context == TEAM_CTX_REPLY && req->len == sizeof(struct team_hello))
+			return req;
+	}
+	return NULL;
+}
+
+/* Rank 0 is slow. Rank 1 waits for its last reply: end the connection. */
+static void *create_disturb(void *arg)
+{
+	struct sci_team *t = arg;
+	struct sci_ep *ep = sci_team_ep(t);
+	struct sci_req *req = NULL;
+
+	while (!req && !atomic_load(&create_failed)) {
+		msg_lock(&ep->lock);
+		if (!sci_team_rank(t))
+			test_pause();
+		else if ((req = last_reply(ep)))
+			connection_end(req->peer);
+		msg_unlock(&ep->lock);
+		test_pause();
+	}
+	return NULL;
+}
+
+static void create_until_loss(void *arg)
+{
+	struct sci_team *t = open_team(arg), *new = NULL;
+	const int ranks[] = { 0, 1 };
+	struct sci_coll *coll;
+	pthread_t thread;
+	int ret;
+
+	CHECK_EQ(pthread_create(&thread, NULL, create_disturb, t), 0);
+	do {
+		ret = sci_team_create(t, ranks, 2, &new);
+		if (ret)
+			break;
+		CHECK_EQ(sci_team_ibarrier(new, &coll), 0);
+		ret = sci_coll_wait(coll, TEST_WAIT_MS);
+		if (!ret)
+			CHECK_EQ(sci_team_close(new), 0);
+	} while (!ret);
+	atomic_store(&create_failed, true);
+	CHECK_EQ(ret, -ENOBUFS);
+	CHECK_EQ(pthread_join(thread, NULL), 0);
+	CHECK_EQ(sci_team_close(t), 0);
+}
+
+TEST(a_connection_ends_before_all_have_created_a_team)
+{
+	struct setting s = { 2, 1, "all", 0, 0 };
+
+	ranks_run_arg(2, 1, create_until_loss, &s, false);
+}
+
 /* ---- errors that members send when all of them have an error ---- */
 
 static void break_twice(void *arg)

@@ -271,7 +271,7 @@ int sci_team_split_node(struct sci_team *team, struct sci_team **out);
  * members need not call.
  * Return: 0; -ENOMEM, -ENOSPC: some member in @ranks is out of resources, and no member gets
  * the team; -EAGAIN: the caller has no memory for connections, and the other members wait until
- * it calls again; -ECONNRESET: a member has died; -ENOBUFS: as for sci_team_split().
+ * it calls again; -ECONNRESET, -ENOBUFS: as for sci_team_split().
  */
 int sci_team_create(struct sci_team *team, const int *ranks, int n,
 		    struct sci_team **out);
