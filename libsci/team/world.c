@@ -169,9 +169,6 @@ static void deaths_poll(struct team_world *w)
 		world_take_deaths(w);
 		failed = w->opening && !sci_boot_complete(w->boot);
 		pthread_mutex_unlock(&w->boot_lock);
-	} else if (w->opening) {
-		/* a gather of sci_team_open(), which others may have finished: let it complete */
-		return;
 	}
 	/* else a thread in sci_team_shrink() has the lock, and takes the launcher's reports */
 	for (int i = 0; i < w->size; i++) {
