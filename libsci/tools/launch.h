@@ -205,8 +205,8 @@ struct outlets {
 
 void outlets_init(struct outlets *o, bool tag);
 void outlets_free(struct outlets *o);
-/* Queue output of a rank; each line gets its tag. */
-void outlet_add(struct outlet *o, unsigned int rank, const char *data, size_t len);
+/* Queue output of a rank; each line gets its tag. Return: 0, or -ENOMEM: all output is lost. */
+int outlet_add(struct outlet *o, unsigned int rank, const char *data, size_t len);
 /*
  * Write queued output, after poll() has reported that a write does not block. Return: 0, or -errno
  * if the output is lost. A reader that has closed the pipe wants no output: 0.

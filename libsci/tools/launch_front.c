@@ -529,6 +529,16 @@ static void rank_frame(struct front *f, const struct boot_frame *frame, const vo
 	}
 }
 
+/* Report an error of output that is lost. The job goes on without it. */
+static void output_check(struct front *f, int error)
+{
+	if (!error)
+		return;
+	tool_error("cannot write the output: %s", strerror(-error));
+	if (!f->status)
+		f->status = TOOL_FAILED;
+}
+
 static void host_frame(struct front *f, struct launch_host *h, const struct boot_frame *frame,
 		       const void *payload)
 {
@@ -557,8 +567,8 @@ static void host_frame(struct front *f, struct launch_host *h, const struct boot
 		return;
 	switch (frame->type) {
 	case AGENT_OUTPUT:
-		outlet_add(f->out.of[frame->arg == 2 ? 2 : 1], frame->rank, payload,
-			   frame->len);
+		output_check(f, outlet_add(f->out.of[frame->arg == 2 ? 2 : 1], frame->rank,
+					   payload, frame->len));
 		h->owed += frame->len;
 		return;
 	case AGENT_TOOK:
@@ -768,18 +778,6 @@ static int front_timeout(const struct front *f)
 	return at > now ? (int)((at - now) / 1000000 + 1) : 0;
 }
 
-/* Write output. The job goes on without it if that fails. */
-static void output_write(struct front *f, struct outlet *o)
-{
-	int ret = outlet_write(o);
-
-	if (!ret)
-		return;
-	tool_error("cannot write the output: %s", strerror(-ret));
-	if (!f->status)
-		f->status = TOOL_FAILED;
-}
-
 static void front_loop(struct front *f, struct pollfd *p)
 {
 	while (!front_is_finished(f)) {
@@ -794,7 +792,7 @@ static void front_loop(struct front *f, struct pollfd *p)
 			input_read(f);
 		for (unsigned int i = 0; i < 2; i++)
 			if (p[2 + i].revents)
-				output_write(f, &f->out.outlet[i]);
+				output_check(f, outlet_write(&f->out.outlet[i]));
 		for (unsigned int i = 0; i < f->l->nhosts; i++) {
 			struct launch_host *h = &f->l->hosts[i];
 

@@ -45,45 +45,55 @@ size_t outlets_queued(const struct outlets *o)
 	return n;
 }
 
-static void outlet_put(struct outlet *o, const char *data, size_t len)
+static void outlet_drop(struct outlet *o)
 {
-	if (o->fd >= 0 && boot_bytes_reserve(&o->bytes, len)) {
-		o->fd = -1;		/* no memory: drop all output */
-		o->bytes.from = o->bytes.to = 0;
-	}
-	if (o->fd < 0)
-		return;
-	memcpy(o->bytes.data + o->bytes.to, data, len);
-	o->bytes.to += len;
+	o->fd = -1;
+	o->bytes.from = o->bytes.to = 0;
 }
 
-void outlet_add(struct outlet *o, unsigned int rank, const char *data, size_t len)
+static int outlet_put(struct outlet *o, const char *data, size_t len)
+{
+	if (o->fd < 0)
+		return 0;
+	if (boot_bytes_reserve(&o->bytes, len)) {
+		outlet_drop(o);
+		return -ENOMEM;
+	}
+	memcpy(o->bytes.data + o->bytes.to, data, len);
+	o->bytes.to += len;
+	return 0;
+}
+
+int outlet_add(struct outlet *o, unsigned int rank, const char *data, size_t len)
 {
 	char tag[16];
-	int n = snprintf(tag, sizeof(tag), "[%u] ", rank);
+	int n = snprintf(tag, sizeof(tag), "[%u] ", rank), ret = 0;
 
 	if (!len)
-		return;
+		return 0;
 	if (!o->tag) {
 		/* end the incomplete last line of another rank */
 		if (o->open && o->rank != rank)
-			outlet_put(o, "\n", 1);
-		outlet_put(o, data, len);
+			ret = outlet_put(o, "\n", 1);
+		ret = ret ? ret : outlet_put(o, data, len);
+		if (ret)
+			return ret;
 		o->open = data[len - 1] != '\n';
 		o->rank = rank;
-		return;
+		return 0;
 	}
-	while (len) {
+	while (len && !ret) {
 		const char *end = memchr(data, '\n', len);
 		size_t line = end ? (size_t)(end - data) + 1 : len;
 
-		outlet_put(o, tag, (size_t)n);
-		outlet_put(o, data, line);
-		if (!end)
-			outlet_put(o, "\n", 1);
+		ret = outlet_put(o, tag, (size_t)n);
+		ret = ret ? ret : outlet_put(o, data, line);
+		if (!ret && !end)
+			ret = outlet_put(o, "\n", 1);
 		data += line;
 		len -= line;
 	}
+	return ret;
 }
 
 int outlet_write(struct outlet *o)
@@ -97,8 +107,7 @@ int outlet_write(struct outlet *o)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (n < 0) {
-		o->fd = -1;
-		o->bytes.from = o->bytes.to = 0;
+		outlet_drop(o);
 		return errno == EPIPE ? 0 : -errno;
 	}
 	boot_bytes_take(&o->bytes, (size_t)n);

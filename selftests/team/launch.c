@@ -32,6 +32,17 @@
 #include "selftests/harness.h"
 #include "libsci/tools/launch_job.c"	/* NOLINT(bugprone-suspicious-include) */
 
+static bool memory_ends;		/* no memory for output */
+
+static int output_reserve(struct boot_bytes *b, size_t n)
+{
+	return memory_ends ? -ENOMEM : boot_bytes_reserve(b, n);
+}
+
+#define boot_bytes_reserve output_reserve
+#include "libsci/tools/launch_output.c"	/* NOLINT(bugprone-suspicious-include) */
+#undef boot_bytes_reserve
+
 #define TEXT_MAX	(4u << 20)
 #define ARGS_MAX	32
 #define MPIRUN		"mpirun.openmpi"
@@ -776,6 +787,25 @@ TEST(output_that_cannot_be_written_is_an_error)
 	RUN("-n", "1", "echo", "x");
 	CHECK_EQ(status, 1);
 	CHECK(strstr(err, "cannot write the output: No space left on device"));
+}
+
+/* `sci run` reports this error as it reports those of write(). */
+TEST(output_without_memory_is_an_error)
+{
+	struct outlets o;
+
+	for (unsigned int tag = 0; tag < 2; tag++) {
+		outlets_init(&o, tag);
+		CHECK_EQ(outlet_add(o.of[1], 0, "x\n", 2), 0);
+		CHECK(outlets_queued(&o));
+		memory_ends = true;
+		CHECK_EQ(outlet_add(o.of[1], 0, "x\n", 2), -ENOMEM);
+		memory_ends = false;
+		CHECK_EQ(outlets_queued(&o), 0);
+		CHECK_EQ(outlet_add(o.of[1], 0, "x\n", 2), 0);
+		CHECK_EQ(outlets_queued(&o), 0);
+		outlets_free(&o);
+	}
 }
 
 /* ---- exit status ---- */
