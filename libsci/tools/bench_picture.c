@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -197,6 +198,8 @@ static int gnuplot_run(int in, int out)
 	pid_t pid;
 
 	fflush(NULL);
+	/* while SIGCHLD is ignored, waitpid() does not report children */
+	signal(SIGCHLD, SIG_DFL);
 	pid = fork();
 	if (!pid)
 		gnuplot_exec(in, out);

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,14 +75,18 @@ static int namespace_enter(const char *name)
  */
 static void host_name_take(const char *name)
 {
-	pid_t pid = fork();
+	struct sigaction normal = { .sa_handler = SIG_DFL }, old;
+	pid_t pid;
 	int status;
 
+	/* while SIGCHLD is ignored, waitpid() does not report children */
+	sigaction(SIGCHLD, &normal, &old);
+	pid = fork();
 	if (!pid)
 		_exit(namespace_enter(name) ? 1 : 0);
-	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
-		return;
-	namespace_enter(name);
+	if (pid > 0 && waitpid(pid, &status, 0) == pid && !status)
+		namespace_enter(name);
+	sigaction(SIGCHLD, &old, NULL);
 }
 
 static bool cluster_is_valid(const char *name)

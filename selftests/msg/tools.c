@@ -81,6 +81,8 @@ static void sci_path(char path[PATH_MAX])
 	snprintf(path + n, (size_t)(PATH_MAX - n), "/sci");
 }
 
+static bool ignore_children;		/* start `sci` with SIGCHLD ignored */
+
 /* Start `sci @args`. The files of its output are out and err, with @prefix. */
 static pid_t start_as(const char *prefix, const char *args)
 {
@@ -100,6 +102,7 @@ static pid_t start_as(const char *prefix, const char *args)
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGCHLD, ignore_children ? SIG_IGN : SIG_DFL);
 	if (!freopen(in_dir(name[0]), "w", stdout) ||
 	    !freopen(in_dir(name[1]), "w", stderr))
 		_exit(99);
@@ -287,6 +290,22 @@ TEST(without_gnuplot_it_says_so_at_once)
 	ERR_HAS("needs gnuplot");
 	CHECK_EQ(ran.out[0], 0);
 	CHECK(access(in_dir("a.svg"), F_OK));
+	setenv("PATH", "/usr/bin:/bin", 1);
+	remove_dir();
+}
+
+/* The program in the place of gnuplot draws nothing. */
+TEST(a_picture_with_SIGCHLD_ignored)
+{
+	char args[256];
+
+	make_dir();
+	CHECK_EQ(symlink("/bin/true", in_dir("gnuplot")), 0);
+	setenv("PATH", dir, 1);
+	ignore_children = true;
+	snprintf(args, sizeof(args), "bench -R 1 -t 0.001 -S 8 --picture %s", in_dir("a.svg"));
+	works(args);
+	CHECK(!access(in_dir("a.svg"), F_OK));
 	setenv("PATH", "/usr/bin:/bin", 1);
 	remove_dir();
 }

@@ -901,18 +901,37 @@ TEST(a_job_stops_and_goes_on)
 	CHECK_EQ(status, 0);
 }
 
+/* Return whether @out, which is /proc/self/status, says that a signal is ignored. */
+static bool signal_is_ignored(int sig)
+{
+	const char *mask = strstr(out, "SigIgn:\t");
+
+	return mask && strtoull(mask + 8, NULL, 16) & 1u << (sig - 1);
+}
+
 /* Some programs start their children with SIGCHLD ignored. The ranks inherit that. */
 TEST(a_job_with_SIGCHLD_ignored_ends)
 {
-	const char *mask;
-
 	ignore_children = true;
 	RUN("-n", "2", "sh", "-c", "exit 7");
 	CHECK_EQ(status, 7);
 	RUN("-n", "1", "cat", "/proc/self/status");
 	CHECK_EQ(status, 0);
-	mask = strstr(out, "SigIgn:\t");
-	CHECK(mask && strtoull(mask + 8, NULL, 16) & 1u << (SIGCHLD - 1));
+	CHECK(signal_is_ignored(SIGCHLD));
+}
+
+TEST(a_node_has_its_host_name_with_SIGCHLD_ignored)
+{
+	RUN("8", "uname", "-n");
+	CHECK_EQ(status, 0);
+	if (strcmp(out, "node8\n"))
+		SKIP("the system forbids namespaces");
+	ignore_children = true;
+	RUN("8", "uname", "-n");
+	CHECK_EQ(status, 0);
+	CHECK(!strcmp(out, "node8\n"));
+	RUN("8", "cat", "/proc/self/status");
+	CHECK(signal_is_ignored(SIGCHLD));
 }
 
 /* With fewer descriptors allowed than it polls, the next poll() of the launcher fails. */
