@@ -497,7 +497,7 @@ static void procs_events(struct agent *a, const struct pollfd *p)
 		if (p[0].revents & ~POLLOUT && r->boot.in >= 0)
 			rank_input(a, r);
 		for (unsigned int k = 0; k < 2; k++)
-			if (p[1 + k].revents && r->output[k].fd >= 0)
+			if (p[1 + k].revents && r->output[k].fd >= 0 && a->window > 0)
 				output_read(a, r, k);
 		if (p[3].revents)
 			input_write(a, r);

@@ -1191,6 +1191,8 @@ TEST(a_job_that_ends_starts_no_ranks)
 
 /* ---- an agent, whose front is the test ---- */
 
+#define FLOODS		8u		/* ranks, which write at the same time */
+
 static void agent_send(struct boot_stream *s, enum agent_type type, int arg, const void *payload,
 		       size_t len)
 {
@@ -1221,11 +1223,14 @@ static int agent_output(struct boot_stream *s, int ms)
 static void agent_start_flood(struct boot_stream *s)
 {
 	char *argv[] = { program, NULL }, *none[] = { NULL }, empty[] = "", *data;
-	struct agent_rank rank = { 0 };
-	const struct agent_job job = { .size = 1, .nranks = 1, .ranks = &rank, .cwd = empty,
-				       .argv = argv, .env = none, .gateways = none };
+	struct agent_rank rank[FLOODS] = { 0 };
+	const struct agent_job job = { .size = FLOODS, .nranks = FLOODS, .ranks = rank,
+				       .cwd = empty, .argv = argv, .env = none,
+				       .gateways = none };
 	size_t len;
 
+	for (uint32_t i = 0; i < FLOODS; i++)
+		rank[i].rank = i;
 	CHECK_EQ(job_pack(&job, &data, &len), 0);
 	agent_send(s, AGENT_START, 0, data, len);
 	free(data);
