@@ -149,17 +149,18 @@ SMI_API smi_error_t SMI_Memcpy(void *dst, void *src, size_t size, int flags)
 
 /* ---- checks ---- */
 
-/* Check the remote segments of @node; -1: of all nodes. */
-static int transfer_check_node(int node, int flags)
-{
-	int i, k, err = SMI_SUCCESS;
+/* A check of the remote segments of @node; -1: of all nodes. */
+struct transfer {
+	int node;
+	int flags;
+};
 
-	if (flags & ~(SMI_CHECK_FAST | SMI_CHECK_PROBE))
-		return SMI_ERR_PARAM;
-	if (smi.nodes == 1 || node == smi.node)
-		return SMI_SUCCESS;
-	if (!(flags & SMI_CHECK_NOBARRIER))
-		smi_store_barrier();
+/* Look at the segments once: a wait under smi.lock would stop the library's thread. */
+static int transfer_look(void *arg)
+{
+	const struct transfer *t = arg;
+	int i, k, ret, err = SMI_SUCCESS;
+
 	pthread_mutex_lock(&smi.lock);
 	for (i = 0; i < smi.nregions; i++) {
 		struct smi_region *r = smi.regions[i];
@@ -167,13 +168,28 @@ static int transfer_check_node(int node, int flags)
 		for (k = 0; r && k < r->nsegs; k++) {
 			struct smi_segment *s = &r->segs[k];
 
-			if (s->seq && (node < 0 || smi_node_of(s->owner) == node) &&
-			    smi_segment_check(s, flags | SMI_CHECK_NOBARRIER))
-				err = SMI_ERR_TRANSFER;
+			if (!s->seq || (t->node >= 0 && smi_node_of(s->owner) != t->node))
+				continue;
+			ret = smi_segment_look(s, t->flags | SMI_CHECK_NOBARRIER);
+			if (ret && err != SMI_ERR_PENDING)
+				err = ret == SMI_ERR_PENDING ? ret : SMI_ERR_TRANSFER;
 		}
 	}
 	pthread_mutex_unlock(&smi.lock);
 	return err;
+}
+
+static int transfer_check_node(int node, int flags)
+{
+	struct transfer t = { node, flags };
+
+	if (flags & ~(SMI_CHECK_FAST | SMI_CHECK_PROBE))
+		return SMI_ERR_PARAM;
+	if (smi.nodes == 1 || node == smi.node)
+		return SMI_SUCCESS;
+	if (!(flags & SMI_CHECK_NOBARRIER))
+		smi_store_barrier();
+	return smi_link_wait(transfer_look, &t, flags & SMI_CHECK_PROBE);
 }
 
 SMI_API smi_error_t SMI_Check_transfer(int flags)

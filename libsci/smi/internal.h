@@ -201,8 +201,20 @@ int smi_segment_map(struct smi_segment *s, size_t offset, size_t size,
 void smi_segment_unmap(struct smi_segment *s);
 void smi_segment_close(struct smi_segment *s);
 /*
- * Check that all stores since the last check have arrived. Return: as for SMI_Check_transfer();
- * SMI_ERR_OTHER: the connection is lost.
+ * Check once, without waiting, that all stores since the last check have arrived. Return:
+ * SMI_SUCCESS; SMI_ERR_TRANSFER: stores got lost; SMI_ERR_PENDING: the link is down;
+ * SMI_ERR_OTHER: the connection is lost. Context: @s->seq is set, and stays.
+ */
+int smi_segment_look(struct smi_segment *s, int flags);
+/*
+ * Call @look until it does not return SMI_ERR_PENDING; with @probe, once. If the link stays down
+ * for long, end the program. Return: as @look; SMI_ERR_TRANSFER: stores may have got lost.
+ * Context: without smi.lock
+ */
+int smi_link_wait(int (*look)(void *arg), void *arg, bool probe);
+/*
+ * Check, as smi_segment_look() does, but wait while the link is down. Context: without smi.lock;
+ * no thread unmaps the segment.
  */
 int smi_segment_check(struct smi_segment *s, int flags);
 /*

@@ -144,15 +144,21 @@ int smi_segment_map(struct smi_segment *s, size_t offset, size_t size, void *fix
 
 void smi_segment_unmap(struct smi_segment *s)
 {
+	sci_sequence_t seq;
 	sci_error_t err;
 
 	smi_segment_sync(s, s->addr, s->mapped);
-	segment_set_address(s, NULL, 0);
-	if (s->seq)
-		SCIRemoveSequence(s->seq, 0, &err);
+	/* SMI_Check_transfer() of another thread uses the sequences of all regions */
+	pthread_mutex_lock(&smi.lock);
+	s->addr = NULL;
+	s->mapped = 0;
+	seq = s->seq;
+	s->seq = NULL;
+	pthread_mutex_unlock(&smi.lock);
+	if (seq)
+		SCIRemoveSequence(seq, 0, &err);
 	if (s->map)
 		SCIUnmapSegment(s->map, 0, &err);
-	s->seq = NULL;
 	s->map = NULL;
 }
 
@@ -169,44 +175,65 @@ void smi_segment_close(struct smi_segment *s)
 	s->lseg = NULL;
 }
 
-/*
- * Wait for a broken link; with SMI_CHECK_PROBE do not wait. Return false: the connection is lost.
- */
-static bool link_wait(struct smi_segment *s, int flags)
+int smi_segment_look(struct smi_segment *s, int flags)
 {
-	const struct timespec poll = { 0, 10000000 };
-	time_t until = time(NULL) + LINK_WAIT_S;
+	unsigned int how = (flags & SMI_CHECK_NOFLUSH ? SCI_FLAG_NO_FLUSH : 0) |
+			   (flags & SMI_CHECK_NOBARRIER ? SCI_FLAG_NO_STORE_BARRIER : 0);
 	sci_error_t err;
 
-	while (SCIStartSequence(s->seq, 0, &err) == SCI_SEQ_PENDING) {
-		if (flags & SMI_CHECK_PROBE)
-			return true;
-		if (time(NULL) >= until) {
-			fprintf(stderr, "smi: process %d: no link to process %d for %d s\n",
-				smi.rank, s->owner, LINK_WAIT_S);
+	switch (SCICheckSequence(s->seq, how, &err)) {
+	case SCI_SEQ_OK:
+		return SMI_SUCCESS;
+	case SCI_SEQ_PENDING:
+		return SMI_ERR_PENDING;
+	case SCI_SEQ_RETRIABLE:
+		atomic_fetch_add(&smi.errors, 1);
+		return SMI_ERR_TRANSFER;
+	default:
+		atomic_fetch_add(&smi.errors, 1);
+		return SMI_ERR_OTHER;
+	}
+}
+
+int smi_link_wait(int (*look)(void *arg), void *arg, bool probe)
+{
+	const struct timespec poll = { 0, 10000000 };
+	uint64_t begin = sci_now_ns();
+	int err = look(arg);
+
+	if (err != SMI_ERR_PENDING)
+		return err;
+	atomic_fetch_add(&smi.errors, 1);
+	while (!probe && err == SMI_ERR_PENDING) {
+		if (sci_now_ns() - begin >= LINK_WAIT_S * 1000000000ull) {
+			fprintf(stderr, "smi: process %d: a link is down for %d s\n", smi.rank,
+				LINK_WAIT_S);
 			SMI_Abort(1);
 		}
 		nanosleep(&poll, NULL);
+		err = look(arg);
 	}
-	return !err;
+	/* a broken link may have lost stores, also if no error is counted */
+	return err == SMI_ERR_OTHER ? err : SMI_ERR_TRANSFER;
+}
+
+struct check {
+	struct smi_segment *s;
+	int flags;
+};
+
+static int segment_check_look(void *arg)
+{
+	const struct check *c = arg;
+
+	return smi_segment_look(c->s, c->flags);
 }
 
 int smi_segment_check(struct smi_segment *s, int flags)
 {
-	unsigned int how = (flags & SMI_CHECK_NOFLUSH ? SCI_FLAG_NO_FLUSH : 0) |
-			   (flags & SMI_CHECK_NOBARRIER ? SCI_FLAG_NO_STORE_BARRIER : 0);
-	sci_sequence_status_t status;
-	sci_error_t err;
+	struct check c = { s, flags };
 
-	if (!s->seq)
-		return SMI_SUCCESS;
-	status = SCICheckSequence(s->seq, how, &err);
-	if (status == SCI_SEQ_OK)
-		return SMI_SUCCESS;
-	atomic_fetch_add(&smi.errors, 1);
-	if (status == SCI_SEQ_RETRIABLE || link_wait(s, flags))
-		return SMI_ERR_TRANSFER;
-	return SMI_ERR_OTHER;
+	return s->seq ? smi_link_wait(segment_check_look, &c, false) : SMI_SUCCESS;
 }
 
 void smi_segment_sync(struct smi_segment *s, void *addr, size_t len)

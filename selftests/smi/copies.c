@@ -90,6 +90,81 @@ TEST(copies_with_loss)
 	ranks_run(2, 2, lossy);
 }
 
+static int errors_counted(void)
+{
+	int n;
+
+	CHECK_SMI(SMI_Query(SMI_Q_SCI_ERRORS, 0, &n));
+	return n;
+}
+
+static void *transfer_check(void *arg)
+{
+	*(int *)arg = SMI_Check_transfer(SMI_CHECK_FULL);
+	return NULL;
+}
+
+/* While one thread waits for the link, another thread asks for a region. */
+static void without_link(void)
+{
+	int id, before, checked = SMI_SUCCESS;
+	pthread_t thread;
+	void *place;
+
+	smi_start();
+	place = smi_region(SMI_SHM_BLOCKED, BYTES, 0, &id);
+	if (!rank) {
+		/* the service reads the times of the link at least once a second */
+		CHECK_EQ(sci_fault_init("linkdown=0,linkdown=1000000000"), 0);
+		WAIT_UNTIL(SMI_Check_transfer(SMI_CHECK_PROBE), TEST_WAIT_MS);
+		before = errors_counted();
+		CHECK_EQ(pthread_create(&thread, NULL, transfer_check, &checked), 0);
+		WAIT_UNTIL(errors_counted() > before, TEST_WAIT_MS);
+		CHECK_SMI(SMI_Adr_to_region(place, &id));
+		CHECK_EQ(SMI_Check_transfer(SMI_CHECK_PROBE), SMI_ERR_TRANSFER);
+		CHECK_EQ(sci_fault_init("linkdown=1000000000"), 0);
+		CHECK_EQ(pthread_join(thread, NULL), 0);
+		CHECK_EQ(checked, SMI_ERR_TRANSFER);
+		CHECK_SMI(SMI_Check_transfer(SMI_CHECK_FULL));
+	}
+	CHECK_SMI(SMI_Barrier());
+	smi_stop();
+}
+
+TEST(a_check_that_waits_for_the_link_stops_no_other_thread)
+{
+	if (TEST_TSAN)
+		SKIP("the test changes the injected faults, which other threads read");
+	setenv("SCI_FAULT", "linkdown=1000000000", 1);
+	ranks_run(2, 2, without_link);
+}
+
+/* The first check finds the connection lost. */
+static void without_connection(void)
+{
+	unsigned char *place, bytes[100] = { 0 };
+	int id, before;
+
+	smi_start();
+	place = smi_region(SMI_SHM_BLOCKED, BYTES * 2, 0, &id);
+	if (!rank) {
+		before = errors_counted();
+		CHECK_EQ(sci_fault_init("fatal=1"), 0);
+		CHECK_EQ(SMI_Memcpy(place + BYTES, bytes, sizeof(bytes), 0), SMI_ERR_TRANSFER);
+		CHECK_EQ(errors_counted(), before + 1);
+		CHECK_EQ(sci_fault_init(NULL), 0);
+	}
+	CHECK_SMI(SMI_Barrier());
+	smi_stop();
+}
+
+TEST(a_copy_over_a_lost_connection_is_not_repeated)
+{
+	if (TEST_TSAN)
+		SKIP("the test changes the injected faults, which other threads read");
+	ranks_run(2, 2, without_connection);
+}
+
 /* Copy without blocking: handles return to NULL and are used again, and copies are queued. */
 static void beside(void)
 {
