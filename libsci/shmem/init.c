@@ -177,9 +177,13 @@ static void environment_read(void)
 		       SHMEM_VENDOR_STRING);
 }
 
+static pid_t starter;			/* the process that has called shmem_init() */
+
 static void exit_finalize(void)
 {
-	shmem_finalize();
+	/* a child of fork() has no library thread to stop, and is no PE */
+	if (getpid() == starter)
+		shmem_finalize();
 }
 
 /* ---- functions that shmem.h also defines inline ---- */
@@ -254,6 +258,7 @@ static void shmem_start(const char *call, int requested)
 	view_set(shmem.debug ? &nothing : own);
 	shmem.data = shmem.debug ? &nothing : data_view();
 	/* by the standard, a return from main() finalises */
+	starter = getpid();
 	if (!registered)
 		registered = !atexit(exit_finalize);
 }

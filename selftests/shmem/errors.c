@@ -244,7 +244,36 @@ TEST(deprecated_names_of_the_environment)
 	check_start("SMA_INFO=1", "SHMEM_INFO=0", NULL, 0, NULL);
 }
 
-/* ---- the exit of all ---- */
+/* ---- the end ---- */
+
+/*
+ * Fork a child, and end. The PE makes no further call: this program contains the library, whose
+ * variables a child changes before it has its own copies of the static variables.
+ */
+static void fork_pe(void *memory)
+{
+	int ended;
+	pid_t pid;
+
+	setenv("SCI_TEAM_MEMORY", memory, 1);
+	shmem_init();
+	fflush(stdout);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid)
+		exit(0);
+	CHECK_EQ(waitpid(pid, &ended, 0), pid);
+	CHECK_EQ(ended, 0);
+	_exit(0);
+}
+
+TEST(a_child_of_a_pe_exits)
+{
+	if (TEST_TSAN)
+		SKIP("the thread sanitizer forbids fork() in a process with several threads");
+	ranks_run_arg(2, 2, fork_pe, (void *)"all", false);
+	ranks_run_arg(2, 2, fork_pe, (void *)"none", false);
+}
 
 static void exit_pe(void *arg)
 {
