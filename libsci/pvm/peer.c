@@ -35,7 +35,7 @@ struct queued {
 
 struct peer {
 	struct peer *next;		/* next peer in the bin */
-	struct list unsettled;		/* in the list of peers with a request or a queue */
+	struct list unsettled;		/* in the list of peers with a request or a queue, or @dead */
 	int tid;
 	enum peer_state state;
 	struct sci_peer *sci;
@@ -46,6 +46,7 @@ struct peer {
 static struct peer *bins[BINS];
 static struct peer *last;		/* receiver of the last message */
 static struct list unsettled = { &unsettled, &unsettled };
+static struct list dead = { &dead, &dead };	/* peers to free when @users is 0 */
 static int users;			/* calls that hold pointers to peers */
 
 static unsigned int bin_of(int tid)
@@ -88,18 +89,20 @@ static void peer_free(struct peer *p)
 	free(p);
 }
 
+static void peers_free_dead(void)
+{
+	while (!users && !list_empty(&dead))
+		peer_free(container_of(dead.next, struct peer, unsettled));
+}
+
 static void peer_die(struct peer *p)
 {
 	if (p->state == PEER_ASKING)
 		pv_answer_free(&p->where);
 	p->state = PEER_DEAD;
-	if (!users) {
-		peer_free(p);
-		return;
-	}
-	/* pv_peers_push() frees the peer later */
 	list_del(&p->unsettled);
-	list_add_tail(&p->unsettled, &unsettled);
+	list_add_tail(&p->unsettled, &dead);
+	peers_free_dead();
 }
 
 /* Handle the end of connection @sci. */
@@ -256,24 +259,20 @@ void pv_peers_push(void)
 {
 	struct list *l, *next;
 
-	if (users)
-		return;
+	users++;
 	list_for_each_safe(l, next, &unsettled) {
 		struct peer *p = container_of(l, struct peer, unsettled);
 
-		if (p->state == PEER_ASKING && p->where.came) {
-			users++;
+		if (p->state == PEER_ASKING && p->where.came)
 			peer_settle(p);
-			users--;
-		}
 		queue_push(p);
-		if (p->state == PEER_DEAD) {
-			peer_free(p);
-		} else if (p->state == PEER_KNOWN && list_empty(&p->queue)) {
+		if (p->state == PEER_KNOWN && list_empty(&p->queue)) {
 			list_del(&p->unsettled);
 			list_init(&p->unsettled);
 		}
 	}
+	users--;
+	peers_free_dead();
 }
 
 bool pv_peers_unsettled(void)
@@ -383,6 +382,7 @@ int pv_peer_send(struct buf *b, const int *tids, int n, int tag)
 		if (reqs[i] && pv_wait_for(request_done, &reqs[i], -1))
 			ret = PvmSysErr;
 	users--;
+	peers_free_dead();
 	if (reqs != &one)
 		free(reqs);
 	pv_watch_renew();

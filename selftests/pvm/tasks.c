@@ -408,6 +408,67 @@ TEST(a_handler_of_a_notification_makes_requests)
 	machine_end();
 }
 
+static int friend;			/* a task to which a handler sends */
+static char fifo[64];			/* the task enrols when this FIFO has a writer */
+
+/* Leave after a peer has died. A message of a task to itself is handled inside the send. */
+static int leaving_handler(int mid)
+{
+	unsigned int fds = count_fds();
+
+	CHECK(mid > 0);
+	message_int(friend, 99, 0);
+	/* a receive closes the connection of the task that has ended */
+	WAIT_UNTIL((pvm_nrecv(-1, 1), count_fds() < fds), TEST_WAIT_MS);
+	CHECK_EQ(pvm_nrecv(-1, 1), 0);
+	CHECK_EQ(pvm_exit(), 0);
+	CHECK(pvm_mytid() > 0);
+	machine_end();
+	exit(0);
+}
+
+TEST(a_handler_inside_a_send_leaves_after_the_death_of_a_peer)
+{
+	machine_begin();
+	machine_spawn("echo", 1, &friend);
+	message_int(friend, 1, 1);
+	CHECK_EQ(reply_int(friend, 1), 1);
+	CHECK(pvm_addmhf(-1, 11, -1, leaving_handler) >= 0);
+	message_int(pvm_mytid(), 11, 0);
+	FAIL("the handler has returned");
+}
+
+/* Send to a task that has not enrolled, and wait for its reply. */
+static int asking_handler(int mid)
+{
+	int fd;
+
+	CHECK(mid > 0);
+	message_int(friend, 1, 2);
+	fd = open(fifo, O_WRONLY);
+	CHECK(fd >= 0);
+	ends = reply_int(friend, 1);
+	close(fd);
+	return 0;
+}
+
+TEST(a_handler_inside_a_send_gets_a_reply_of_a_late_task)
+{
+	char dir[] = "/tmp/pvm-tasks-XXXXXX", *argv[] = { (char *)"late", fifo, NULL };
+
+	CHECK(mkdtemp(dir));
+	snprintf(fifo, sizeof(fifo), "%s/fifo", dir);
+	CHECK_EQ(mkfifo(fifo, 0600), 0);
+	machine_begin();
+	CHECK_EQ(pvm_spawn(machine_self, argv, 0, NULL, 1, &friend), 1);
+	CHECK(pvm_addmhf(-1, 11, -1, asking_handler) >= 0);
+	message_int(pvm_mytid(), 11, 0);
+	CHECK_EQ(ends, 2);
+	machine_end();
+	unlink(fifo);
+	rmdir(dir);
+}
+
 TEST(output_of_children_is_caught)
 {
 	char line[64], *text = NULL;
