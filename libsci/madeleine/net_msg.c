@@ -412,6 +412,8 @@ static long net_first(struct mad_world *w, struct mad_inbox *in, void *buf, size
 	struct sci_status st;
 	int ret = 0;
 
+	if (!wait && n->open > 1 && atomic_load(&n->queued))
+		rails_progress(w);
 	if (networks_are_several(in->networks))
 		return gateway_first(w, in, buf, size, wait, rank);
 	if (!wait)
