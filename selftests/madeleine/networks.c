@@ -529,6 +529,20 @@ static void take_long(p_mad_channel_t c, void *text, size_t len)
 	mad_end_unpacking(k);
 }
 
+/* Wait at each end for a message of each gateway except the victim. Then all expect the death. */
+static void gateways_meet_ends(p_mad_channel_t c, int victim, int last)
+{
+	int rank = c->process_lrank;
+
+	if (rank == 0 || rank == last) {
+		for (int i = 1; i < gateways; i++)
+			number_take(mad_begin_unpacking(c));
+	} else if (rank != victim) {
+		number_send(c, 0, 0);
+		number_send(c, last, 0);
+	}
+}
+
 /* One gateway dies. All other processes go on until they get an error. */
 static void gateway_dies(void *arg)
 {
@@ -544,6 +558,7 @@ static void gateway_dies(void *arg)
 		number_take(mad_begin_unpacking(c));
 	}
 	expect_abort();
+	gateways_meet_ends(c, d->victim, last);
 	if (rank == 0 || rank == last)
 		number_send(c, d->victim, 0);
 	while (rank == 0 && (d->ends == SEND_AND_RECEIVE || d->ends == SEND_TO_NOBODY))
