@@ -175,6 +175,7 @@ static struct worker {
 	bool started;
 	bool stop;
 	struct list jobs;
+	struct later *job;		/* the callback that runs */
 } worker = { .jobs = { &worker.jobs, &worker.jobs } };
 
 static void *worker_run(void *arg)
@@ -188,8 +189,9 @@ static void *worker_run(void *arg)
 			pthread_cond_wait(&smi.change, &smi.lock);
 			continue;
 		}
-		job = container_of(list_pop(&worker.jobs), struct later, link);
-		smi_region_call_back(job->id, job->reason);
+		job = worker.job = container_of(list_pop(&worker.jobs), struct later, link);
+		smi_region_call_back(&job->id, job->reason);
+		worker.job = NULL;
 		free(job);
 	}
 	pthread_mutex_unlock(&smi.lock);
@@ -215,6 +217,8 @@ void smi_callbacks_forget(int id)
 {
 	struct later *job, *n;
 
+	if (worker.job && worker.job->id == id)
+		worker.job->id = -1;
 	list_for_each_entry_safe(job, n, &worker.jobs, link)
 		if (job->id == id) {
 			list_del(&job->link);

@@ -111,7 +111,7 @@ static int importers_count(const struct smi_region *r)
 	return n;
 }
 
-int smi_free_local(int id)
+int smi_free_local(const int *id)
 {
 	struct smi_msg gone = { .type = SMI_MSG_GONE };
 	int *counts = calloc((size_t)smi.size, sizeof(*counts));
@@ -121,7 +121,7 @@ int smi_free_local(int id)
 	if (!counts)
 		return SMI_ERR_NOMEM;
 	pthread_mutex_lock(&smi.lock);
-	r = smi_region_find(id);
+	r = smi_region_find(*id);
 	if (!r || r->type != SMI_SHM_LOCAL) {
 		pthread_mutex_unlock(&smi.lock);
 		free(counts);
@@ -148,29 +148,30 @@ int smi_free_local(int id)
 
 /* ---- callbacks ---- */
 
-void smi_region_call_back(int id, int reason)
+void smi_region_call_back(const int *id, int reason)
 {
 	smi_region_callback_t cb = NULL;
-	int action = SMI_CB_ACTION_FREEREG;
+	int action = SMI_CB_ACTION_FREEREG, now = *id;
 	struct smi_region *r;
 
-	r = smi_region_find(id);
+	r = smi_region_find(now);
 	if (r && r->flags & SMI_SHM_CALLBACK)
 		cb = r->cb;
 	if (!r || (!cb && !smi_is_import(r)))
 		return;
 	pthread_mutex_unlock(&smi.lock);
 	if (cb)
-		action = cb(id, reason);
+		action = cb(now, reason);
 	pthread_mutex_lock(&smi.lock);
 	/* the program may have freed the region during the callback */
-	if (action == SMI_CB_ACTION_NOTHING || r != smi_region_find(id))
+	r = smi_region_find(*id);
+	if (action == SMI_CB_ACTION_NOTHING || !r)
 		return;
 	r->flags &= ~SMI_SHM_CALLBACK;
 	if (action != SMI_CB_ACTION_FREEREG)
 		return;
 	pthread_mutex_unlock(&smi.lock);
-	SMI_Free_shreg(id);
+	smi_region_free(id);
 	pthread_mutex_lock(&smi.lock);
 }
 

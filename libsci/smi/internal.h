@@ -171,7 +171,10 @@ void smi_channel_try(int rank, struct smi_msg *m);
 int smi_wait_change(void);
 /* Run a region's callback in the callback thread, after earlier jobs. Context: smi.lock is held. */
 void smi_callback_queue(int id, int reason);
-/* Drop the callbacks of a region that wait to run. Context: smi.lock is held. */
+/*
+ * Drop the callbacks of a region that wait to run. A callback that runs loses its region: its id
+ * becomes -1, because the next region may get the same id. Context: smi.lock is held.
+ */
 void smi_callbacks_forget(int id);
 void smi_jobs_stop(void);
 
@@ -293,12 +296,17 @@ int smi_create_local(struct smi_region *r, smi_region_info_t *info, void **addre
 int smi_create_import(struct smi_region *r, smi_region_info_t *info, int *id, void **address);
 /* Report to the owner of a collective region that this process has mapped the region. */
 void smi_tell_owner(struct smi_region *r);
-int smi_free_local(int id);
+/* Free a region. @id is read with smi.lock. */
+int smi_region_free(const int *id);
+int smi_free_local(const int *id);
 int smi_free_import(struct smi_region *r);
 void smi_regions_end(void);
 void smi_imports_end(void);
-/* Run the callback of a region without smi.lock, and do what it returns. Context: with smi.lock */
-void smi_region_call_back(int id, int reason);
+/*
+ * Run the callback of a region without smi.lock, and do what it returns. @id becomes -1 when another
+ * thread frees the region. Context: with smi.lock
+ */
+void smi_region_call_back(const int *id, int reason);
 void smi_import_handle_answer(const struct smi_msg *m);
 void smi_import_handle_gone(const struct smi_msg *m);
 void smi_export_handle_import(const struct smi_msg *m);

@@ -325,7 +325,7 @@ SMI_API smi_error_t SMI_Connect_shreg(int id, void **address)
 	return SMI_SUCCESS;
 }
 
-SMI_API smi_error_t SMI_Free_shreg(int id)
+int smi_region_free(const int *id)
 {
 	struct smi_region *r;
 	bool internal, local, import;
@@ -333,7 +333,7 @@ SMI_API smi_error_t SMI_Free_shreg(int id)
 	SMI_ENTER();
 	/* a callback may free a region of one process at the same time */
 	pthread_mutex_lock(&smi.lock);
-	r = smi_region_find(id);
+	r = smi_region_find(*id);
 	internal = r && r->internal;
 	local = r && r->type == SMI_SHM_LOCAL;
 	import = r && smi_is_import(r);
@@ -347,6 +347,11 @@ SMI_API smi_error_t SMI_Free_shreg(int id)
 	if (local)
 		return smi_free_local(id);
 	return import ? smi_free_import(r) : smi_free_common(r);
+}
+
+SMI_API smi_error_t SMI_Free_shreg(int id)
+{
+	return smi_region_free(&id);
 }
 
 /* Release all regions, including internal ones. Send no messages to other processes. */

@@ -300,6 +300,64 @@ static void freed_at_the_end(void)
 
 TEST(callbacks_run_while_the_processes_end) { ranks_run(2, 2, freed_at_the_end); }
 
+static _Atomic int step;
+
+/* Wait until the program has freed the region and created another one. */
+static int return_late(int id, int reason)
+{
+	(void)id;
+	(void)reason;
+	step = 1;
+	WAIT_UNTIL(step == 2, TEST_WAIT_MS);
+	return SMI_CB_ACTION_FREEREG;
+}
+
+/* The region after an import that is freed during its callback has the same id. */
+static void freed_during_callback(void)
+{
+	int id[2], imp[2], sgmt, other, found;
+	smi_region_info_t info;
+	void *p;
+
+	smi_start();
+	for (int i = 0; i < 2; i++) {
+		if (rank == 0) {
+			smi_region(SMI_SHM_LOCAL, BYTES, 0, &id[i]);
+			CHECK_SMI(SMI_Query(SMI_Q_SMI_REGION_SGMT_ID, id[i], &sgmt));
+			CHECK_SMI(SMI_Send(&sgmt, sizeof(sgmt), 1));
+		} else {
+			CHECK_SMI(SMI_Recv(&sgmt, sizeof(sgmt), 0));
+			SMI_Init_reginfo(&info, 0, 0, 0, SMI_ADPT_DEFAULT, 0, sgmt,
+					 i ? count_peers : return_late);
+			CHECK_SMI(SMI_Create_shreg(SMI_SHM_REMOTE | SMI_SHM_CALLBACK, &info,
+						   &imp[i], &p));
+		}
+	}
+	CHECK_SMI(SMI_Barrier());
+	if (rank == 0) {
+		CHECK_EQ(SMI_Free_shreg(id[0]), SMI_ERR_BUSY);
+		CHECK_EQ(SMI_Free_shreg(id[1]), SMI_ERR_BUSY);
+	} else {
+		WAIT_UNTIL(step == 1, TEST_WAIT_MS);
+		CHECK_SMI(SMI_Free_shreg(imp[0]));
+		p = smi_region(SMI_SHM_LOCAL, BYTES, 1, &other);
+		CHECK_EQ(other, imp[0]);
+		step = 2;
+		/* the second callback runs after the first one */
+		WAIT_UNTIL(disconnects == 1, TEST_WAIT_MS);
+		CHECK_SMI(SMI_Adr_to_region(p, &found));
+		CHECK_EQ(found, other);
+		CHECK_SMI(SMI_Free_shreg(other));
+		CHECK_SMI(SMI_Free_shreg(imp[1]));
+	}
+	smi_stop();
+}
+
+TEST(a_callback_of_a_freed_import_spares_the_next_region)
+{
+	ranks_run(2, 2, freed_during_callback);
+}
+
 /* ---- threads ---- */
 
 /* The callback of an import and the program free it at the same time. */
