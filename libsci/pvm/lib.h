@@ -212,6 +212,8 @@ int pv_daemon_send(struct buf *b, int tid, int tag);
  * Return: 0; PvmNoData: the deadline has passed; PvmSysErr: the daemon has ended.
  */
 int pv_wait_for(bool (*done)(void *arg), void *arg, int64_t deadline);
+/* pv_wait_for() without pv_watch_renew(), which the caller calls later. */
+int pv_wait_until(bool (*done)(void *arg), void *arg, int64_t deadline);
 int64_t pv_now_us(void);
 
 /*
@@ -219,6 +221,7 @@ int64_t pv_now_us(void);
  * arrives. Return: 0 or a negative errno value.
  */
 int pv_watch_begin(void);
+/* Arm pv_me.watch again, if the program has it. The call may take in a message and run its handler. */
 void pv_watch_renew(void);
 void pv_watch_end(void);
 

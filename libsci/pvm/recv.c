@@ -26,7 +26,10 @@ static bool seek_done(void *arg)
 	return s->found || s->error;
 }
 
-/* Wait for a message from @tid with @tag, which stays in the inbox. Return: 1, 0 or an error. */
+/*
+ * Wait for a message from @tid with @tag, which stays in the inbox. Return: 1, 0 or an error. After 1
+ * the caller calls pv_watch_renew(), which may run a handler that takes the message.
+ */
 static int seek_message(struct seek *s, int tid, int tag, int64_t deadline)
 {
 	int ret = pv_task_ready();
@@ -37,10 +40,11 @@ static int seek_message(struct seek *s, int tid, int tag, int64_t deadline)
 	/* tids and tags of daemons are below -1 */
 	if ((tid < -1 || tag < -1) && !pv_opts.resv)
 		return PvmBadParam;
-	ret = pv_wait_for(seek_done, s, deadline);
-	if (s->error)
-		return s->error;
-	return s->found ? 1 : ret == PvmNoData ? 0 : ret;
+	ret = pv_wait_until(seek_done, s, deadline);
+	if (!s->error && s->found)
+		return 1;
+	pv_watch_renew();
+	return s->error ? s->error : ret == PvmNoData ? 0 : ret;
 }
 
 /* Receive a message into the receive buffer. */
@@ -52,12 +56,13 @@ static int message_receive(const char *call, int tid, int tag, int64_t deadline)
 	if (ret <= 0)
 		return pv_report(call, ret);
 	ret = pv_buf_name(s.found);
-	if (ret < 0)
-		return lpvmerr(call, ret);
-	pv_inbox_take(s.found);
-	pv_buf_free(pv_me.rbuf);
-	pv_me.rbuf = s.found;
-	return ret;
+	if (ret >= 0) {
+		pv_inbox_take(s.found);
+		pv_buf_free(pv_me.rbuf);
+		pv_me.rbuf = s.found;
+	}
+	pv_watch_renew();
+	return pv_report(call, ret);
 }
 
 PVM_API int pvm_recv(int tid, int tag)
@@ -88,8 +93,10 @@ PVM_API int pvm_probe(int tid, int tag)
 	struct seek s;
 	int ret = seek_message(&s, tid, tag, 0);
 
-	if (ret > 0)
+	if (ret > 0) {
 		ret = pv_buf_name(s.found);
+		pv_watch_renew();
+	}
 	return pv_report("pvm_probe", ret);
 }
 
@@ -137,5 +144,6 @@ PVM_API int pvm_precv(int tid, int tag, void *data, int len, int type, int *rtid
 		*rlen = s.found->info.len;
 	ret = buf_deliver(s.found, data, (size_t)len * (size_t)size);
 	pv_buf_free(s.found);
+	pv_watch_renew();
 	return pv_report("pvm_precv", ret);
 }

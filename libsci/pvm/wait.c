@@ -236,7 +236,7 @@ static bool spin_once(struct spin *s)
 	return now - s->start > SPIN_US;
 }
 
-static int wait_until(bool (*done)(void *arg), void *arg, int64_t deadline)
+int pv_wait_until(bool (*done)(void *arg), void *arg, int64_t deadline)
 {
 	struct spin s = { 0 };
 	unsigned int looks = 0;
@@ -330,7 +330,7 @@ void pv_watch_renew(void)
 
 int pv_wait_for(bool (*done)(void *arg), void *arg, int64_t deadline)
 {
-	int ret = wait_until(done, arg, deadline);
+	int ret = pv_wait_until(done, arg, deadline);
 
 	pv_watch_renew();
 	return ret;

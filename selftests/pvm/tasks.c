@@ -115,6 +115,17 @@ static int child_tasker(void)
 	return 0;
 }
 
+/* Send a second message when the FIFO has a writer. */
+static int child_knock(const char *path)
+{
+	message_empty(pvm_parent(), 1);
+	if (open(path, O_RDONLY) < 0)
+		return 1;
+	message_empty(pvm_parent(), 12);
+	pvm_exit();
+	return 0;
+}
+
 static int child_main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -123,6 +134,8 @@ static int child_main(int argc, char **argv)
 		return child_echo();
 	if (!strcmp(what, "late"))	/* enrol when the FIFO has a writer */
 		return open(argv[2], O_RDONLY) < 0 ? 1 : child_echo();
+	if (!strcmp(what, "knock"))
+		return child_knock(argv[2]);
 	if (!strcmp(what, "tasker"))
 		return child_tasker();
 	if (!strcmp(what, "cross"))
@@ -465,6 +478,45 @@ TEST(a_handler_inside_a_send_gets_a_reply_of_a_late_task)
 	message_int(pvm_mytid(), 11, 0);
 	CHECK_EQ(ends, 2);
 	machine_end();
+	unlink(fifo);
+	rmdir(dir);
+}
+
+/* Look for the message that the program receives. */
+static int looking_handler(int mid)
+{
+	CHECK(mid > 0);
+	CHECK_EQ(pvm_nrecv(-1, 5), 0);
+	ends++;
+	return 0;
+}
+
+/* The receive finds its message, then arms the descriptor again, which runs a handler. */
+TEST(a_handler_takes_no_message_that_a_receive_has_found)
+{
+	char dir[] = "/tmp/pvm-tasks-XXXXXX", *argv[] = { (char *)"knock", fifo, NULL };
+	struct pollfd p;
+	int tid, fd, *fds;
+
+	CHECK(mkdtemp(dir));
+	snprintf(fifo, sizeof(fifo), "%s/fifo", dir);
+	CHECK_EQ(mkfifo(fifo, 0600), 0);
+	machine_begin();
+	CHECK(pvm_addmhf(-1, 12, -1, looking_handler) >= 0);
+	CHECK_EQ(pvm_spawn(machine_self, argv, 0, NULL, 1, &tid), 1);
+	CHECK(pvm_recv(tid, 1) > 0);
+	CHECK(pvm_getfds(&fds) >= 1);
+	message_int(pvm_mytid(), 5, 3);
+	CHECK(pvm_probe(-1, 5) > 0);
+	fd = open(fifo, O_WRONLY);
+	CHECK(fd >= 0);
+	p = (struct pollfd){ .fd = fds[0], .events = POLLIN };
+	CHECK_EQ(poll(&p, 1, TEST_WAIT_MS), 1);
+	CHECK_EQ(ends, 0);
+	CHECK_EQ(reply_int(-1, 5), 3);
+	WAIT_UNTIL((pvm_nrecv(-1, -1), ends == 1), TEST_WAIT_MS);
+	machine_end();
+	close(fd);
 	unlink(fifo);
 	rmdir(dir);
 }
