@@ -266,7 +266,7 @@ bool pv_peers_unsettled(void);
 
 /* Print and free @b if it has output of a child. Return: false: @b has no output of a child. */
 bool pv_output_take(struct buf *b);
-/* End the output of the children on @host, which has left. */
+/* End the output of the children on @host, which has left; 0: on all hosts. */
 void pv_output_host_gone(int host);
 bool pv_output_pending(void);
 

@@ -131,11 +131,12 @@ void pv_output_host_gone(int host)
 
 	for (c = children; c; c = next) {
 		next = c->next;
-		if (TID_HOST(c->tid) == TID_HOST(host))
-			child_end(c);
+		if (host && TID_HOST(c->tid) != TID_HOST(host))
+			continue;
+		child_end(c);
+		if (out)
+			fflush(out);
 	}
-	if (out)
-		fflush(out);
 }
 
 bool pv_output_pending(void)

@@ -244,6 +244,7 @@ void pv_task_leave(void)
 {
 	pv_peers_free();
 	pv_bufs_free();
+	pv_output_host_gone(0);
 	if (pv_me.ep)
 		sci_ep_close(pv_me.ep);
 	pv_me.ep = NULL;

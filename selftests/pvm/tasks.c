@@ -933,6 +933,33 @@ TEST(an_exit_does_not_wait_for_output_of_hosts_that_have_left)
 	free(text);
 }
 
+/* The daemon of the task itself dies. The task of the next machine does not wait for its output. */
+TEST(an_exit_does_not_wait_for_output_of_an_earlier_machine)
+{
+	char line[64], *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	int tid;
+
+	machine_begin();
+	CHECK_EQ(pvm_catchout(f), 0);
+	machine_spawn("echo", 1, &tid);
+	snprintf(line, sizeof(line), "[t%x] BEGIN\n", tid);
+	WAIT_UNTIL((pvm_nrecv(-1, -1), text && strstr(text, line)), TEST_WAIT_MS);
+	CHECK_EQ(kill(machine_daemon(tid), SIGKILL), 0);
+	CHECK_EQ(pvm_recv(-1, -1), PvmSysErr);
+	CHECK_EQ(pvm_exit(), 0);
+	snprintf(line, sizeof(line), "[t%x] EOF\n", tid);
+	CHECK(strstr(text, line));
+	WAIT_UNTIL(!machine_there(), TEST_WAIT_MS);
+	CHECK(pvm_mytid() > 0);
+	CHECK_EQ(pvm_exit(), 0);
+	CHECK(pvm_mytid() > 0);
+	machine_end();
+	fclose(f);
+	free(text);
+}
+
 TEST(a_daemon_that_is_killed_is_an_error_not_a_hang)
 {
 	int tid;
