@@ -57,12 +57,13 @@ int pv_ask_send(struct ask *a, int tag, bool answered)
 	pv_buf_free(a->request);
 	if (ret || !answered)
 		return ret ? ret : 1;
-	ret = pv_wait_for(ask_answered, a, -1);
-	if (ret)
-		return ret;
+	ret = pv_wait_until(ask_answered, a, -1);
+	/* pv_watch_renew() may run a handler that takes the reply */
+	if (a->reply)
+		pv_inbox_take(a->reply);
+	pv_watch_renew();
 	if (!a->reply)
-		return 0;
-	pv_inbox_take(a->reply);
+		return ret;
 	if (pv_buf_fetch(a->reply)) {
 		pv_buf_free(a->reply);
 		return PvmBadMsg;
