@@ -112,13 +112,15 @@ void smi_channel_try(int rank, struct smi_msg *m)
 
 int smi_wait_change(void)
 {
+	static uint64_t next_test;	/* time of the next test for dead processes */
 	struct timespec until = sci_deadline(1000);
 
 	if (atomic_load(&smi.dead))
 		return SMI_ERR_OTHER;
 	/* also test for dead processes here, because the watchdog may be off */
-	if (!pthread_cond_timedwait(&smi.change, &smi.lock, &until))
+	if (!pthread_cond_timedwait(&smi.change, &smi.lock, &until) && sci_now_ns() < next_test)
 		return SMI_SUCCESS;
+	next_test = sci_now_ns() + 1000000000u;
 	for (int i = 0; i < smi.size; i++)
 		if (sci_team_alive(smi.team, i))
 			return SMI_ERR_OTHER;

@@ -407,6 +407,32 @@ TEST(without_a_watchdog_calls_fail)
 	ranks_run_arg(3, 1, no_watchdog, NULL, true);
 }
 
+/* One process sends signals, while another one waits for the dead. */
+static void no_watchdog_in_traffic(void *arg)
+{
+	int *over = arg, in;
+
+	smi_start();
+	CHECK_SMI(SMI_Watchdog(SMI_WATCHDOG_OFF));
+	CHECK_SMI(SMI_Barrier());
+	if (rank == 1)
+		raise(SIGKILL);
+	if (rank == 0)
+		CHECK_EQ(SMI_Recv(&in, sizeof(in), 1), SMI_ERR_OTHER);
+	if (rank == 0)
+		__atomic_store_n(over, 1, __ATOMIC_SEQ_CST);
+	while (!__atomic_load_n(over, __ATOMIC_SEQ_CST)) {
+		CHECK_SMI(SMI_Signal_send(0));
+		test_pause();
+	}
+	CHECK(SMI_Finalize() != SMI_SUCCESS);
+}
+
+TEST(without_a_watchdog_a_receive_fails_while_signals_arrive)
+{
+	ranks_run_arg(3, 1, no_watchdog_in_traffic, test_shared(sizeof(int)), true);
+}
+
 TEST(an_abort_alone_exits_with_its_code)
 {
 	int status;
