@@ -57,8 +57,9 @@ typedef int smi_error_t;
  *
  * The call removes a launcher's arguments, up to and including "--", and sets optind to 1. A
  * second call before SMI_Finalize() does nothing.
- * Return: SMI_ERR_NODEVICE: there is no adapter; SMI_ERR_OTHER: SMI_Finalize() has been
- * called, or an earlier SMI_Init() has failed; SMI_ERR_NOMEM.
+ * Return: SMI_ERR_NODEVICE: there is no adapter, or only sockets reach a process;
+ * SMI_ERR_OTHER: SMI_Finalize() has been called, or an earlier SMI_Init() has failed;
+ * SMI_ERR_NOMEM.
  */
 smi_error_t SMI_Init(int *argc, char ***argv);
 

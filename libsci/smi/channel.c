@@ -10,6 +10,7 @@
 #include "libsci/smi/internal.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,6 +128,19 @@ int smi_wait_change(void)
 	return SMI_SUCCESS;
 }
 
+/* Return the code for a process to which this process cannot connect. */
+static int channel_refused(int rank)
+{
+	sci_error_t err;
+
+	SCIProbeNode(smi.sd, smi.adapter, smi.sci_node[smi_node_of(rank)], 0, &err);
+	if (err != SCI_ERR_NO_SUCH_NODEID || sci_team_alive(smi.team, rank))
+		return 1000 + SMI_ERR_OTHER;
+	fprintf(stderr, "smi: process %d: no fabric reaches process %d "
+		"(SMI does not use sockets)\n", smi.rank, rank);
+	return SMI_ERR_NODEVICE;
+}
+
 int smi_channel_open(void)
 {
 	const unsigned int *numbers = smi.board;
@@ -147,7 +161,7 @@ int smi_channel_open(void)
 		SCIConnectDataInterrupt(smi.sd, &channel_out[i], smi.sci_node[smi_node_of(i)],
 					smi.adapter, numbers[i], 0, 0, &failed);
 		if (failed)
-			return 1000 + SMI_ERR_OTHER;
+			return channel_refused(i);
 	}
 	return channel_out ? SMI_SUCCESS : SMI_ERR_NOMEM;
 }

@@ -196,9 +196,10 @@ smi_error_t SMI_Init_direct(void *args);
 
 static void init_direct(void)
 {
-	int n;
+	int n, err = SMI_Init_direct(NULL);
 
-	CHECK_SMI(SMI_Init_direct(NULL));
+	smi_skip_sockets(err);
+	CHECK_SMI(err);
 	CHECK_SMI(SMI_Proc_size(&n));
 	CHECK_EQ(n, 2);
 	CHECK_SMI(SMI_Barrier());
@@ -251,6 +252,19 @@ TEST(output_goes_to_a_file_of_each_process)
 	CHECK(mkdtemp(folder));
 	ranks_run(3, 1, redirected);
 	CHECK_EQ(rmdir(folder), 0);
+}
+
+/* Sockets connect the team, but they cannot map regions. */
+static void over_sockets(void)
+{
+	test_use_net("unix", 4 * (1 + ranks_rank()));
+	CHECK_EQ(SMI_Init(NULL, NULL), SMI_ERR_NODEVICE);
+}
+
+TEST(sockets_are_refused)
+{
+	test_needs_shm();
+	ranks_run(2, 2, over_sockets);
 }
 
 /* ---- abnormal ends ---- */
@@ -475,7 +489,9 @@ static void fortran(void)
 	int *sum;
 	smi_region_info_t info;
 
-	CHECK_FORTRAN(init,);
+	smi_init_(&n);
+	smi_skip_sockets(n);
+	CHECK_SMI(n);
 	CHECK_FORTRAN(proc_rank, &me,);
 	CHECK_FORTRAN(proc_size, &n,);
 	CHECK_EQ(me, (int)ranks_rank());
