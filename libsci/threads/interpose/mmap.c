@@ -55,11 +55,23 @@ static int nodes_run_all(void (*fn)(void *arg), struct mapping *m)
 	return m->err ? -1 : 0;
 }
 
+/* Map anonymous memory, before the first thread: a file may be mapped there. */
+static int range_renew(const struct mapping *m)
+{
+	if (REAL(mmap)(m->addr, m->len, m->prot,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+		return -1;
+	REAL(madvise)(m->addr, m->len, MADV_NOHUGEPAGE);	/* as all global memory */
+	return 0;
+}
+
 /* Discard memory, which may be protected, then protect it with @m->prot. */
 static int range_discard(struct mapping *m)
 {
 	int prot = m->prot;
 
+	if (!world_spans())
+		return range_renew(m);
 	m->prot = PROT_READ | PROT_WRITE;
 	if (nodes_run_all(range_protect_here, m))
 		return -1;

@@ -267,6 +267,7 @@ static void shared_inside(int fd)
 	SHOW(munmap(p + UNIT, UNIT));
 	SHOW(munmap(p + 2 * UNIT, 3 * UNIT));
 	SHOW(munmap(p, UNIT));
+	memory_take();
 	SHOW(pread(fd, text, sizeof(text), 0));
 	SHOW(differ(text, sizeof(text), 'x'));
 }
