@@ -17,6 +17,7 @@
 struct piece {
 	char *from, *to;
 	int prot;
+	bool shared;			/* a shared mapping of the program, for example of a file */
 };
 
 static struct {
@@ -77,13 +78,13 @@ static char *page_round_up(uintptr_t p)
 	return page_round_down(p + PAGE - 1);
 }
 
-static void piece_add(char *from, char *to, int prot)
+static void piece_add(char *from, char *to, int prot, bool shared)
 {
 	if (from >= to)
 		return;
 	memory.full |= memory.n == PIECES_MAX;
 	if (!memory.full)
-		memory.pieces[memory.n++] = (struct piece){ from, to, prot };
+		memory.pieces[memory.n++] = (struct piece){ from, to, prot, shared };
 }
 
 /*
@@ -144,10 +145,10 @@ static int object_add(struct dl_phdr_info *info, size_t size, void *arg)
 		if (p->p_type != PT_LOAD || !(p->p_flags & PF_W))
 			continue;
 		if (relro >= from && relro < to) {
-			piece_add(from, relro, PROT_READ | PROT_WRITE);
+			piece_add(from, relro, PROT_READ | PROT_WRITE, false);
 			from = relro_end;
 		}
-		piece_add(from, to, PROT_READ | PROT_WRITE);
+		piece_add(from, to, PROT_READ | PROT_WRITE, false);
 	}
 	return 0;
 }
@@ -167,7 +168,7 @@ bool memory_find_pieces(void)
 
 void memory_piece_add(char *from, char *to)
 {
-	piece_add(from, to, PROT_READ | PROT_WRITE);
+	piece_add(from, to, PROT_READ | PROT_WRITE, false);
 }
 
 bool futex_is_far(const futex_t *f)
@@ -269,7 +270,7 @@ static void global_add(char *from, char *to)
 				  (char *)b < to ? (char *)b : to,
 				  (prot[0] == 'r' ? PROT_READ : 0) |
 				  (prot[1] == 'w' ? PROT_WRITE : 0) |
-				  (prot[2] == 'x' ? PROT_EXEC : 0));
+				  (prot[2] == 'x' ? PROT_EXEC : 0), prot[3] == 's');
 	}
 	if (f)
 		fclose(f);
@@ -307,6 +308,16 @@ static bool piece_share(const struct piece *p, off_t at)
 	return true;
 }
 
+/* Share a piece of global memory. The nodes that start later inherit the program's mappings. */
+static bool global_share(const struct piece *p)
+{
+	if (!p->shared)
+		return piece_share(p, p->from - GLOBAL_BASE);
+	if (heap_has(&world->heap, p->from))
+		heap_mark(&world->heap, p->from, (size_t)(p->to - p->from));
+	return true;
+}
+
 /* Map an unused part of the global range to the file, without a copy. */
 static bool object_share_rest(char *from, char *to)
 {
@@ -325,8 +336,7 @@ static bool pieces_share(void)
 		struct piece *p = &memory.pieces[i];
 
 		if (is_global(p->from)) {
-			ok = object_share_rest(done, p->from) &&
-			     piece_share(p, p->from - GLOBAL_BASE);
+			ok = object_share_rest(done, p->from) && global_share(p);
 			done = p->to;
 		} else {
 			ok = piece_share(p, memory.end);

@@ -58,6 +58,11 @@ TEST(parts_of_shared_mappings_on_two_nodes)
 	same(PROGRAMS "mappings", 2, "shared");
 }
 
+TEST(mappings_of_another_node)
+{
+	same(PROGRAMS "mappings", 2, "passed");
+}
+
 #define COMPUTES(program)						\
 TEST(program##_on_two_and_four_nodes)					\
 {									\

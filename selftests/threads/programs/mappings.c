@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * usage: mappings parts|zero|fixed|shared
+ * usage: mappings parts|zero|fixed|shared|passed
  *
  * Maps and unmaps memory before the first thread and on two nodes. The output is the same as
  * natively.
@@ -312,11 +312,48 @@ static void *shared(void *arg)
 	return arg;
 }
 
+/* ---- mappings that another thread uses ---- */
+
+/* Map a unit of a file inside of other memory. */
+static char *inside_map(int flags, int fd)
+{
+	char *p = map(4 * UNIT) + UNIT;
+
+	SHOW(mmap(p, UNIT, PROT_READ | PROT_WRITE, flags | MAP_FIXED, fd, 0) == p);
+	return p;
+}
+
+/* Each call uses the mappings of the call before, which was on another node. */
+static void *passed(void *arg)
+{
+	static char *file;
+	static int calls, fd;
+	char c = 0;
+
+	if (!calls++) {
+		fd = memfd_create("mappings", 0);
+		SHOW(ftruncate(fd, UNIT - PAGE / 2));
+		file = inside_map(MAP_SHARED, fd);
+	}
+	SHOW(file[1]);
+	file[1] = (char)(calls + 10);
+	SHOW(pread(fd, &c, 1, 1));
+	SHOW(c);
+	if (calls == 3) {
+		SHOW(munmap(file - UNIT, 4 * UNIT));
+		memory_take();
+		SHOW(pread(fd, &c, 1, 0));
+		SHOW(c);
+	}
+	return arg;
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "";
 	void *(*all)(void *) = !strcmp(how, "parts") ? parts : !strcmp(how, "zero") ? zero :
-			       !strcmp(how, "fixed") ? fixed : shared;
+			       !strcmp(how, "fixed") ? fixed : !strcmp(how, "passed") ? passed :
+			       shared;
 	pthread_t t;
 
 	/* the first thread is on the second node */
