@@ -346,12 +346,29 @@ static int range_not_needed(char *p, size_t len)
 	return 0;
 }
 
+/* Advise on memory that is all of one kind: of a file, or of none. */
+static int part_advise(char *p, size_t len, int advice)
+{
+	if (heap_has(&world->heap, p) && heap_marked(&world->heap, p))
+		return REAL(madvise)(p, len, advice);
+	return advice == MADV_DONTNEED ? range_not_needed(p, len) : 0;
+}
+
 EXPORT int madvise(void *p, size_t len, int advice)
 {
-	if (!world_spans() || !is_global(p) ||
-	    (heap_has(&world->heap, p) && heap_marked(&world->heap, p)))
+	char *at = p, *end = at + len_round_up(len);
+	size_t part;
+
+	if (!world_spans() || !is_global(p))
 		return REAL(madvise)(p, len, advice);
-	return advice == MADV_DONTNEED ? range_not_needed(p, len_round_up(len)) : 0;
+	for (; at < end; at += part) {
+		part = (size_t)(end - at);
+		if (heap_has(&world->heap, at))
+			part = heap_marked_alike(&world->heap, at, part);
+		if (part_advise(at, part, advice))
+			return -1;
+	}
+	return 0;
 }
 
 /* Grow a mapping in its place. Return false if that is not possible. */

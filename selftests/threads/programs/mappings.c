@@ -272,6 +272,24 @@ static void shared_inside(int fd)
 	SHOW(differ(text, sizeof(text), 'x'));
 }
 
+/* Memory around a file's memory is not needed, but the file is. */
+static void shared_not_needed(int fd, int at)
+{
+	static char text[3 * UNIT];
+	char *p = map(3 * UNIT);
+
+	memset(p, 1, 3 * UNIT);
+	SHOW(mmap(p + at * UNIT, UNIT, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+	     p + at * UNIT);
+	SHOW(madvise(p, 3 * UNIT, MADV_DONTNEED));
+	SHOW(differ(p + at * UNIT, UNIT, 'x'));
+	SHOW(differ(p + (1 - at) * UNIT, UNIT, 0));
+	SHOW(differ(p + 2 * UNIT, UNIT, 0));
+	SHOW(pread(fd, text, sizeof(text), 0));
+	SHOW(differ(text, sizeof(text), 'x'));
+	SHOW(munmap(p, 3 * UNIT));
+}
+
 /* A mapping shows and changes the file, also if it has grown. */
 static void shared_grow(int fd)
 {
@@ -307,6 +325,8 @@ static void *shared(void *arg)
 	SHOW(differ(p + PAGE, UNIT - PAGE, 'x'));
 	SHOW(differ(p + 2 * UNIT, PAGE, 'x'));
 	shared_inside(fd);
+	shared_not_needed(fd, 0);
+	shared_not_needed(fd, 1);
 	shared_grow(fd);
 	close(fd);
 	return arg;
