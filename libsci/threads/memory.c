@@ -301,8 +301,8 @@ static bool piece_share(const struct piece *p, off_t at)
 			return false;
 		if (!bytes_copy(from, len, at + (from - p->from)))
 			return false;
-		if (mmap(from, len, p->prot, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, memory.fd,
-			 at + (from - p->from)) == MAP_FAILED)
+		if (REAL(mmap)(from, len, p->prot, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+			       memory.fd, at + (from - p->from)) == MAP_FAILED)
 			return false;
 	}
 	return true;

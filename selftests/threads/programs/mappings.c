@@ -346,7 +346,7 @@ static char *inside_map(int flags, int fd)
 /* Each call uses the mappings of the call before, which was on another node. */
 static void *passed(void *arg)
 {
-	static char *file;
+	static char *file, *shrunk;
 	static int calls, fd;
 	char c = 0;
 
@@ -354,6 +354,11 @@ static void *passed(void *arg)
 		fd = memfd_create("mappings", 0);
 		SHOW(ftruncate(fd, UNIT - PAGE / 2));
 		file = inside_map(MAP_SHARED, fd);
+		shrunk = map(4 * UNIT);
+		SHOW(munmap(shrunk + 2 * UNIT, 2 * UNIT));
+	} else if (calls == 2) {
+		/* no page behind the mapping is in use */
+		SHOW(mremap(shrunk, 2 * UNIT, 4 * UNIT, 0) == shrunk);
 	}
 	SHOW(file[1]);
 	file[1] = (char)(calls + 10);
