@@ -125,6 +125,37 @@ static uint32_t run_find(struct heap *h, uint8_t node, uint32_t len, bool *zero)
 	return u;
 }
 
+/*
+ * Find the free run that has units [@u, @u + @len). Return its first unit; 0: there is none. Set *@part
+ * if some of the units are free.
+ */
+static uint32_t run_around(const struct heap *h, uint32_t u, uint32_t len, bool *part)
+{
+	*part = u < h->limit && u + len > h->top;
+	for (unsigned int b = 0; b < HEAP_NODES * HEAP_BINS; b++)
+		for (uint32_t r = h->bins[b / HEAP_BINS][b % HEAP_BINS]; r; r = h->units[r].next) {
+			if (u >= r && u + len <= r + h->units[r].len)
+				return r;
+			*part |= u < r + h->units[r].len && r < u + len;
+		}
+	return 0;
+}
+
+/* Make a block of units [@u, @u + @len) of free run @r. */
+static void run_cut(struct heap *h, uint32_t r, uint32_t u, uint32_t len)
+{
+	struct heap_unit run = h->units[r];
+	uint32_t end = r + run.len;
+
+	run_unlink(h, r);
+	h->units[u] = (struct heap_unit){ .len = len, .kind = HEAP_BLOCK, .node = run.node };
+	h->units[u + len - 1].kind = HEAP_BLOCK;
+	if (u > r)
+		run_link(h, r, u - r, run.zero, run.node);
+	if (end > u + len)
+		run_link(h, u + len, end - (u + len), run.zero, run.node);
+}
+
 /* Get more memory for the node of the calling thread. Return false if there is none. */
 static bool heap_grow(struct heap *h, uint8_t node, uint32_t len)
 {
@@ -341,6 +372,27 @@ void heap_map(struct heap *h, void *p, size_t len)
 	h->units[u].first = u;
 	lock_give(&h->lock);
 	pages_set(h, p, len, true);
+}
+
+int heap_map_freed(struct heap *h, void *p, size_t len)
+{
+	size_t at = (size_t)((char *)p - h->base);
+	uint32_t u = (uint32_t)(at / HEAP_UNIT), first, n, r = 0;
+	bool part = false;
+
+	if (len > h->nunits * HEAP_UNIT - at)
+		return -1;
+	n = units_for(at % HEAP_UNIT + len);
+	lock_take(&h->lock);
+	first = mapping_of(h, u);
+	if (!first || mapping_of(h, u + n - 1) != first)
+		r = run_around(h, u, n, &part);
+	if (r)
+		run_cut(h, r, u, n);
+	lock_give(&h->lock);
+	if (r)
+		heap_map(h, p, len);
+	return r ? 1 : part ? -1 : 0;
 }
 
 void heap_map_again(struct heap *h, void *p, size_t len)

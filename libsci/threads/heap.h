@@ -133,6 +133,12 @@ bool heap_resize(struct heap *h, void *p, size_t size);
  * mapped. @len: at most the size of the block.
  */
 void heap_map(struct heap *h, void *p, size_t len);
+/*
+ * Make a mapping of the units of @p[0..@len], if all of them are free. @p: an address in the heap. @len: not
+ * 0. Return: 1: @p[0..@len] is mapped; 0: none of the units is free; -1: a part of them is free, or was
+ * never used.
+ */
+int heap_map_freed(struct heap *h, void *p, size_t len);
 /* Record that pages are mapped again. Memory that is not in a mapping is ignored. */
 void heap_map_again(struct heap *h, void *p, size_t len);
 /* Record that pages are not mapped. Free each mapping that has no mapped page left. */

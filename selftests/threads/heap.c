@@ -217,6 +217,35 @@ TEST(a_mapping_is_freed_with_its_last_page)
 	CHECK(heap_free(heap, p));
 }
 
+TEST(a_freed_mapping_is_mapped_again)
+{
+	char *p, *q, *end;
+
+	heap_open();
+	p = heap_alloc(heap, 0, 8 * HEAP_UNIT, 16, false);
+	end = heap_alloc(heap, 0, 1 * HEAP_UNIT, 16, false);
+	heap_map(heap, p, 8 * HEAP_UNIT);
+	CHECK_EQ(heap_map_freed(heap, p, 8 * HEAP_UNIT), 0);
+	CHECK_EQ(heap_map_freed(heap, p + 7 * HEAP_UNIT, 2 * HEAP_UNIT), 0);
+	/* the memory behind the last block was never used */
+	CHECK_EQ(heap_map_freed(heap, end, HEAP_UNIT + 1), -1);
+	CHECK_EQ(heap_map_freed(heap, p, HEAP_LEN), -1);
+	CHECK_EQ(heap_map_freed(heap, p, SIZE_MAX), -1);
+	heap_unmap(heap, p, 8 * HEAP_UNIT);
+	CHECK_EQ(heap_map_freed(heap, p + 7 * HEAP_UNIT, 2 * HEAP_UNIT), -1);
+	/* pages of two units in the middle of the free run */
+	q = p + 3 * HEAP_UNIT - HEAP_PAGE;
+	CHECK_EQ(heap_map_freed(heap, q, 2 * HEAP_PAGE), 1);
+	CHECK_EQ(heap_map_freed(heap, q, 2 * HEAP_PAGE), 0);
+	CHECK_EQ(heap_map_freed(heap, p, 8 * HEAP_UNIT), -1);
+	CHECK(heap_alloc(heap, 0, 4 * HEAP_UNIT, 16, false) == p + 4 * HEAP_UNIT);
+	CHECK(heap_alloc(heap, 0, 2 * HEAP_UNIT, 16, false) == p);
+	heap_unmap(heap, q, HEAP_PAGE);
+	CHECK((char *)heap_alloc(heap, 0, 2 * HEAP_UNIT, 16, false) > end);
+	heap_unmap(heap, q + HEAP_PAGE, HEAP_PAGE);
+	CHECK(heap_alloc(heap, 0, 2 * HEAP_UNIT, 16, false) == p + 2 * HEAP_UNIT);
+}
+
 TEST(a_mapping_grows)
 {
 	char *p;

@@ -215,15 +215,32 @@ static void *range_map(void *hint, struct mapping *m)
 	return mapping_share(m);
 }
 
-/* Map memory for the program. It may map again what it has unmapped before, at a fixed address. */
+/* Map memory at a fixed address in the heap: unmapped memory becomes a mapping again. */
+static void *block_map_fixed(void *hint, struct mapping *m)
+{
+	size_t len = m->len;
+	int freed = heap_map_freed(&world->heap, hint, len);
+	void *p;
+
+	if (freed < 0) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	p = range_map(hint, m);
+	if (p != MAP_FAILED)
+		heap_map_again(&world->heap, p, len);
+	else if (freed)
+		heap_unmap(&world->heap, hint, len);
+	return p;
+}
+
+/* Map memory for the program. */
 static void *program_map(void *hint, struct mapping *m)
 {
-	void *p = range_map(hint, m);
-
-	if (p != MAP_FAILED && m->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) && !thread_is_alone() &&
-	    world && is_global(p) && heap_has(&world->heap, p))
-		heap_map_again(&world->heap, p, m->len);
-	return p;
+	if (m->len && m->flags & MAP_FIXED && world_active() && !thread_is_alone() &&
+	    is_global(hint) && heap_has(&world->heap, hint))
+		return block_map_fixed(hint, m);
+	return range_map(hint, m);
 }
 
 EXPORT void *mmap(void *hint, size_t len, int prot, int flags, int fd, off_t offset)

@@ -233,6 +233,23 @@ static void reserved_map(void)
 	SHOW(munmap(p, 2 * UNIT));
 }
 
+/* Map a part of freed memory again. */
+static void freed_map(size_t from, size_t len)
+{
+	char *p = map(4 * UNIT), *q = p + from;
+
+	memset(p, 1, 4 * UNIT);
+	SHOW(munmap(p, 4 * UNIT));
+	SHOW(mmap(q, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+	     q);
+	SHOW(differ(q, len, 0));
+	memset(q, 1, len);
+	memory_take();
+	SHOW(differ(q, len, 1));
+	SHOW(munmap(q, len));
+	memory_take();
+}
+
 /* A mapping that may not replace another one does not. */
 static void *fixed(void *arg)
 {
@@ -249,6 +266,8 @@ static void *fixed(void *arg)
 	SHOW(differ(p + UNIT, UNIT, 0));
 	SHOW(munmap(p, 2 * UNIT));
 	reserved_map();
+	freed_map(UNIT, 2 * UNIT);
+	freed_map(PAGE, UNIT);
 	return arg;
 }
 
