@@ -169,12 +169,29 @@ static bool hosts_map(struct mapping *m, void **p)
 	return true;
 }
 
+/* Replace memory by private memory: zeroes, or a copy of a file. */
+static void *range_replace(struct mapping *m)
+{
+	int prot = m->prot;
+
+	m->prot = PROT_READ | PROT_WRITE;
+	if (range_discard(m))
+		return MAP_FAILED;
+	if (!(m->flags & MAP_ANONYMOUS) && !block_read(m->addr, m->len, m->fd, m->offset))
+		return MAP_FAILED;
+	m->prot = prot;
+	if (prot != (PROT_READ | PROT_WRITE) && nodes_run_all(range_protect_here, m))
+		return MAP_FAILED;
+	return m->addr;
+}
+
 static void *range_map_fixed(struct mapping *m)
 {
 	bool block = is_global(m->addr) && heap_has(&world->heap, m->addr);
 	size_t len = len_round_up(m->len);
 
-	if (!(m->flags & MAP_ANONYMOUS) || !is_global(m->addr)) {
+	if (!is_global(m->addr) ||
+	    (!(m->flags & MAP_ANONYMOUS) && (m->flags & MAP_TYPE) != MAP_PRIVATE)) {
 		if (nodes_run_all(range_map_here, m))
 			return MAP_FAILED;
 		/* munmap() must not discard pages of the file */
@@ -184,11 +201,12 @@ static void *range_map_fixed(struct mapping *m)
 	}
 	if (block && (heap_marked(&world->heap, m->addr) ||
 		      heap_marked_alike(&world->heap, m->addr, len) < len)) {
-		world_say("mmap(): anonymous memory cannot replace a file's memory");
+		world_say("mmap(): private memory cannot replace a file's memory");
 		errno = ENODEV;
 		return MAP_FAILED;
 	}
-	return range_discard(m) ? MAP_FAILED : m->addr;
+	m->len = len;
+	return range_replace(m);
 }
 
 static void *range_map(void *hint, struct mapping *m)

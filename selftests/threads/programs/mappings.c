@@ -365,7 +365,7 @@ static char *inside_map(int flags, int fd)
 /* Each call uses the mappings of the call before, which was on another node. */
 static void *passed(void *arg)
 {
-	static char *file, *shrunk;
+	static char *file, *copy, *shrunk;
 	static int calls, fd;
 	char c = 0;
 
@@ -379,10 +379,16 @@ static void *passed(void *arg)
 		/* no page behind the mapping is in use */
 		SHOW(mremap(shrunk, 2 * UNIT, 4 * UNIT, 0) == shrunk);
 	}
+	if (calls > 1)
+		SHOW(differ(copy, UNIT, calls));
 	SHOW(file[1]);
 	file[1] = (char)(calls + 10);
 	SHOW(pread(fd, &c, 1, 1));
 	SHOW(c);
+	copy = inside_map(MAP_PRIVATE, fd);
+	SHOW(copy[1]);
+	SHOW(differ(copy, UNIT, 0));
+	memset(copy, calls + 1, UNIT);
 	if (calls == 3) {
 		SHOW(munmap(file - UNIT, 4 * UNIT));
 		memory_take();
