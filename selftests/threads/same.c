@@ -63,6 +63,11 @@ TEST(mappings_of_another_node)
 	same(PROGRAMS "mappings", 2, "passed");
 }
 
+TEST(cancelled_threads_map_memory_on_two_nodes)
+{
+	same(PROGRAMS "mappings", 2, "cancel");
+}
+
 #define COMPUTES(program)						\
 TEST(program##_on_two_and_four_nodes)					\
 {									\

@@ -92,9 +92,19 @@ static void *block_get(size_t len)
 	return p;
 }
 
+/* mmap() and madvise() are no cancellation points. Return the old state. */
+static int cancel_disable(void)
+{
+	int state;
+
+	REAL(pthread_setcancelstate)(PTHREAD_CANCEL_DISABLE, &state);
+	return state;
+}
+
 /* Read a part of a file into a zeroed block. Bytes beyond the end of the file stay 0. */
 static bool block_read(char *p, size_t len, int fd, off_t offset)
 {
+	int state = cancel_disable();
 	ssize_t n = 1;
 
 	while (len && (n = pread(fd, p, len, offset)) > 0) {
@@ -102,6 +112,7 @@ static bool block_read(char *p, size_t len, int fd, off_t offset)
 		offset += n;
 		len -= (size_t)n;
 	}
+	REAL(pthread_setcancelstate)(state, NULL);
 	return n >= 0;
 }
 
@@ -337,6 +348,7 @@ EXPORT int mprotect(void *p, size_t len, int prot)
  */
 static void prot_find(struct mapping *m)
 {
+	int state = cancel_disable();
 	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	uintptr_t at = (uintptr_t)m->addr, from, to;
 	char buf[4096], *line = buf, *next;
@@ -361,6 +373,7 @@ static void prot_find(struct mapping *m)
 	}
 	if (fd >= 0)
 		close(fd);
+	REAL(pthread_setcancelstate)(state, NULL);
 }
 
 /* Discard memory of the heap, and keep its protection. */

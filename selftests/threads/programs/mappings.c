@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * usage: mappings parts|zero|fixed|shared|passed
+ * usage: mappings parts|zero|fixed|shared|passed|cancel
  *
  * Maps and unmaps memory before the first thread and on two nodes. The output is the same as
  * natively.
@@ -398,6 +398,49 @@ static void *passed(void *arg)
 	return arg;
 }
 
+/* ---- threads that are cancelled ---- */
+
+/* The calls are no cancellation points. */
+static void *calls_make(void *arg)
+{
+	long *done = arg;
+	int fd = (int)done[0];
+	char *p, *q;
+
+	p = mmap(NULL, UNIT, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_cancel(pthread_self());
+	done[1] = !madvise(p, UNIT, MADV_DONTNEED);
+	q = mmap(NULL, UNIT, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	done[2] = q != MAP_FAILED;
+	munmap(p, UNIT);
+	munmap(q, UNIT);
+	done[3] = 1;
+	pthread_testcancel();
+	done[4] = 1;
+	return NULL;
+}
+
+static void cancel(void)
+{
+	int fd = memfd_create("mappings", 0);
+	static long done[5];
+	void *result;
+	pthread_t t;
+
+	SHOW(ftruncate(fd, UNIT));
+	/* the thread is on each of two nodes once */
+	for (int i = 0; i < 2; i++) {
+		memset(done, 0, sizeof(done));
+		done[0] = fd;
+		SHOW(pthread_create(&t, NULL, calls_make, done));
+		SHOW(pthread_join(t, &result));
+		SHOW(result == PTHREAD_CANCELED);
+		for (int k = 1; k < 5; k++)
+			SHOW(done[k]);
+	}
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "";
@@ -405,6 +448,11 @@ int main(int argc, char **argv)
 			       !strcmp(how, "fixed") ? fixed : !strcmp(how, "passed") ? passed :
 			       shared;
 	pthread_t t;
+
+	if (!strcmp(how, "cancel")) {
+		cancel();
+		return 0;
+	}
 
 	/* the first thread is on the second node */
 	all(NULL);
