@@ -68,6 +68,11 @@ TEST(cancelled_threads_map_memory_on_two_nodes)
 	same(PROGRAMS "mappings", 2, "cancel");
 }
 
+TEST(mappings_that_fail_on_two_nodes)
+{
+	same(PROGRAMS "mappings", 2, "limit");
+}
+
 #define COMPUTES(program)						\
 TEST(program##_on_two_and_four_nodes)					\
 {									\

@@ -147,6 +147,11 @@ static void *mapping_share(struct mapping *m)
 		m->flags = MAP_PRIVATE | MAP_ANONYMOUS;
 		return map_private(m);
 	}
+	/* a call that fails must not take a block: it cannot be freed when the file is mapped there */
+	p = REAL(mmap)(NULL, m->len, m->prot, m->flags & ~MAP_POPULATE, m->fd, m->offset);
+	if (p == MAP_FAILED)
+		return p;
+	REAL(munmap)(p, m->len);
 	p = block_get(m->len);
 	if (!p)
 		return MAP_FAILED;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * usage: mappings parts|zero|fixed|shared|passed|cancel
+ * usage: mappings parts|zero|fixed|shared|passed|cancel|limit
  *
  * Maps and unmaps memory before the first thread and on two nodes. The output is the same as
  * natively.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -441,12 +442,30 @@ static void cancel(void)
 	close(fd);
 }
 
+/* ---- the limit of memory ---- */
+
+/* Mappings that fail need no memory. */
+static void *limit(void *arg)
+{
+	int fd = open("/proc/self/exe", O_RDONLY);
+	long good = 0;
+
+	for (int i = 0; i < 600; i++)
+		good += mmap(NULL, (size_t)1 << 30, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) !=
+			MAP_FAILED;
+	SHOW(good);
+	SHOW(errno == EACCES);
+	memory_take();
+	close(fd);
+	return arg;
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "";
 	void *(*all)(void *) = !strcmp(how, "parts") ? parts : !strcmp(how, "zero") ? zero :
 			       !strcmp(how, "fixed") ? fixed : !strcmp(how, "passed") ? passed :
-			       shared;
+			       !strcmp(how, "limit") ? limit : shared;
 	pthread_t t;
 
 	if (!strcmp(how, "cancel")) {
