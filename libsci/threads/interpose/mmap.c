@@ -448,6 +448,10 @@ EXPORT void *mremap(void *old, size_t len, size_t new_len, int flags, ...)
 	}
 	if (!world || !new_len || !is_global(old) || !heap_has(&world->heap, old))
 		return REAL(mremap)(old, len, new_len, flags, at);
+	if (flags & ~MREMAP_MAYMOVE) {
+		errno = ENOMEM;		/* MREMAP_FIXED and MREMAP_DONTUNMAP are not supported */
+		return MAP_FAILED;
+	}
 	len = len_round_up(len);
 	new_len = len_round_up(new_len);
 	if (new_len < len)
@@ -460,7 +464,7 @@ EXPORT void *mremap(void *old, size_t len, size_t new_len, int flags, ...)
 	}
 	if (mapping_grow(old, len, new_len))
 		return old;
-	if (!(flags & MREMAP_MAYMOVE) || at) {
+	if (!(flags & MREMAP_MAYMOVE)) {
 		errno = ENOMEM;
 		return MAP_FAILED;
 	}

@@ -251,6 +251,28 @@ static void freed_map(size_t from, size_t len)
 	memory_take();
 }
 
+/* Move a mapping to a fixed address, and away from its pages. Both may fail. */
+static void moved_map(void)
+{
+	char *p = map(2 * UNIT), *at = map(UNIT), *q;
+
+	memset(p, 1, 2 * UNIT);
+	q = mremap(p, UNIT, UNIT, MREMAP_MAYMOVE | MREMAP_FIXED, at);
+	SHOW(q == MAP_FAILED || q == at);
+	SHOW(differ(q == MAP_FAILED ? p : q, UNIT, 1));
+	q = mremap(p + UNIT, UNIT, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at);
+	SHOW(q == MAP_FAILED || q == at);
+	SHOW(differ(q == MAP_FAILED ? p + UNIT : q, PAGE, 1));
+	SHOW(munmap(p, 2 * UNIT));
+	p = map(UNIT);
+	q = mremap(p, UNIT, UNIT, MREMAP_MAYMOVE | MREMAP_DONTUNMAP);
+	SHOW(q != p);
+	if (q != MAP_FAILED)
+		munmap(q, UNIT);
+	SHOW(munmap(p, UNIT));
+	SHOW(munmap(at, UNIT));
+}
+
 /* A mapping that may not replace another one does not. */
 static void *fixed(void *arg)
 {
@@ -269,6 +291,7 @@ static void *fixed(void *arg)
 	reserved_map();
 	freed_map(UNIT, 2 * UNIT);
 	freed_map(PAGE, UNIT);
+	moved_map();
 	return arg;
 }
 
