@@ -146,7 +146,10 @@ void heap_unmap(struct heap *h, void *p, size_t len);
 /* Return the number of mapped bytes in the mapping that begins at @p; 0: there is no such mapping. */
 size_t heap_mapped(const struct heap *h, const void *p);
 
-/* Mark the units of a part of a large block. The marks last until the block is freed. */
+/*
+ * Mark the units of a part of a large block: a file is mapped there. The caller of heap_unmap() leaves out
+ * marked units, so a mapping with marked units is never freed, and the marks last.
+ */
 static inline void heap_mark(struct heap *h, void *p, size_t len)
 {
 	size_t at = (size_t)((char *)p - h->base);

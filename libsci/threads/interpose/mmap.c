@@ -320,7 +320,7 @@ static int part_unmap(void *p, size_t len)
 
 /*
  * Unmap memory. The pages are freed at once, and the addresses of a block when all of its pages are
- * unmapped. The addresses of a file's memory are not used again.
+ * unmapped. After the first thread, the addresses of a file's memory are not used again.
  */
 EXPORT int munmap(void *p, size_t len)
 {
