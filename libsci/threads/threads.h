@@ -163,6 +163,7 @@ struct world {
 	bool report;
 	struct node node[NODES_MAX];
 	_Atomic uint32_t live;		/* threads of the program, on all nodes */
+	struct lock env_lock;		/* held by a thread that changes the environment */
 	struct lock lock;		/* protects slots and thread records */
 	struct thread *free;
 	struct thread *foreign;		/* threads whose stack the program provides */

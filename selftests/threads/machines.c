@@ -179,6 +179,14 @@ TEST(variables_of_an_array_with_odd_and_even_length)
 	same_on(PROGRAMS "machines", 2, machines, "environment");
 }
 
+TEST(variables_that_two_nodes_set_at_the_same_time)
+{
+	static const char *const none[] = { NULL };
+
+	same_on(PROGRAMS "machines", 2, none, "variables");
+	same_on(PROGRAMS "machines", 2, machines, "variables");
+}
+
 /* Between machines no library may be opened before the first thread. */
 TEST(another_node_closes_a_library)
 {

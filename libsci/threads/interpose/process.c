@@ -201,17 +201,19 @@ static void environ_take(void *arg)
 /*
  * Change the environment on all nodes. Node 0 changes it, in global memory, and the other nodes use
  * the same memory: libc reallocates the array that it has allocated before, so only one node's libc
- * may do that.
+ * may do that. Two changes at once could leave an array on a node that the later change has freed.
  */
 static int env_change(void (*fn)(void *arg), struct text *t)
 {
 	t->ret = -1;
 	t->err = ENOMEM;
+	lock_take(&world->env_lock);
 	if (!self_node)
 		fn(t);
 	else if (!forward_run(fn, t))
 		t->env = environ;
 	node_call_all(environ_take, t->env);
+	lock_give(&world->env_lock);
 	if (t->ret)
 		errno = t->err;
 	return t->ret;

@@ -3,7 +3,7 @@
 /*
  * usage: machines [die|exit|exits|leave|map|priorities|robust|protect|crowd|signals|suspend|
  *		    blocked|exec|execs|format|replace|stacks|err|errx|error|line|
- *		    environment|close|local|forever]
+ *		    environment|variables|close|local|forever]
  *
  * Threads of two machines use everything that has to work between them, each thing a few times: a
  * page of memory takes long to move. The output is the same as on one machine.
@@ -322,6 +322,7 @@ static int message_use(char *how)
 /* ---- environment ---- */
 
 #define NAMES	8
+#define VARIABLES	300
 #define SIZES	64
 #define BLOCKS	70
 
@@ -385,6 +386,43 @@ static int environment_use(void)
 	errno = 0;
 	printf("setenv of no name %d", setenv("", "", 1));
 	printf(", %s\n", strerror(errno));
+	return 0;
+}
+
+/* Threads of both nodes set variables at the same time. Return the number of different environments. */
+static void *variables_write(void *arg)
+{
+	static char **seen[2];
+	int me = atomic_fetch_add(&started, 1);
+	char name[32];
+	long bad = 0;
+
+	for (int i = 0; i < VARIABLES; i++) {
+		snprintf(name, sizeof(name), "VARIABLE%d_%d", me, i);
+		setenv(name, name, 1);
+		pthread_barrier_wait(arg);
+		seen[me] = environ;
+		snprintf(name, sizeof(name), "VARIABLE%d_%d", !me, i);
+		bad += !getenv(name) || strcmp(getenv(name), name);
+		pthread_barrier_wait(arg);
+		bad += seen[0] != seen[1];
+	}
+	return (void *)bad;
+}
+
+static int variables_use(void)
+{
+	pthread_barrier_t both;
+	pthread_t t[2];
+	void *bad[2];
+
+	pthread_barrier_init(&both, NULL, 2);
+	for (int i = 0; i < 2; i++)
+		if (pthread_create(&t[i], NULL, variables_write, &both))
+			return 1;
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], &bad[i]);
+	printf("wrong environments: %ld, %ld\n", (long)bad[0], (long)bad[1]);
 	return 0;
 }
 
@@ -825,6 +863,8 @@ int main(int argc, char **argv)
 		return local_use();
 	if (argc > 1 && !strcmp(argv[1], "environment"))
 		return environment_use();
+	if (argc > 1 && !strcmp(argv[1], "variables"))
+		return variables_use();
 	if (argc > 1 && !strcmp(argv[1], "stacks"))
 		return stacks_use();
 	if (argc > 1 && !strcmp(argv[1], "exec"))
