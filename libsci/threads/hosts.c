@@ -236,7 +236,7 @@ static noreturn void hosts_follow(void)
 
 /* ---- start ---- */
 
-void hosts_open(void)
+void hosts_open(void (*follow)(void))
 {
 	int ret;
 
@@ -247,8 +247,10 @@ void hosts_open(void)
 	ret = ret ? ret : sleep_open();
 	memory_libsci_loads(false);
 	home_loads = false;
-	if (!ret && self_node)
+	if (!ret && self_node) {
+		follow();
 		hosts_follow();
+	}
 	if (!ret)
 		return;
 	world_say("cannot connect the nodes: %s", strerror(-ret));

@@ -198,9 +198,9 @@ extern bool hosts_span_done;		/* the nodes run threads */
 
 /*
  * Connect to the other nodes. On node 0 the function returns when all nodes are connected. On other
- * nodes it does not return. Context: the initial thread.
+ * nodes it calls @follow before threads run, and does not return. Context: the initial thread.
  */
-void hosts_open(void);
+void hosts_open(void (*follow)(void));
 /* Do world_span() for nodes that share no memory. Failures end the program. */
 bool hosts_span(void);
 /* End the program on all nodes, with exit status 1 and without handlers of exit(). */
@@ -294,7 +294,7 @@ bool memory_is_libsci(const void *code);
  * of node 0. Return: false: the heap stays ordinary shared memory.
  */
 bool home_prepare(void);
-extern bool home_loads;			/* home_prepare() is loading libsci */
+extern bool home_loads;			/* the initial thread allocates private memory */
 /*
  * Open the SCI Virtual Memory for the heap, on all nodes at once. Context: the initial thread of
  * each node (node 0: another thread, see span_end()), after home_prepare().

@@ -153,6 +153,8 @@ TEST(all_threads_end_the_program)
 	for (int i = 0; i < 5; i++) {
 		ends("exits", 5, "");
 		text_compare("", spread.text);
+		ends("errs", 5, "the end");
+		CHECK(!strstr(spread.text, "died"));
 	}
 }
 
@@ -165,6 +167,13 @@ TEST(messages_end_the_program_on_another_node)
 		same_on(PROGRAMS "machines", 2, machines, how[i]);
 		same_on(PROGRAMS "machines", 2, none, how[i]);
 	}
+}
+
+TEST(children_of_vfork_end_alone)
+{
+	static const char *const none[] = { NULL };
+
+	same_on(PROGRAMS "machines", 2, none, "vfork");
 }
 
 /* libc's array of variables grows in its block, or moves to another one. */

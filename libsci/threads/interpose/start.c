@@ -4,11 +4,8 @@
 
 #include <dlfcn.h>
 #include <elf.h>
-#include <err.h>
 #include <errno.h>
-#include <error.h>
 #include <link.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -26,6 +23,84 @@ static struct {
 	void (*init)(int argc, char **argv, char **env);
 	void (*rtld_fini)(void);
 } start;
+
+/* ---- the end ---- */
+
+#define HANDLER_BLOCK	32		/* handlers in a block of libc's list */
+
+/*
+ * Set a handler of exit() many times. libc removes a handler from its list before the call, and threads
+ * that call exit() at the same time each take one. The last handlers are in a new block of the list: in
+ * private memory, so that the handlers that this node sets later are not in the lists of other nodes.
+ * Context: the initial thread.
+ */
+static void exit_handler_set(void (*fn)(int status, void *arg))
+{
+	home_loads = true;
+	for (int i = 0; i <= HANDLER_BLOCK; i++)
+		on_exit(fn, NULL);
+	home_loads = false;
+}
+
+/*
+ * Handle exit(). This handler runs last, because it was set first. If several threads call exit(), libc
+ * would end the process in the second call, while the first one still waits.
+ */
+static void program_end(int status, void *arg)
+{
+	static _Atomic pid_t first;	/* ID of the thread that ends the program */
+	pid_t none = 0, self = (pid_t)syscall(SYS_gettid);
+
+	(void)status;
+	(void)arg;
+	if (getpid_real() != world->leader || (!hosts_on && !world_spans()))
+		return;
+	if (atomic_compare_exchange_strong(&first, &none, self)) {
+		world_end();
+	} else if (none != self) {
+		on_exit(program_end, NULL);
+		for (;;)
+			pause();
+	}
+}
+
+static void *exit_thread(void *arg)
+{
+	exit((int)(intptr_t)arg);
+}
+
+static void exit_first(void *arg)
+{
+	thread_start_local(exit_thread, (void *)(intptr_t)*(int *)arg);
+}
+
+/*
+ * Handle exit() on another node than the first one, also if libc itself calls it, as err() does. End
+ * the program on the first node, which has the other handlers and the list of streams.
+ */
+static void exit_elsewhere(int status, void *arg)
+{
+	bool child;
+
+	(void)arg;
+	if (!world_spans())
+		return;
+	child = getpid_real() != world->node[self_node].pid;
+	if (!self_node && !child)
+		return;
+	on_exit(exit_elsewhere, NULL);
+	/* in a child of vfork() the other handlers would change the memory of the parent */
+	if (child)
+		syscall(SYS_exit_group, status);
+	node_call(0, exit_first, &status);
+	for (;;)
+		pause();
+}
+
+static void exit_prepare(void)
+{
+	exit_handler_set(exit_elsewhere);
+}
 
 /* ---- the first thread that is created ---- */
 
@@ -79,6 +154,7 @@ static noreturn void initial_main(void)
 	REAL(pthread_sigmask)(SIG_SETMASK, &all, NULL);
 	while (atomic_load(&span_state) == SPAN_NOT)
 		futex_wait(&span_state, SPAN_NOT);
+	exit_prepare();
 	if (!world_span(span_main, span_done)) {
 		world->failed = true;
 		span_done();
@@ -135,15 +211,6 @@ static void arguments_copy(void)
 	environ = strings_copy(environ);
 }
 
-/* Handle exit(). This handler runs last, because it was set first. */
-static void program_end(int status, void *arg)
-{
-	(void)status;
-	(void)arg;
-	if (getpid_real() == world->leader && (hosts_on || world_spans()))
-		world_end();
-}
-
 static void *program_main(void *arg)
 {
 	(void)arg;
@@ -177,10 +244,10 @@ int __libc_start_main(main_fn main, int argc, char **argv,
 	if (!self_node) {
 		arguments_copy();
 		stdio_replace();
-		on_exit(program_end, NULL);
+		exit_handler_set(program_end);
 	}
 	if (hosts_on)
-		hosts_open();
+		hosts_open(exit_prepare);
 	ret = thread_main_start(program_main);
 	if (ret) {
 		world_say("cannot start the main thread: %s", strerror(ret));
@@ -189,44 +256,12 @@ int __libc_start_main(main_fn main, int argc, char **argv,
 	initial_main();
 }
 
-/* ---- the end ---- */
-
-static void *exit_thread(void *arg)
-{
-	exit((int)(intptr_t)arg);
-}
-
-static void exit_first(void *arg)
-{
-	thread_start_local(exit_thread, (void *)(intptr_t)*(int *)arg);
-}
+/* ---- the end without handlers ---- */
 
 static void exit_now(void *arg)
 {
 	world_end();
 	syscall(SYS_exit_group, *(int *)arg);
-}
-
-/*
- * End the program on the first node, which has the handlers of exit() and the list of streams. If several
- * threads call exit(), libc would end the process in the second call, while the first one still waits.
- */
-EXPORT noreturn void exit(int status)
-{
-	static _Atomic pid_t first;	/* ID of the thread that runs the handlers */
-	pid_t none = 0, self = (pid_t)syscall(SYS_gettid);
-
-	if (world_spans() && self_node) {
-		node_call(0, exit_first, &status);
-		for (;;)
-			pause();
-	}
-	if (hosts_on && world && getpid_real() == world->leader &&
-	    !atomic_compare_exchange_strong(&first, &none, self) && none != self)
-		for (;;)
-			pause();
-	REAL(exit)(status);
-	__builtin_unreachable();
 }
 
 EXPORT noreturn void _exit(int status)
@@ -243,75 +278,6 @@ EXPORT noreturn void _exit(int status)
 EXPORT noreturn void _Exit(int status)
 {
 	_exit(status);
-}
-
-/* ---- messages at the end: libc's functions would call its own exit() ---- */
-
-EXPORT noreturn void verr(int status, const char *fmt, va_list ap)
-{
-	vwarn(fmt, ap);
-	exit(status);
-}
-
-EXPORT noreturn void verrx(int status, const char *fmt, va_list ap)
-{
-	vwarnx(fmt, ap);
-	exit(status);
-}
-
-EXPORT noreturn void err(int status, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	verr(status, fmt, ap);
-}
-
-EXPORT noreturn void errx(int status, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	verrx(status, fmt, ap);
-}
-
-/* Make the text of a message. The caller frees it. */
-__attribute__((format(printf, 1, 0))) static char *message_make(const char *fmt, va_list ap)
-{
-	char *text;
-
-	return vasprintf(&text, fmt, ap) < 0 ? NULL : text;
-}
-
-EXPORT void error(int status, int number, const char *fmt, ...)
-{
-	char *text;
-	va_list ap;
-
-	va_start(ap, fmt);
-	text = message_make(fmt, ap);
-	va_end(ap);
-	REAL(error)(0, number, "%s", text ? text : fmt);
-	free(text);
-	if (status)
-		exit(status);
-}
-
-EXPORT void error_at_line(int status, int number, const char *file, unsigned int line,
-			  const char *fmt, ...)
-{
-	unsigned int before = error_message_count;
-	char *text;
-	va_list ap;
-
-	va_start(ap, fmt);
-	text = message_make(fmt, ap);
-	va_end(ap);
-	REAL(error_at_line)(0, number, file, line, "%s", text ? text : fmt);
-	free(text);
-	/* with error_one_per_line only the first message of a line ends the program */
-	if (status && error_message_count != before)
-		exit(status);
 }
 
 /* ---- handlers of exit() ---- */

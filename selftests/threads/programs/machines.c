@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * usage: machines [die|exit|exits|leave|map|priorities|robust|protect|crowd|signals|suspend|
+ * usage: machines [die|exit|exits|errs|leave|map|priorities|robust|protect|crowd|signals|suspend|
  *		    blocked|exec|execs|format|replace|stacks|err|errx|error|line|
- *		    environment|variables|close|local|forever]
+ *		    environment|variables|close|local|vfork|forever]
  *
  * Threads of two machines use everything that has to work between them, each thing a few times: a
  * page of memory takes long to move. The output is the same as on one machine.
@@ -31,6 +31,7 @@
 #include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define THREADS	4
@@ -39,6 +40,7 @@
 #define SIGNALS	300
 #define WRITERS	6
 #define STACKS	100
+#define HANDLERS 40
 #define CROWD	2300		/* more than SCI_DETACHED_MAX */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -285,9 +287,28 @@ static int blocked_use(void)
 
 /* ---- messages that end the program ---- */
 
+static bool elsewhere(void)
+{
+	return syscall(SYS_getpid) != getpid();
+}
+
 static void end_show(void)
 {
-	printf(" and a handler\n");
+	printf(" and a handler%s\n", elsewhere() ? " on another node" : "");
+}
+
+static void end_skip(void)
+{
+	counter++;
+}
+
+/* Return true if a function comes from the same library as strcoll(). */
+static bool function_is_of_libc(const char *name)
+{
+	Dl_info a, b;
+
+	return dladdr(dlsym(RTLD_DEFAULT, name), &a) &&
+	       dladdr(dlsym(RTLD_DEFAULT, "strcoll"), &b) && a.dli_fbase == b.dli_fbase;
 }
 
 static void *message_end(void *arg)
@@ -311,12 +332,51 @@ static void *message_end(void *arg)
 	return arg;
 }
 
-/* The 1st thread is on node 8. */
+static void *result_return(void *arg)
+{
+	return arg;
+}
+
+/* The 1st thread is on node 8, and so is the 3rd one. */
 static int message_use(char *how)
 {
 	dup2(1, 2);			/* `sci run` does not keep the order of two streams */
+	/* libraries may have functions of this name */
+	printf("error() is of libc: %d\n", function_is_of_libc("error"));
+	/* libc allocates memory for the 33rd handler */
+	for (int i = 0; i < HANDLERS; i++)
+		atexit(end_skip);
+	atexit(end_show);
+	thread_result(result_return, NULL);
+	thread_result(result_return, NULL);
 	atexit(end_show);
 	return (int)thread_result(message_end, how);
+}
+
+/* ---- a child that has the memory of this process ---- */
+
+static void *vfork_end(void *arg)
+{
+	int status = -1;
+	pid_t pid = vfork();
+
+	if (!pid) {
+		if (arg)
+			exit(3);
+		errx(4, "child");
+	}
+	printf("wait %d", waitpid(pid, &status, 0) == pid);
+	printf(", status %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+	return arg;
+}
+
+/* The 1st thread is on node 8. */
+static int vfork_use(void)
+{
+	dup2(1, 2);
+	for (long i = 0; i < 4; i++)
+		thread_result(vfork_end, (void *)(i / 2));
+	return 2;
 }
 
 /* ---- environment ---- */
@@ -325,11 +385,6 @@ static int message_use(char *how)
 #define VARIABLES	300
 #define SIZES	64
 #define BLOCKS	70
-
-static void *result_return(void *arg)
-{
-	return arg;
-}
 
 /* Show how many blocks were allocated twice: memory that was freed twice. */
 static void blocks_take(void)
@@ -778,17 +833,14 @@ static void *count_forever(void *arg)
 
 /* ---- the end ---- */
 
-static bool elsewhere(void)
-{
-	return syscall(SYS_getpid) != getpid();
-}
-
 /* All threads of the program end it at once. */
-static void all_exit(void)
+static void all_exit(const char *how)
 {
 	static atomic_int turn;
 
 	pthread_barrier_wait(&barrier);
+	if (!strcmp(how, "errs"))
+		errx(5, "the end");
 	if (atomic_fetch_add(&turn, 1) % 2)
 		exit(5);
 	_exit(5);
@@ -799,8 +851,8 @@ static void *die(void *arg)
 	const char *how = arg;
 	pthread_mutexattr_t attr;
 
-	if (!strcmp(how, "exits"))
-		all_exit();
+	if (!strcmp(how, "exits") || !strcmp(how, "errs"))
+		all_exit(how);
 	if (!elsewhere())
 		pthread_barrier_wait(&barrier);
 	if (!strcmp(how, "die"))
@@ -855,7 +907,10 @@ int main(int argc, char **argv)
 		return suspend_use();
 	if (argc > 1 && !strcmp(argv[1], "blocked"))
 		return blocked_use();
-	if (argc > 1 && (!strncmp(argv[1], "err", 3) || !strcmp(argv[1], "line")))
+	if (argc > 1 && !strcmp(argv[1], "vfork"))
+		return vfork_use();
+	if (argc > 1 && strcmp(argv[1], "errs") &&
+	    (!strncmp(argv[1], "err", 3) || !strcmp(argv[1], "line")))
 		return message_use(argv[1]);
 	if (argc > 1 && !strcmp(argv[1], "close"))
 		return close_use();
