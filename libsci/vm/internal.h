@@ -175,6 +175,7 @@ struct vm_call {
 	struct list link;
 	uint64_t id;
 	int rank;
+	enum vm_op answer;		/* the messages that answer; after an error, VM_OP_ANSWER */
 	int sent;			/* the return value of vm_call_start() */
 	_Atomic bool done;
 	int error;			/* belongs to the handler until @done */
@@ -216,7 +217,7 @@ struct vm_request {
 /* A segment of a peer that this member has mapped. */
 struct vm_import {
 	struct list link;
-	uint32_t segment;
+	struct sci_key key;
 	void *base;
 };
 

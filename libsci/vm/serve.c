@@ -54,6 +54,8 @@ int vm_call_start(struct sci_vm *vm, struct vm_call *c, int rank, enum vm_op op,
 	if (atomic_load(&vm->ranks[rank].dead))
 		return -ECONNRESET;
 	c->rank = rank;
+	c->answer = op == VM_OP_PAGE ? VM_OP_DATA :
+		    op == VM_OP_CHANGES ? VM_OP_NOTICES : VM_OP_ANSWER;
 	c->error = 0;
 	c->got = 0;
 	atomic_store(&c->done, false);
@@ -144,20 +146,6 @@ void vm_answer(struct sci_vm *vm, int rank, uint64_t id, const struct vm_wire *w
 	vm_send(vm, rank, VM_OP_ANSWER, id, w, NULL, 0);
 }
 
-/* Find the call of an answer; NULL: the call has ended. Context: vm->serve_lock is held. */
-static struct vm_call *call_find(struct sci_vm *vm, int rank, uint64_t id)
-{
-	struct list *pos, *n;
-
-	list_for_each_safe(pos, n, &vm->calls) {
-		struct vm_call *c = container_of(pos, struct vm_call, link);
-
-		if (c->id == id && c->rank == rank)
-			return c;
-	}
-	return NULL;
-}
-
 /* End a call. On return the call belongs to its caller again. */
 static void call_end(struct vm_call *c, const struct vm_wire *w, int error)
 {
@@ -167,12 +155,34 @@ static void call_end(struct vm_call *c, const struct vm_wire *w, int error)
 	atomic_store(&c->done, true);
 }
 
+/*
+ * Find the call of an answer; NULL: the call has ended. An answer of the wrong kind ends the call.
+ * Context: vm->serve_lock is held.
+ */
+static struct vm_call *call_find(struct sci_vm *vm, int rank, uint64_t id, enum vm_op op,
+				 const struct vm_wire *w)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &vm->calls) {
+		struct vm_call *c = container_of(pos, struct vm_call, link);
+
+		if (c->id != id || c->rank != rank)
+			continue;
+		if (op == c->answer || (op == VM_OP_ANSWER && w->value < 0))
+			return c;
+		call_end(c, w, -EPROTO);
+		return NULL;
+	}
+	return NULL;
+}
+
 static void serve_take_answer(struct sci_vm *vm, int rank, uint64_t id, const struct vm_wire *w)
 {
 	struct vm_call *c;
 
 	pthread_mutex_lock(&vm->serve_lock);
-	c = call_find(vm, rank, id);
+	c = call_find(vm, rank, id, VM_OP_ANSWER, w);
 	if (c)
 		call_end(c, w, w->value < 0 ? w->value : 0);
 	pthread_mutex_unlock(&vm->serve_lock);
@@ -184,8 +194,8 @@ static void serve_take_data(struct sci_vm *vm, int rank, uint64_t id, const stru
 	struct vm_call *c;
 
 	pthread_mutex_lock(&vm->serve_lock);
-	c = call_find(vm, rank, id);
-	if (c && c->buf && w->len <= c->room && len <= c->room - w->len) {
+	c = call_find(vm, rank, id, VM_OP_DATA, w);
+	if (c && w->len <= c->room && len <= c->room - w->len) {
 		memcpy((uint8_t *)c->buf + w->len, data, len);
 		c->got += len;
 		if (w->value)
@@ -204,7 +214,7 @@ static void serve_take_notices(struct sci_vm *vm, int rank, uint64_t id, const s
 	void *buf;
 
 	pthread_mutex_lock(&vm->serve_lock);
-	c = call_find(vm, rank, id);
+	c = call_find(vm, rank, id, VM_OP_NOTICES, w);
 	buf = c && len ? realloc(c->buf, c->got + len) : NULL;
 	if (buf) {
 		memcpy((uint8_t *)buf + c->got, data, len);

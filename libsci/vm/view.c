@@ -198,6 +198,7 @@ int vm_page_home(struct sci_vm *vm, struct vm_range *r, size_t i)
 	return home;
 }
 
+/* Map the memory of a key, or find its mapping. Return: 0; -EPROTO: the key has changed; -errno. */
 static int import_find(struct sci_vm *vm, int rank, const struct sci_key *chunk, uint8_t **base)
 {
 	struct list *pos, *n;
@@ -206,9 +207,10 @@ static int import_find(struct sci_vm *vm, int rank, const struct sci_key *chunk,
 
 	list_for_each_safe(pos, n, &vm->ranks[rank].imports) {
 		m = container_of(pos, struct vm_import, link);
-		if (m->segment == chunk->segment) {
+		if (m->key.segment == chunk->segment) {
 			*base = m->base;
-			return 0;
+			return m->key.offset == chunk->offset && m->key.len == chunk->len ?
+			       0 : -EPROTO;
 		}
 	}
 	m = calloc(1, sizeof(*m));
@@ -219,7 +221,7 @@ static int import_find(struct sci_vm *vm, int rank, const struct sci_key *chunk,
 		free(m);
 		return ret == -ENOTCONN ? -ECONNRESET : ret;
 	}
-	m->segment = chunk->segment;
+	m->key = *chunk;
 	list_add_tail(&m->link, &vm->ranks[rank].imports);
 	*base = m->base;
 	return 0;
