@@ -17,7 +17,10 @@
 
 #include "hosts.h"
 
-#define PROXY_STACK	((size_t)256 << 10)
+#define PROXY_STACK	((size_t)256 << 10)	/* without thread-local variables */
+
+/* Return the size of the smallest stack of a thread, with its thread-local variables. */
+size_t __pthread_get_minstack(const pthread_attr_t *attr);
 
 struct forward {
 	struct call call;
@@ -71,7 +74,7 @@ static void forward_serve(void *arg)
 	pthread_t t;
 
 	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, PROXY_STACK);
+	pthread_attr_setstacksize(&attr, PROXY_STACK + REAL(__pthread_get_minstack)(&attr));
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	if (!REAL(pthread_create)(&t, &attr, proxy_main, f))
 		return;

@@ -212,6 +212,11 @@ TEST(futexes_in_variables_of_threads)
 	same_on(PROGRAMS "machines", 2, machines, "local");
 }
 
+TEST(threads_with_a_large_thread_local_variable)
+{
+	same_on(PROGRAMS "local", 2, machines, NULL);
+}
+
 /* After exec has failed, the death of a node is the end of the program again. */
 TEST(a_node_leaves_after_exec_has_failed)
 {
