@@ -76,6 +76,7 @@ struct call {
 
 struct node {
 	pid_t pid;			/* 0: the node does not run */
+	char id[16];			/* SCI_NODE; empty: the environment of all nodes has it */
 	futex_t calls;			/* counts calls that were queued */
 	struct lock lock;
 	struct call *first, **last;
@@ -177,8 +178,6 @@ struct world {
 /* The state of all nodes, in global memory; NULL: the library does nothing. */
 extern struct world *world;
 extern unsigned int self_node;
-/* The value of SCI_NODE on this node, if the environment, which all nodes share, has another one. */
-extern char self_node_id[16];
 /* The calling thread; NULL: the library has not created it. */
 extern _Thread_local struct thread *self_thread;
 

@@ -17,7 +17,6 @@
 
 struct world *world;
 unsigned int self_node;
-char self_node_id[16];
 _Thread_local struct thread *self_thread;
 
 extern FILE *_IO_list_all;		/* libc's list of all open streams */
@@ -267,7 +266,7 @@ static noreturn void node_begin(unsigned int node, pthread_t main, bool homes)
 	prctl(PR_SET_PDEATHSIG, SIGSYS);	/* its handler calls world_orphaned() */
 	world_orphaned(0);
 	setsid();			/* signals of the terminal are for the first node */
-	snprintf(self_node_id, sizeof(self_node_id), "%u", node_id(node));
+	snprintf(world->node[node].id, sizeof(world->node[node].id), "%u", node_id(node));
 	_IO_list_all = NULL;		/* streams belong to the first node, see stdio.c */
 	thread_list_forget(main);
 	if (!service_start()) {

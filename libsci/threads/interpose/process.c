@@ -172,7 +172,9 @@ static char *alone_getenv(const char *name)
 /* Find a variable that is not in the environment of the program; NULL: look there. */
 static char *own_getenv(const char *name)
 {
-	return *self_node_id && !strcmp(name, "SCI_NODE") ? self_node_id : NULL;
+	char *id = world && !hosts_on ? world->node[self_node].id : NULL;
+
+	return id && *id && !strcmp(name, "SCI_NODE") ? id : NULL;
 }
 
 EXPORT char *getenv(const char *name)

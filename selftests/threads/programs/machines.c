@@ -427,9 +427,18 @@ static void *name_write(void *arg)
 	return arg;
 }
 
+static void *node_name(void *arg)
+{
+	(void)arg;
+	return getenv("SCI_NODE");
+}
+
+/* The 1st thread is on node 8. main() reads the variable that the thread has found. */
 static int environment_use(void)
 {
-	thread_result(result_return, NULL);
+	const char *name = (const char *)thread_result(node_name, NULL);
+
+	printf("no name or a name: %d\n", !name || *name);
 	for (int i = 0; i < NAMES / 2; i++) {
 		name_write(NULL);
 		thread_result(name_write, NULL);
