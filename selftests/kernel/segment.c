@@ -661,21 +661,23 @@ TEST(debuggers_read_and_write_maps)
 {
 	volatile char *p, *constant;
 	char text[100];
+	off64_t at;
 	int fd, mem;
 
 	begin();
 	fd = OK(segment_private(adapter, 2 * PAGE));
 	p = MAP(fd, 0, 2 * PAGE, RW);
+	at = (off64_t)(uintptr_t)p + PAGE;
 	constant = MAP(fd, 0, PAGE, PROT_READ);
 	mem = OK(SYS(open("/proc/self/mem", O_RDWR | O_CLOEXEC)));
 	fill(p, 2 * PAGE, 9);
-	EQ(SYS(pread(mem, text, 100, (long)p + PAGE - 50)), 100);
+	EQ(SYS(pread64(mem, text, 100, at - 50)), 100);
 	CHECK(!memcmp(text, (char *)p + PAGE - 50, 100));
-	EQ(SYS(pwrite(mem, "hello", 5, (long)p + PAGE - 2)), 5);
+	EQ(SYS(pwrite64(mem, "hello", 5, at - 2)), 5);
 	CHECK(!memcmp((char *)p + PAGE - 2, "hello", 5));
-	EQ(SYS(pread(mem, text, 1, (long)constant + PAGE - 1)), 1);
+	EQ(SYS(pread64(mem, text, 1, (off64_t)(uintptr_t)constant + PAGE - 1)), 1);
 	EQ(text[0], 'e');
-	FAILS(SYS(pwrite(mem, "h", 1, (long)constant)), EIO);
+	FAILS(SYS(pwrite64(mem, "h", 1, (off64_t)(uintptr_t)constant)), EIO);
 }
 
 TEST(a_map_keeps_the_memory_and_no_more)
