@@ -542,7 +542,7 @@ static void keep_time_cached(void)
 	keep_time(SCI_VM_CACHE);
 }
 
-TEST(a_mapped_range_has_the_time)
+TEST(mapped_ranges_have_the_time)
 {
 	needs_mode(SCI_VM_MAP);
 	ranks_run(3, 3, keep_time_mapped);
