@@ -29,10 +29,13 @@ static int pool_enter(struct smi_region *r)
 static void pool_leave(struct smi_region *r)
 {
 	pool_sync(r);
-	if (r->pool_lock < 0)
+	if (r->pool_lock < 0) {
 		pthread_mutex_unlock(&smi.lock);
-	else
-		smi_lock_give(r->pool_lock);
+		return;
+	}
+	/* an adapter may still repeat stores that got lost */
+	smi_stores_arrive();
+	smi_lock_give(r->pool_lock);
 }
 
 /* Create the pool of a region. Collective: a process with an error takes part, too. */
