@@ -125,10 +125,10 @@ modules_anew() {
 	done
 }
 
-# each lost packet is a load or store that fails, and the programs repeat it
+# some loads and stores fail, and the programs repeat them
 case_team_smi_transfers_fail() {
 	local status
-	modules_anew retries=0 && with_loss 2 smi_passes 2000 24 4
+	modules_anew retries=2 && with_loss 3 smi_passes 2000 24 4
 	status=$?
 	modules_anew && return "$status"
 }
