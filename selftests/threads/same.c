@@ -38,6 +38,12 @@ TEST(streams_on_three_nodes)
 	same(PROGRAMS "streams", 3, NULL);
 }
 
+TEST(threads_of_all_nodes_create_threads)
+{
+	same(PROGRAMS "nested", 2, NULL);
+	same(PROGRAMS "nested", 4, NULL);
+}
+
 TEST(parts_of_mappings_on_two_nodes)
 {
 	same(PROGRAMS "mappings", 2, "parts");

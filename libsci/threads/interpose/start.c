@@ -119,13 +119,11 @@ bool threads_span(void)
 	uint32_t state = SPAN_NOT;
 	sigset_t set;
 
-	if (!world || thread_is_alone())
-		return false;
-	if (world->failed || (world->leader != getpid_real() && !(hosts_on && world_spans())))
+	if (!world || thread_is_alone() || world->failed)
 		return false;
 	if (world_spans())
-		return true;
-	if (!self_thread)
+		return getpid_real() == world->node[self_node].pid;
+	if (world->leader != getpid_real() || !self_thread)
 		return false;		/* a library's constructor, or a thread of libsci */
 	sigemptyset(&set);
 	sigaddset(&set, SIGSYS);	/* see futex.c */
