@@ -377,8 +377,7 @@ void harness_peer(unsigned int node, pid_t parent, int fd, peer_fn *fn,
 	peer_main(p, parent, fn, arg);
 }
 
-/* Return whether a peer of @node is on another machine. */
-static bool is_remote(unsigned int node)
+bool harness_is_remote(unsigned int node)
 {
 	if (!remote_machines() || atomic_load(&self->node) == node)
 		return false;
@@ -392,7 +391,7 @@ static bool is_remote(unsigned int node)
 struct peer *peer_spawn(unsigned int node,
 			void (*fn)(struct peer *self, void *arg), void *arg)
 {
-	bool remote = is_remote(node);
+	bool remote = harness_is_remote(node);
 	int fds[2], orders[2] = { -1, -1 };
 	pid_t parent = getpid();
 	struct peer *p;

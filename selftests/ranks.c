@@ -289,6 +289,10 @@ static void job_run(unsigned int n, unsigned int nodes, bool may_die)
 	deaths_share();
 	for (unsigned int i = 0; i < n; i++) {
 		places[i] = (struct boot_place){ .node = 4 * (1 + i * nodes / n) };
+		/* a rank that has started would fail when the test is skipped */
+		harness_is_remote(places[i].node);
+	}
+	for (unsigned int i = 0; i < n; i++) {
 		rank_spawn(&job, i, places[i].node);
 		job.n++;
 	}

@@ -65,6 +65,8 @@ __attribute__((noreturn))
 void harness_peer(unsigned int node, pid_t parent, int fd, peer_fn *fn,
 		  void *arg);
 pid_t harness_pid(const struct peer *p);	/* of the stub, if the peer is remote */
+/* Return whether a peer of @node is on another machine. Skip a test that cannot have such a peer. */
+bool harness_is_remote(unsigned int node);
 unsigned int harness_objects(void);
 void harness_fail(void);
 bool harness_failed(void);
