@@ -608,7 +608,7 @@ static void report(enum verdict verdict, unsigned int n, const char *name)
 static bool wanted(const struct ksft_test *t, char **patterns, int n)
 {
 	for (int i = 0; i < n; i++)
-		if (!fnmatch(patterns[i], t->name, 0))
+		if (!fnmatch(patterns[i], t->name, FNM_EXTMATCH))
 			return true;
 	return n == 0;
 }
