@@ -529,14 +529,19 @@ static void take_long(p_mad_channel_t c, void *text, size_t len)
 	mad_end_unpacking(k);
 }
 
-/* Wait at each end for a message of each gateway except the victim. Then all expect the death. */
+/*
+ * Wait at each end for a message of each gateway except the victim. Then all expect the death. The
+ * first end also waits for the last one, which would take a long message for that of a gateway.
+ */
 static void gateways_meet_ends(p_mad_channel_t c, int victim, int last)
 {
 	int rank = c->process_lrank;
 
 	if (rank == 0 || rank == last) {
-		for (int i = 1; i < gateways; i++)
+		for (int i = rank ? 1 : 0; i < gateways; i++)
 			number_take(mad_begin_unpacking(c));
+		if (rank)
+			number_send(c, 0, 0);
 	} else if (rank != victim) {
 		number_send(c, 0, 0);
 		number_send(c, last, 0);
