@@ -253,6 +253,9 @@ int pv_wait_until(bool (*done)(void *arg), void *arg, int64_t deadline)
 			/* poll once more, now with the sources that need a system call */
 			while (message_take_any())
 				;
+			/* a program may only poll: the senders of long messages wait for it */
+			if (!list_empty(&pv_me.late))
+				pv_bufs_fetch();
 			if (pv_request_read() < 0)
 				return PvmSysErr;
 			if (pv_peers_unsettled())

@@ -59,6 +59,20 @@ static int child_cross(void)
 	return 0;
 }
 
+/* Send a long message, then a short one. */
+static int child_long_first(void)
+{
+	char *data = malloc(LONG_SIZE);
+
+	test_fill(data, LONG_SIZE, 1);
+	pvm_initsend(PvmDataRaw);
+	pvm_pkbyte(data, LONG_SIZE, 1);
+	pvm_send(pvm_parent(), 1);
+	message_int(pvm_parent(), 2, 0);
+	pvm_exit();
+	return 0;
+}
+
 static int child_siblings(void)
 {
 	int *tids, n = pvm_siblings(&tids);
@@ -140,6 +154,8 @@ static int child_main(int argc, char **argv)
 		return child_tasker();
 	if (!strcmp(what, "cross"))
 		return child_cross();
+	if (!strcmp(what, "long first"))
+		return child_long_first();
 	if (!strcmp(what, "siblings"))
 		return child_siblings();
 	if (!strcmp(what, "print")) {
@@ -340,6 +356,24 @@ TEST(long_messages_cross)
 		CHECK(pvm_recv(tids[i], 2) > 0);
 		CHECK_EQ(pvm_upkbyte(data, LONG_SIZE, 1), 0);
 		CHECK(test_filled(data, LONG_SIZE, 2));
+	}
+	machine_end();
+	free(data);
+}
+
+/* The child waits in its first send until the parent, which only polls, takes the long message. */
+TEST(polls_for_a_message_receive_the_long_message_before_it)
+{
+	char *data = malloc(LONG_SIZE);
+	int tid;
+
+	machine_begin();
+	for (int i = 0; i < 2; i++) {
+		machine_spawn("long first", 1, &tid);
+		WAIT_UNTIL((i ? pvm_probe(tid, 2) : pvm_nrecv(tid, 2)) > 0, TEST_WAIT_MS);
+		CHECK(pvm_recv(tid, 1) > 0);
+		CHECK_EQ(pvm_upkbyte(data, LONG_SIZE, 1), 0);
+		CHECK(test_filled(data, LONG_SIZE, 1));
 	}
 	machine_end();
 	free(data);
