@@ -58,7 +58,9 @@ static int message_receive(const char *call, int tid, int tag, int64_t deadline)
 	ret = pv_buf_name(s.found);
 	if (ret >= 0) {
 		pv_inbox_take(s.found);
-		pv_buf_free(pv_me.rbuf);
+		/* pvm_setrbuf() may have made a probed message the receive buffer */
+		if (pv_me.rbuf != s.found)
+			pv_buf_free(pv_me.rbuf);
 		pv_me.rbuf = s.found;
 	}
 	pv_watch_renew();

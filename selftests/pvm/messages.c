@@ -170,6 +170,31 @@ TEST(a_receive_takes_the_first_that_matches)
 	machine_end();
 }
 
+TEST(a_probed_message_can_be_the_receive_buffer)
+{
+	static const int counts[] = { 1, 4096 };	/* the library reuses only small buffers */
+	int v[4096] = { 5 }, other = 6, got, mid, len;
+
+	machine_begin();
+	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+		pvm_initsend(PvmDataRaw);
+		CHECK_EQ(pvm_pkint(v, counts[i], 1), 0);
+		CHECK_EQ(pvm_send(pvm_mytid(), 1), 0);
+		mid = pvm_probe(-1, 1);
+		CHECK(mid > 0);
+		CHECK(pvm_setrbuf(mid) >= 0);
+		CHECK_EQ(pvm_recv(-1, 1), mid);
+		/* a new message takes no memory of the received one */
+		pvm_initsend(PvmDataRaw);
+		CHECK_EQ(pvm_pkint(&other, 1, 1), 0);
+		CHECK_EQ(pvm_upkint(&got, 1, 1), 0);
+		CHECK_EQ(got, 5);
+		CHECK_EQ(pvm_bufinfo(mid, &len, NULL, NULL), 0);
+		CHECK_EQ(len, 4 * counts[i]);
+	}
+	machine_end();
+}
+
 TEST(contexts_are_apart)
 {
 	int ctx, me;
