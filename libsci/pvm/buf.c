@@ -129,21 +129,26 @@ size_t pv_buf_bytes(const struct buf *b)
 	return n;
 }
 
-int pv_buf_gather(struct buf *b)
+struct buf *pv_buf_copy(const struct buf *b)
 {
+	size_t len = pv_buf_bytes(b);
+	struct buf *c = pv_buf_new(b->enc);
+	uint8_t *to = c ? pv_buf_room(c, len) : NULL;
+
+	if (!c || (len && !to)) {
+		pv_buf_free(c);
+		return NULL;
+	}
+	c->info = b->info;
+	if (b->len)
+		memcpy(to, b->data, b->len);
 	for (int i = 0; i < b->npieces; i++) {
 		const struct piece *p = &b->pieces[i];
-		uint8_t *to = pv_buf_room(b, p->n * p->size);
 
-		if (!to)
-			return PvmNoMem;
-		for (size_t j = 0; j < p->n; j++)
-			memcpy(to + j * p->size, p->at + j * p->step, p->size);
+		for (size_t j = 0; j < p->n; j++, to += p->size)
+			memcpy(to, p->at + j * p->step, p->size);
 	}
-	free(b->pieces);
-	b->pieces = NULL;
-	b->npieces = 0;
-	return 0;
+	return c;
 }
 
 int pv_buf_fetch(struct buf *b)

@@ -58,7 +58,7 @@ struct piece {
  * @mid: message id of the program; 0: the program does not know the message
  * @data, @len, @cap: packed bytes
  * @pos: offset of the next byte to unpack
- * @pieces: in-place data (PvmDataInPlace)
+ * @pieces: in-place data (PvmDataInPlace) of a message without packed bytes
  * @msg: a long message whose bytes the sender still has, or NULL
  * @info: source, tag, context and so on
  * @link: in the inbox
@@ -236,8 +236,8 @@ struct buf *pv_buf_find(int mid);
 uint8_t *pv_buf_room(struct buf *b, size_t len);
 /* Return the number of bytes of message @b. */
 size_t pv_buf_bytes(const struct buf *b);
-/* Copy the bytes of in-place pieces into @b, one after the other. */
-int pv_buf_gather(struct buf *b);
+/* Return a copy of @b that contains the bytes of in-place data; NULL: no memory. */
+struct buf *pv_buf_copy(const struct buf *b);
 /* Fetch the bytes of a long message. Return: 0 or a PVM error. */
 int pv_buf_fetch(struct buf *b);
 int pv_buf_complete(struct buf *b);

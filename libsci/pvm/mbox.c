@@ -19,7 +19,7 @@ static int mbox_request(struct frame *f, enum frame_op op, const char *name,
 
 PVM_API int pvm_putinfo(char *name, int mid, int flags)
 {
-	struct buf *b = pv_buf_find(mid);
+	struct buf *b = pv_buf_find(mid), *plain;
 	struct frame f = { 0 };
 	int ret = pv_task_ready();
 
@@ -29,13 +29,18 @@ PVM_API int pvm_putinfo(char *name, int mid, int flags)
 		return lpvmerr("pvm_putinfo", PvmBadParam);
 	if (!b)
 		return lpvmerr("pvm_putinfo", PvmNoSuchBuf);
-	if ((b->msg && pv_buf_fetch(b)) || pv_buf_gather(b))
+	if (b->msg && pv_buf_fetch(b))
+		return lpvmerr("pvm_putinfo", PvmNoMem);
+	plain = b->npieces ? pv_buf_copy(b) : b;
+	if (!plain)
 		return lpvmerr("pvm_putinfo", PvmNoMem);
 	frame_begin(&f, OP_PUTINFO, TO_MASTER);
 	frame_str(&f, name);
 	frame_i32(&f, flags);
 	frame_i32(&f, b->enc);
-	frame_bytes(&f, b->data, b->len);
+	frame_bytes(&f, plain->data, plain->len);
+	if (plain != b)
+		pv_buf_free(plain);
 	ret = pv_request(&f, NULL);
 	/* PvmExists and PvmDenied are results for the program: do not print them */
 	return ret == PvmSysErr || ret == PvmNoMem ? lpvmerr("pvm_putinfo", ret) : ret;

@@ -213,7 +213,7 @@ static int pack_in_place(struct buf *b, const void *items, size_t size, size_t n
 
 	if (!n)
 		return 0;
-	/* a send has copied the earlier pieces into @data: pieces cannot be added any more */
+	/* a received message has its bytes in @data: pieces cannot be added */
 	if (b->len)
 		return PvmMismatch;
 	p = realloc(b->pieces, (size_t)(b->npieces + 1) * sizeof(*p));

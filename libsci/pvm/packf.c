@@ -193,7 +193,7 @@ PVM_API int pvm_vunpackf(const char *fmt, va_list ap)
 
 static int pack_message(int mid, bool whole)
 {
-	struct buf *b = pv_buf_find(mid);
+	struct buf *b = pv_buf_find(mid), *plain;
 	int head[5], ret;
 
 	if (mid <= 0)
@@ -209,15 +209,19 @@ static int pack_message(int mid, bool whole)
 		return PvmNotImpl;
 	if (b->msg && pv_buf_complete(b))
 		return PvmBadMsg;
-	if (pv_buf_gather(b))
+	plain = b->npieces ? pv_buf_copy(b) : b;
+	if (!plain)
 		return PvmNoMem;
-	head[0] = (int)b->len;
+	head[0] = (int)plain->len;
 	head[1] = b->enc;
 	head[2] = b->info.ctx;
 	head[3] = b->info.tag;
 	head[4] = b->info.src;
 	ret = whole ? pv_pack(PVM_INT, head, 5, 1) : 0;
-	return ret ? ret : pv_pack(PVM_BYTE, b->data, (int)b->len, 1);
+	ret = ret ? ret : pv_pack(PVM_BYTE, plain->data, (int)plain->len, 1);
+	if (plain != b)
+		pv_buf_free(plain);
+	return ret;
 }
 
 PVM_API int pvm_pkmesg(int mid)

@@ -208,26 +208,11 @@ static int message_start(struct sci_peer *to, const struct buf *b, int tag,
 	return sci_isendm(to, &s, req);
 }
 
-static struct buf *message_copy(struct buf *b)
-{
-	struct buf *c = pv_buf_new(b->enc);
-	uint8_t *room = c ? pv_buf_room(c, b->len) : NULL;
-
-	if (!c || (b->len && !room)) {
-		pv_buf_free(c);
-		return NULL;
-	}
-	if (b->len)
-		memcpy(room, b->data, b->len);
-	c->info = b->info;
-	return c;
-}
-
-static int message_queue(struct peer *p, struct buf *b, int tag)
+static int message_queue(struct peer *p, const struct buf *b, int tag)
 {
 	struct queued *q = malloc(sizeof(*q));
 
-	if (!q || pv_buf_gather(b) || !(q->b = message_copy(b))) {
+	if (!q || !(q->b = pv_buf_copy(b))) {
 		free(q);
 		return PvmNoMem;
 	}
@@ -297,13 +282,10 @@ static bool request_done(void *arg)
 }
 
 /* Send a message from this task to itself. */
-static int send_self(struct buf *b, int tag)
+static int send_self(const struct buf *b, int tag)
 {
-	struct buf *c;
+	struct buf *c = pv_buf_copy(b);
 
-	if (pv_buf_gather(b))
-		return PvmNoMem;
-	c = message_copy(b);
 	if (!c)
 		return PvmNoMem;
 	c->info.src = c->info.dst = pvmmytid;
@@ -314,18 +296,17 @@ static int send_self(struct buf *b, int tag)
 	return 0;
 }
 
-/* Gather in-place data that has gaps, or too many pieces to be sent without a copy. */
-static int pieces_check(struct buf *b)
+/* Return true if in-place data has gaps, or too many pieces to be sent without a copy. */
+static bool pieces_need_copy(const struct buf *b)
 {
-	bool plain = b->npieces <= IOV_MAX_OWN;
-
 	for (int i = 0; i < b->npieces; i++)
-		plain = plain && b->pieces[i].step == b->pieces[i].size;
-	return plain ? 0 : pv_buf_gather(b);
+		if (b->pieces[i].step != b->pieces[i].size)
+			return true;
+	return b->npieces > IOV_MAX_OWN;
 }
 
 /* Start to send @b to one task. *@req: the request to wait for, or NULL. */
-static int send_start(struct buf *b, int tid, int tag, int64_t *deadline,
+static int send_start(const struct buf *b, int tid, int tag, int64_t *deadline,
 		      struct sci_req **req)
 {
 	struct peer *p;
@@ -363,17 +344,23 @@ static int send_start(struct buf *b, int tid, int tag, int64_t *deadline,
 int pv_peer_send(struct buf *b, const int *tids, int n, int tag)
 {
 	struct sci_req *one, **reqs = &one;
+	struct buf *copy = NULL;
 	int64_t deadline = -1;
 	int ret = 0, i;
 
 	if (b->msg && pv_buf_fetch(b))
 		return PvmBadMsg;
-	if (pieces_check(b))
-		return PvmNoMem;
+	if (pieces_need_copy(b)) {
+		b = copy = pv_buf_copy(b);
+		if (!copy)
+			return PvmNoMem;
+	}
 	if (n > 1)
 		reqs = calloc((size_t)n, sizeof(struct sci_req *));
-	if (!reqs)
+	if (!reqs) {
+		pv_buf_free(copy);
 		return PvmNoMem;
+	}
 	users++;
 	for (i = 0; i < n && !ret; i++)
 		ret = send_start(b, tids[i], tag, &deadline, &reqs[i]);
@@ -383,6 +370,9 @@ int pv_peer_send(struct buf *b, const int *tids, int n, int tag)
 			ret = PvmSysErr;
 	users--;
 	peers_free_dead();
+	/* without the daemon, requests may still read the copy */
+	if (ret != PvmSysErr)
+		pv_buf_free(copy);
 	if (reqs != &one)
 		free(reqs);
 	pv_watch_renew();

@@ -135,10 +135,34 @@ TEST(in_place_data_is_read_when_it_is_sent)
 	pvm_initsend(PvmDataInPlace);
 	CHECK_EQ(pvm_pkint(&v, 1, 1), 0);
 	CHECK_EQ(pvm_pkstr((char *)"no"), PvmNotImpl);
-	v = 2;
-	loop_message(1);
-	CHECK_EQ(pvm_upkint(&got, 1, 1), 0);
-	CHECK_EQ(got, 2);
+	for (v = 2; v < 5; v++) {
+		loop_message(1);
+		CHECK_EQ(pvm_upkint(&got, 1, 1), 0);
+		CHECK_EQ(got, v);
+	}
+	machine_end();
+}
+
+TEST(in_place_data_is_read_when_it_is_put_into_a_message_or_the_mail_box)
+{
+	int v, got, in_place, outer;
+
+	machine_begin();
+	in_place = pvm_initsend(PvmDataInPlace);
+	CHECK_EQ(pvm_pkint(&v, 1, 1), 0);
+	CHECK_EQ(pvm_setsbuf(0), in_place);
+	for (v = 1; v < 4; v++) {
+		CHECK(pvm_putinfo((char *)"box", in_place, PvmMboxOverWritable) >= 0);
+		CHECK(pvm_recvinfo((char *)"box", 0, 0) > 0);
+		CHECK_EQ(pvm_upkint(&got, 1, 1), 0);
+		CHECK_EQ(got, v);
+		outer = pvm_initsend(PvmDataRaw);
+		CHECK_EQ(pvm_pkmesgbody(in_place), 0);
+		loop_message(1);
+		CHECK_EQ(pvm_upkint(&got, 1, 1), 0);
+		CHECK_EQ(got, v);
+		CHECK_EQ(pvm_getsbuf(), outer);
+	}
 	machine_end();
 }
 

@@ -12,6 +12,7 @@
 #include "libsci/pvm/groupop.h"
 
 #define LONG_SIZE	(3 << 20)
+#define IN_PLACE	65	/* pieces of in-place data: too many to be sent without a copy */
 #define LATE		20	/* tasks that enrol late */
 #define KILLS		10	/* daemons that are killed one after another */
 
@@ -241,6 +242,39 @@ TEST(messages_of_all_lengths_come_back)
 	machine_end();
 	free(data);
 	free(back);
+}
+
+/* Send the in-place data of the send buffer twice. @data: its @n items, each after @gap others. */
+static void in_place_check(int tid, int *data, int n, int gap)
+{
+	int back[IN_PLACE];
+
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < n; i++)
+			data[i * (gap + 1)] = round * 1000 + i;
+		CHECK_EQ(pvm_send(tid, 4), 0);
+		CHECK(pvm_recv(tid, 4) > 0);
+		CHECK_EQ(pvm_upkint(back, n, 1), 0);
+		for (int i = 0; i < n; i++)
+			CHECK_EQ(back[i], round * 1000 + i);
+	}
+}
+
+/* A message of many pieces, or with gaps, is sent as a copy. */
+TEST(in_place_data_is_read_at_each_send)
+{
+	int data[2 * IN_PLACE], tid;
+
+	machine_begin();
+	machine_spawn("echo", 1, &tid);
+	CHECK(pvm_initsend(PvmDataInPlace) > 0);
+	for (int i = 0; i < IN_PLACE; i++)
+		CHECK_EQ(pvm_pkint(&data[i], 1, 1), 0);
+	in_place_check(tid, data, IN_PLACE, 0);
+	CHECK(pvm_initsend(PvmDataInPlace) > 0);
+	CHECK_EQ(pvm_pkint(data, IN_PLACE, 2), 0);
+	in_place_check(tid, data, IN_PLACE, 1);
+	machine_end();
 }
 
 /* Begin a machine with an echo. Return its tid, and the first descriptor in @p. */
