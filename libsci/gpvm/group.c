@@ -16,7 +16,10 @@
 /* The timeout of Debian's tools for a group server. This library does not use it. */
 GROUP_API struct timeval *pvmgs_tmout;
 
-/* A static group: its members do not change. */
+/*
+ * struct fixed - a static group, whose members do not change
+ * @tids, @n: members by instance; 0: no member
+ */
 struct fixed {
 	struct fixed *next;
 	char *name;
@@ -106,23 +109,29 @@ GROUP_API int gs_getgstid(void)
 	return TID_GROUPS;
 }
 
+/* Copy the members of @from to the front of @to, which may be @from. Return: their number. */
+static int members_copy(int *to, const int *from, int n)
+{
+	int m = 0;
+
+	for (int i = 0; i < n; i++)
+		if (from[i])
+			to[m++] = from[i];
+	return m;
+}
+
 int group_tids(const char *group, int **tids)
 {
 	struct fixed *g = group ? fixed_find(group) : NULL;
-	int n, m = 0;
+	int n;
 
 	if (g) {
 		*tids = malloc(((size_t)g->n + 1) * sizeof(int));
-		if (*tids)
-			memcpy(*tids, g->tids, (size_t)g->n * sizeof(int));
-		return *tids ? g->n : PvmNoMem;
+		return *tids ? members_copy(*tids, g->tids, g->n) : PvmNoMem;
 	}
 	*tids = NULL;
 	n = pvmgroupop(GROUP_TIDS, group, 0, tids);
-	for (int i = 0; i < n; i++)
-		if ((*tids)[i])
-			(*tids)[m++] = (*tids)[i];
-	return n < 0 ? n : m;
+	return n < 0 ? n : members_copy(*tids, *tids, n);
 }
 
 int group_tid(const char *group, int instance)
@@ -130,14 +139,15 @@ int group_tid(const char *group, int instance)
 	struct fixed *g = fixed_find(group);
 
 	if (g)
-		return instance >= 0 && instance < g->n ? g->tids[instance] : PvmNoInst;
+		return instance >= 0 && instance < g->n && g->tids[instance] ?
+			g->tids[instance] : PvmNoInst;
 	return pvmgroupop(GROUP_TID, group, instance, NULL);
 }
 
 GROUP_API int pvm_freezegroup(char *group, int size)
 {
 	struct fixed *g;
-	int ret = pvmgroupop(GROUP_FREEZE, group, size, NULL);
+	int ret = pvmgroupop(GROUP_FREEZE, group, size, NULL), members = 0;
 
 	if (ret < 0)
 		return group_result(ret);
@@ -146,7 +156,7 @@ GROUP_API int pvm_freezegroup(char *group, int size)
 		free(g);
 		return group_result(PvmNoMem);
 	}
-	ret = group_tids(group, &g->tids);
+	ret = pvmgroupop(GROUP_TIDS, group, 0, &g->tids);
 	if (ret < 0) {
 		free(g->name);
 		free(g);
@@ -155,7 +165,9 @@ GROUP_API int pvm_freezegroup(char *group, int size)
 	g->n = ret;
 	g->next = fixed_groups;
 	fixed_groups = g;
-	return g->n;
+	for (int i = 0; i < g->n; i++)
+		members += g->tids[i] != 0;
+	return members;
 }
 
 GROUP_API int pvm_bcast(char *group, int tag)

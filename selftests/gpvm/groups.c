@@ -51,14 +51,18 @@ static int member(int size)
 static int child_freeze(void)
 {
 	char name[32];
+	int sum;
 
 	for (int i = 0; i < FREEZES; i++) {
 		snprintf(name, sizeof(name), "freeze%d", i);
-		message_int(pvm_parent(), 7, pvm_joingroup(name));
+		sum = pvm_joingroup(name);
+		message_int(pvm_parent(), 7, sum);
 		if (pvm_recv(pvm_parent(), 8) <= 0)
 			return 1;
 		message_int(pvm_parent(), 9, 0);
 		message_int(pvm_parent(), 10, pvm_freezegroup(name, -1));
+		pvm_reduce(PvmSum, &sum, 1, PVM_INT, 12, name, 1);
+		message_int(pvm_parent(), 13, sum);
 	}
 	/* the other member counts this one until the machine ends */
 	pvm_recv(pvm_parent(), 11);
@@ -178,15 +182,18 @@ TEST(a_static_group_admits_no_task)
 TEST(a_group_becomes_static_when_a_member_leaves)
 {
 	char name[32];
-	int tids[2];
+	int tids[2], instances[2];
 
 	machine_begin();
+	for (int i = 0; i < FREEZES; i++) {
+		snprintf(name, sizeof(name), "freeze%d", i);
+		CHECK_EQ(pvm_joingroup(name), 0);
+	}
 	machine_spawn("freeze", 2, tids);
 	for (int i = 0; i < FREEZES; i++) {
 		snprintf(name, sizeof(name), "freeze%d", i);
-		CHECK(pvm_joingroup(name) >= 0);
 		for (int k = 0; k < 2; k++)
-			CHECK(pvm_recv(tids[k], 7) > 0);
+			instances[k] = reply_int(tids[k], 7);
 		for (int k = 0; k < 2; k++)
 			message_int(tids[k], 8, 0);
 		for (int k = 0; k < 2; k++)
@@ -197,6 +204,9 @@ TEST(a_group_becomes_static_when_a_member_leaves)
 		CHECK_EQ(pvm_lvgroup(name), 0);
 		for (int k = 0; k < 2; k++)
 			CHECK_EQ(reply_int(tids[k], 10), 2);
+		/* instance 0 is free; instance 1, the root, has the sum of both instances */
+		for (int k = 0; k < 2; k++)
+			CHECK_EQ(reply_int(tids[k], 13), instances[k] == 1 ? 1 + 2 : 2);
 	}
 	machine_end();
 }
