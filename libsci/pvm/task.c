@@ -88,20 +88,21 @@ PVM_API char *pvmgetpvmd(void)
 /* Start the daemon as a grandchild, so that the program does not have to reap it. */
 static void daemon_exec(char **argv, int report_fd)
 {
-	char fd[16];
 	int null;
 
 	if (fork())
 		_exit(0);
 	setsid();
+	dup2(report_fd, 3);
+	fcntl(3, F_SETFD, 0);
 	null = open("/dev/null", O_RDWR);
 	dup2(null, 0);
 	dup2(null, 1);
 	/* close the program's stderr: the daemon would keep a pipe open */
 	dup2(null, 2);
-	fcntl(report_fd, F_SETFD, 0);
-	snprintf(fd, sizeof(fd), "%d", report_fd);
-	setenv("SCI_PVMD_REPORT", fd, 1);
+	/* the daemon and its tasks would keep the program's pipes, locks and ports */
+	close_range(4, ~0U, 0);
+	setenv("SCI_PVMD_REPORT", "3", 1);
 	execvp(argv[0], argv);
 	_exit(127);
 }

@@ -1028,6 +1028,22 @@ TEST(an_exit_does_not_wait_for_output_of_an_earlier_machine)
 	free(text);
 }
 
+TEST(the_daemon_inherits_no_descriptor_of_the_first_task)
+{
+	struct pollfd p = { .events = POLLIN };
+	int pipe_ends[2];
+
+	CHECK_EQ(pipe(pipe_ends), 0);
+	machine_begin();
+	close(pipe_ends[1]);
+	p.fd = pipe_ends[0];
+	CHECK_EQ(poll(&p, 1, TEST_WAIT_MS), 1);
+	CHECK_EQ(p.revents, POLLHUP);
+	CHECK(machine_there());
+	machine_end();
+	close(pipe_ends[0]);
+}
+
 TEST(a_daemon_that_is_killed_is_an_error_not_a_hang)
 {
 	int tid;
