@@ -350,6 +350,9 @@ int pv_peer_send(struct buf *b, const int *tids, int n, int tag)
 
 	if (b->msg && pv_buf_fetch(b))
 		return PvmBadMsg;
+	/* the receiver counts the bytes of a message in an int */
+	if (pv_buf_bytes(b) > INT32_MAX)
+		return PvmNoMem;
 	if (pieces_need_copy(b)) {
 		b = copy = pv_buf_copy(b);
 		if (!copy)

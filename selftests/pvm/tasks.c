@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -373,6 +374,28 @@ TEST(a_send_without_memory_is_an_error)
 	CHECK_EQ(tag, 3);
 	CHECK_EQ(len, PIECES * PIECE);
 	machine_end();
+}
+
+/* PVM counts the bytes of a message in an int. */
+TEST(a_message_that_is_too_long_is_an_error)
+{
+	const size_t size = (size_t)3 << 30;
+	int tid, *data;
+
+	data = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	CHECK(data != MAP_FAILED);
+	machine_begin();
+	machine_spawn("echo", 1, &tid);
+	message_empty(tid, 1);
+	CHECK(pvm_recv(tid, 1) > 0);
+	CHECK_EQ(pvm_psend(tid, 2, data, (int)(size / sizeof(int)), PVM_INT), PvmNoMem);
+	CHECK(pvm_initsend(PvmDataInPlace) > 0);
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(pvm_pkint(data, (int)(size / sizeof(int) / 3), 1), 0);
+	CHECK_EQ(pvm_send(tid, 2), PvmNoMem);
+	CHECK_EQ(pvm_mcast(&tid, 1, 2), PvmNoMem);
+	machine_end();
+	munmap(data, size);
 }
 
 TEST(long_messages_cross)
