@@ -139,7 +139,7 @@ static bool program_find(const char *file, char *path)
 
 /* Run the program. Context: in the child. */
 static __attribute__((noreturn)) void
-program_run(const struct order *o, int out, const char *node)
+program_run(const struct order *o, int out, const char *node, pid_t daemon)
 {
 	sigset_t none;
 	char pid[16];
@@ -149,8 +149,10 @@ program_run(const struct order *o, int out, const char *node)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGHUP, SIG_DFL);
-	/* end the task when the daemon dies */
+	/* end the task when the daemon dies, or if the daemon has died */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != daemon)
+		_exit(127);
 	setpgid(0, 0);
 	dup2(null, 0);
 	dup2(out, 1);
@@ -200,6 +202,7 @@ static int task_start_by_tasker(const struct order *o)
 /* Start one task. Return: its tid or a PVM error. */
 static int task_start(const struct order *o)
 {
+	pid_t daemon = getpid();
 	struct task *t;
 	int p[2];
 
@@ -218,7 +221,7 @@ static int task_start(const struct order *o)
 	if (t->pid < 0)
 		goto no_process;
 	if (!t->pid)
-		program_run(o, p[1], getenv("SCI_NODE"));
+		program_run(o, p[1], getenv("SCI_NODE"), daemon);
 	t->child = true;
 	close(p[1]);
 	if (!o->out_silent)

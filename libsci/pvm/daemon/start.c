@@ -201,7 +201,7 @@ char *host_command(const struct host *h)
 }
 
 static __attribute__((noreturn)) void
-starter_run(const struct host *h, unsigned int node, int in)
+starter_run(const struct host *h, unsigned int node, int in, pid_t daemon)
 {
 	const char *rsh = getenv("PVM_RSH"), *path = getenv("PVM_DPATH");
 	const char *argv[24];
@@ -213,6 +213,8 @@ starter_run(const struct host *h, unsigned int node, int in)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setsid();
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != daemon)
+		_exit(127);
 	dup2(in, 0);
 	dup2(null, 1);
 	dup2(null, 2);
@@ -240,6 +242,7 @@ starter_run(const struct host *h, unsigned int node, int in)
 int host_start(struct host *h)
 {
 	unsigned int node = node_number(h->name);
+	pid_t daemon = getpid();
 	int p[2];
 	ssize_t n;
 
@@ -248,7 +251,7 @@ int host_start(struct host *h)
 	fflush(NULL);
 	h->pid = fork();
 	if (!h->pid)
-		starter_run(h, node, p[0]);
+		starter_run(h, node, p[0], daemon);
 	close(p[0]);
 	n = h->pid > 0 ? write(p[1], h->secret, 32) : -1;
 	close(p[1]);
