@@ -28,7 +28,8 @@ static int copies_sync(int err)
 }
 
 /*
- * Return true if this process combines its copy: with ONE_PER_NODE, only each node's first process.
+ * Return true if this process adds or loads all of its copy: with ONE_PER_NODE, only each node's
+ * first process.
  */
 static bool copy_is_combined(const struct smi_region *r)
 {
@@ -75,6 +76,16 @@ static int copy_get_range(const struct smi_region *r, int mode, int p1, int p2, 
 	*from = (size_t)low * (size_t)p1;
 	*to = ((size_t)high + 1) * (size_t)p1;
 	return SMI_SUCCESS;
+}
+
+/*
+ * Return true if this process loads its part of the copy: with ONE_PER_NODE, each node's first
+ * process loads all bytes, but each process loads its range of a loop.
+ */
+static bool copy_is_loaded(int mode)
+{
+	return !(mode & SMI_REP_ONE_PER_NODE) || mode & SMI_REP_LOCAL_AND_BEYOND ||
+	       smi.first[smi.node] == smi.rank;
 }
 
 /* Allocate memory for the copy, at any address. */
@@ -145,7 +156,7 @@ SMI_API smi_error_t SMI_Switch_to_replication(int id, int mode, int p1, int p2, 
 	if (err)
 		return err;
 	err = copy_create(r, mode, &copy);
-	if (!err && to > from && (!r->per_node || r->per_node->owner == smi.rank))
+	if (!err && to > from && copy_is_loaded(mode))
 		err = shared_copy(r, copy + from, from, to, true);
 	/* no process may store into the region before all processes have their copies */
 	err = copies_sync(err);
@@ -169,7 +180,7 @@ static int copy_store_range(struct smi_region *r, int p1, int p2)
 
 	if (p1 <= 0 || smi_split_range(p2, false, &low, &high))
 		return SMI_ERR_PARAM;
-	if (low > high || !copy_is_combined(r))
+	if (low > high)
 		return SMI_SUCCESS;
 	if (low < 0 || ((size_t)high + 1) > r->size / (size_t)p1)
 		return SMI_ERR_PARAM;

@@ -70,7 +70,7 @@ static void one_source(int type, int how)
 }
 
 /* Each process changes its indices, which are combined by the loop's splitting. */
-static void by_loop(int type)
+static void by_loop(int type, int how)
 {
 	int id, loop, low = 0, high = N - 1, l, h;
 	int *p = smi_region(type, N * sizeof(int), 0, &id);
@@ -82,7 +82,7 @@ static void by_loop(int type)
 	CHECK_SMI(SMI_Loop_index_range(loop, &low, &high, SMI_LOOP_SET_GLOBAL));
 	CHECK_SMI(SMI_Determine_loop_splitting(loop, SMI_SPLIT_REGULAR, 0, 0));
 	CHECK_SMI(SMI_Loop_index_range(loop, &l, &h, SMI_LOOP_GET_LOCAL));
-	CHECK_SMI(SMI_Switch_to_replication(id, SMI_REP_LOCAL_AND_BEYOND, sizeof(int),
+	CHECK_SMI(SMI_Switch_to_replication(id, SMI_REP_LOCAL_AND_BEYOND | how, sizeof(int),
 					    loop, 2));
 	for (int i = l > 2 ? l - 2 : 0; i <= h + 2 && i < N; i++)
 		CHECK_EQ(p[i], 1 + i);
@@ -166,7 +166,8 @@ static void replication(void)
 	for (unsigned int i = 0; i < ARRAY_LEN(types); i++) {
 		one_source(types[i], 0);
 		one_source(types[i], SMI_REP_ONE_PER_NODE);
-		by_loop(types[i]);
+		by_loop(types[i], 0);
+		by_loop(types[i], SMI_REP_ONE_PER_NODE);
 		CHECK_SUM(int, SMI_DTYPE_FIXPOINT, types[i]);
 		CHECK_SUM(long, SMI_DTYPE_FIXPOINT | SMI_DTYPE_HIGHPRECISION, types[i]);
 		CHECK_SUM(float, SMI_DTYPE_FLOATINGPOINT, types[i]);
