@@ -251,8 +251,8 @@ smi_error_t SMI_Get_region_locator(int id, smi_sgmt_locator_t *locator);
 
 /**
  * SMI_Init_shregMMU() - set up a region's allocator; collective if its creation was collective
- * Return: SMI_ERR_NOSEGMENT: a process has not mapped the region; SMI_ERR_NOMEM: the region
- * is too small, or no lock is free for it.
+ * Return: SMI_ERR_NOSEGMENT: a process has not mapped the region from its beginning on;
+ * SMI_ERR_NOMEM: the region is too small, or no lock is free for it.
  */
 smi_error_t SMI_Init_shregMMU(int region_id);
 

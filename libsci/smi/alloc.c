@@ -42,7 +42,8 @@ static void pool_leave(struct smi_region *r)
 static int pool_create(struct smi_region *r)
 {
 	struct smi_pool *p = (void *)r->base;
-	int err = r->pool ? SMI_ERR_PARAM : p ? SMI_SUCCESS : SMI_ERR_NOSEGMENT;
+	/* the pool begins at the same byte of the region in all processes */
+	int err = r->pool ? SMI_ERR_PARAM : p && !r->offset ? SMI_SUCCESS : SMI_ERR_NOSEGMENT;
 
 	/* the processes' earlier stores must not overwrite the allocator's */
 	smi_store_barrier();

@@ -413,6 +413,7 @@ static void part(void)
 	CHECK_EQ(p[rank ? 0 : 1024], 4711);
 	CHECK_SMI(SMI_Query(SMI_Q_SMI_REGION_OFFSET, id, &offset));
 	CHECK_EQ(offset, rank ? 4096 : 0);
+	CHECK_EQ(SMI_Init_shregMMU(id), SMI_ERR_NOSEGMENT);
 	CHECK_SMI(SMI_Barrier());
 	CHECK_SMI(SMI_Free_shreg(id));
 	smi_stop();
