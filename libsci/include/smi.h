@@ -264,7 +264,8 @@ smi_error_t SMI_Init_shregMMU(int region_id);
 smi_error_t SMI_Imalloc(size_t size, int region_id, void **adr);
 /**
  * SMI_Cmalloc() - allocate one block for all processes; collective.
- * Return: as SMI_Imalloc(); SMI_ERR_OTHER: the region is not collective.
+ * Return: as SMI_Imalloc(); SMI_ERR_OTHER: the region is not collective, or it is an SMP region
+ * of several nodes, where each node has an allocator.
  */
 smi_error_t SMI_Cmalloc(size_t size, int region_id, void **adr);
 /**
@@ -274,7 +275,7 @@ smi_error_t SMI_Cmalloc(size_t size, int region_id, void **adr);
 smi_error_t SMI_Ifree(void *adr);
 /**
  * SMI_Cfree() - free one block for all processes; collective.
- * Return: as SMI_Ifree(); SMI_ERR_OTHER: the region is not collective.
+ * Return: as SMI_Ifree(); SMI_ERR_OTHER: as SMI_Cmalloc().
  */
 smi_error_t SMI_Cfree(void *adr);
 

@@ -121,6 +121,12 @@ SMI_API smi_error_t SMI_Ifree(void *adr)
 	return region_free(r, adr);
 }
 
+/* Return true if all processes allocate from one pool: an SMP region has a pool on each node. */
+static bool pool_is_common(const struct smi_region *r)
+{
+	return smi_is_collective(r) && (r->type != SMI_SHM_SMP || smi.nodes == 1);
+}
+
 /* Allocate in process 0, which broadcasts the offset: the addresses of the region may differ. */
 SMI_API smi_error_t SMI_Cmalloc(size_t size, int region_id, void **adr)
 {
@@ -133,7 +139,7 @@ SMI_API smi_error_t SMI_Cmalloc(size_t size, int region_id, void **adr)
 	int err;
 
 	SMI_REFUSE(!r || !r->pool || r->internal || !adr);
-	if (!smi_is_collective(r))
+	if (!pool_is_common(r))
 		return SMI_ERR_OTHER;
 	if (smi.rank == 0) {
 		a.err = region_alloc(r, size, &block);
@@ -152,7 +158,7 @@ SMI_API smi_error_t SMI_Cfree(void *adr)
 	int err;
 
 	SMI_REFUSE(!r || !r->pool);
-	if (!smi_is_collective(r))
+	if (!pool_is_common(r))
 		return SMI_ERR_OTHER;
 	/* wait until all processes have called SMI_Cfree(): then no process uses the block */
 	smi_store_barrier();

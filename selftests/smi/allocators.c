@@ -202,6 +202,28 @@ TEST(a_local_region_has_an_allocator_of_its_owner)
 	ranks_run(2, 1, local);
 }
 
+/* An SMP region has an allocator on each node: no block is one for all processes. */
+static void smp(void)
+{
+	void *p;
+	int id;
+
+	smi_start();
+	smi_region(SMI_SHM_SMP, 16384, 0, &id);
+	CHECK_SMI(SMI_Init_shregMMU(id));
+	CHECK_SMI(SMI_Imalloc(64, id, &p));
+	CHECK_EQ(SMI_Cfree(p), SMI_ERR_OTHER);
+	CHECK_SMI(SMI_Ifree(p));
+	CHECK_EQ(SMI_Cmalloc(64, id, &p), SMI_ERR_OTHER);
+	CHECK_SMI(SMI_Free_shreg(id));
+	smi_stop();
+}
+
+TEST(an_smp_region_has_an_allocator_of_each_node)
+{
+	ranks_run(2, 2, smp);
+}
+
 /* Processes allocate memory of their node. Other nodes access it by its offset. */
 static void node_memory(void)
 {
