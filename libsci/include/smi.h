@@ -563,7 +563,8 @@ smi_error_t SMI_Sendrecv(void *sendbuf, void *recvbuf, int count, int peer);
  * @mode: REP_EVERYTHING: copy all bytes; REP_NOTHING: the contents are undefined;
  *	REP_LOCAL_AND_BEYOND: copy this process's range of split loop @p2, whose elements have
  *	@p1 bytes, and @p3 elements on both sides. With REP_ONE_PER_NODE each node has one copy.
- * Return: SMI_ERR_NOMEM.
+ * Return: SMI_ERR_NOSEGMENT: a process has not mapped the region from its beginning on;
+ * SMI_ERR_NOMEM.
  */
 smi_error_t SMI_Switch_to_replication(int id, int mode, int p1, int p2, int p3);
 /**

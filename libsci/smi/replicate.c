@@ -61,6 +61,8 @@ static int copy_get_range(const struct smi_region *r, int mode, int p1, int p2, 
 
 	*from = 0;
 	*to = mode & SMI_REP_NOTHING ? 0 : r->size;
+	if (!r->base || r->offset)
+		return SMI_ERR_NOSEGMENT;
 	if (!(mode & SMI_REP_LOCAL_AND_BEYOND))
 		return SMI_SUCCESS;
 	if (p1 <= 0 || p3 < 0 || smi_split_range(p2, false, &low, &high) ||
@@ -129,20 +131,20 @@ static int copy_place(struct smi_region *r, int mode, char *copy)
 	return copy == MAP_FAILED ? SMI_ERR_MAPFAILED : SMI_SUCCESS;
 }
 
-/* Return the region if it is collective, and all of it is mapped in this process; else NULL. */
-static struct smi_region *region_find_whole(int id)
+/* Return the region if its type permits replication, else NULL: the same in all processes. */
+static struct smi_region *region_find_common(int id)
 {
 	struct smi_region *r = smi_region_get(id);
 
 	if (!r || r->internal || !smi_is_collective(r) || r->type == SMI_SHM_FRAGMENTED ||
-	    r->type == SMI_SHM_SMP || !r->base || r->offset)
+	    r->type == SMI_SHM_SMP)
 		return NULL;
 	return r;
 }
 
 SMI_API smi_error_t SMI_Switch_to_replication(int id, int mode, int p1, int p2, int p3)
 {
-	struct smi_region *r = region_find_whole(id);
+	struct smi_region *r = region_find_common(id);
 	int way = mode & REP_WAYS, err;
 	size_t from, to;
 	char *copy = NULL;
@@ -316,7 +318,7 @@ static int copies_combine(struct smi_region *r, int mode, int p1, int p2)
 /* Combine the copies. @share: make the region shared again; else store the result in all copies. */
 static int region_combine(int id, int mode, int p1, int p2, bool share)
 {
-	struct smi_region *r = region_find_whole(id);
+	struct smi_region *r = region_find_common(id);
 	int i, err = SMI_SUCCESS;
 
 	SMI_REFUSE(!r || combine_check_args(r, mode, p1));

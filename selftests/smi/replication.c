@@ -160,6 +160,22 @@ static void bad_arguments(void)
 			 SMI_ERR_PARAM);
 }
 
+/* A region that a process does not map, or maps in part, cannot be replicated in any process. */
+static void not_mapped(int type, size_t offset)
+{
+	smi_region_info_t info;
+	void *p;
+	int id;
+
+	SMI_Init_reginfo(&info, 8192, rank ? offset : 0, 0, SMI_ADPT_DEFAULT, 0, 0, NULL);
+	CHECK_SMI(SMI_Create_shreg(type, &info, &id, &p));
+	CHECK_EQ(SMI_Switch_to_replication(id, SMI_REP_NOTHING, 0, 0, 0),
+		 size > 1 ? SMI_ERR_NOSEGMENT : SMI_SUCCESS);
+	CHECK_SMI(SMI_Switch_to_sharing(id, SMI_SHR_NOTHING, 0, 0));
+	CHECK_SMI(SMI_Barrier());
+	CHECK_SMI(SMI_Free_shreg(id));
+}
+
 static void replication(void)
 {
 	smi_start();
@@ -175,6 +191,8 @@ static void replication(void)
 			  types[i]);
 	}
 	every_local();
+	not_mapped(SMI_SHM_UNDIVIDED, 4096);
+	not_mapped(SMI_SHM_UNDIVIDED | SMI_SHM_NONFIXED | SMI_SHM_DELAYED, 0);
 	bad_arguments();
 	smi_stop();
 }
