@@ -111,19 +111,19 @@ void smi_channel_try(int rank, struct smi_msg *m)
 				0, &err);
 }
 
-int smi_wait_change(void)
+int smi_wait_change(int rank)
 {
-	static uint64_t next_test;	/* time of the next test for dead processes */
+	struct smi_proc *p = &smi.procs[rank < 0 ? smi.size : rank];
 	struct timespec until = sci_deadline(1000);
 
 	if (atomic_load(&smi.dead))
 		return SMI_ERR_OTHER;
 	/* also test for dead processes here, because the watchdog may be off */
-	if (!pthread_cond_timedwait(&smi.change, &smi.lock, &until) && sci_now_ns() < next_test)
+	if (!pthread_cond_timedwait(&smi.change, &smi.lock, &until) && sci_now_ns() < p->next_test)
 		return SMI_SUCCESS;
-	next_test = sci_now_ns() + 1000000000u;
+	p->next_test = sci_now_ns() + 1000000000u;
 	for (int i = 0; i < smi.size; i++)
-		if (sci_team_alive(smi.team, i))
+		if ((rank < 0 || i == rank) && sci_team_alive(smi.team, i))
 			return SMI_ERR_OTHER;
 	return SMI_SUCCESS;
 }

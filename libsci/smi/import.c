@@ -319,7 +319,7 @@ static int request_send(struct request *q, enum smi_msg_type type, struct smi_re
 	err = smi_channel_send(s->owner, &m);
 	pthread_mutex_lock(&smi.lock);
 	while (!err && !q->answered)
-		err = smi_wait_change();
+		err = smi_wait_change(s->owner);
 	pthread_mutex_unlock(&smi.lock);
 	return err ? err : q->answer.a;
 }

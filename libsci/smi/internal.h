@@ -151,6 +151,7 @@ struct smi_msg {
 /* The state that this process keeps for one process of the program. */
 struct smi_proc {
 	int pid;
+	uint64_t next_test;		/* time of smi_wait_change()'s next test for its death */
 	/* signal.c: signals that have arrived, and the threads that wait for them */
 	unsigned int for_any;		/* sent with SMI_SIGNAL_ANY */
 	unsigned int direct;
@@ -167,8 +168,11 @@ void smi_channel_close(void);
 int smi_channel_send(int rank, struct smi_msg *m);
 /* Send a message, unless the receiver's queue is full. An adapter may wait for a silent node. */
 void smi_channel_try(int rank, struct smi_msg *m);
-/* Wait for smi.change. Context: smi.lock is held. Return: 0; SMI_ERR_OTHER: a process has died. */
-int smi_wait_change(void);
+/*
+ * Wait for smi.change. @rank: the process that the caller waits for; -1: any process. Context:
+ * smi.lock is held. Return: 0; SMI_ERR_OTHER: the process has died.
+ */
+int smi_wait_change(int rank);
 /* Run a region's callback in the callback thread, after earlier jobs. Context: smi.lock is held. */
 void smi_callback_queue(int id, int reason);
 /*

@@ -93,7 +93,8 @@ static int signal_await(int rank)
 	signals_waits++;
 	signal_get_sender(rank)->awaited = true;
 	while (!err && !signal_take(rank))
-		err = signals_stop ? SMI_ERR_NOINIT : smi_wait_change();
+		err = signals_stop ? SMI_ERR_NOINIT :
+				     smi_wait_change(rank == SMI_SIGNAL_ANY ? -1 : rank);
 	signal_get_sender(rank)->awaited = false;
 	signals_waits--;
 	pthread_cond_broadcast(&smi.change);

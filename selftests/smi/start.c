@@ -447,6 +447,51 @@ TEST(without_a_watchdog_a_receive_fails_while_signals_arrive)
 	ranks_run_arg(3, 1, no_watchdog_in_traffic, test_shared(sizeof(int)), true);
 }
 
+/* Wait twice for the dead process: each of the other processes has tested for deaths by then. */
+static void wait_for_tests(void)
+{
+	int in;
+
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(SMI_Recv(&in, sizeof(in), 1), SMI_ERR_OTHER);
+}
+
+/* Processes wait for a living process, while another one is dead. */
+static void no_watchdog_among_the_living(void *arg)
+{
+	int in = 0, out[] = { 5, 6, 7 };
+
+	(void)arg;
+	smi_start();
+	CHECK_SMI(SMI_Watchdog(SMI_WATCHDOG_OFF));
+	CHECK_SMI(SMI_Barrier());
+	if (rank == 1)
+		raise(SIGKILL);
+	if (rank == 2) {
+		wait_for_tests();
+		for (int i = 0; i < 2; i++) {
+			CHECK_SMI(SMI_Recv(&in, sizeof(in), 0));
+			CHECK_EQ(in, out[i]);
+		}
+		CHECK_SMI(SMI_Signal_send(3));
+		CHECK_SMI(SMI_Send(&out[2], sizeof(in), 4));
+	} else if (!rank) {
+		CHECK_SMI(SMI_Send(&out[0], sizeof(in), 2));
+		CHECK_SMI(SMI_Send(&out[1], sizeof(in), 2));
+	} else if (rank == 3) {
+		CHECK_SMI(SMI_Signal_wait(2));
+	} else {
+		CHECK_SMI(SMI_Recv(&in, sizeof(in), 2));
+		CHECK_EQ(in, out[2]);
+	}
+	CHECK(SMI_Finalize() != SMI_SUCCESS);
+}
+
+TEST(without_a_watchdog_calls_that_wait_for_the_living_succeed)
+{
+	ranks_run_arg(5, 1, no_watchdog_among_the_living, NULL, true);
+}
+
 TEST(an_abort_alone_exits_with_its_code)
 {
 	int status;
