@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 static bool signals_stop;
-static int signals_waits;			/* threads that wait for a signal */
+static int signals_waits;			/* calls of signal_await() that have not returned */
 
 /* End all waits for signals, and return after the waiting threads have returned. */
 void smi_signals_end(void)
@@ -85,13 +85,18 @@ static struct smi_proc *signal_get_sender(int rank)
 	return &smi.procs[rank == SMI_SIGNAL_ANY ? smi.size : rank];
 }
 
-/* Wait for a signal. Context: smi.lock is held. */
+/* Announce a call of signal_await(), so that SMI_Finalize() waits. Context: smi.lock is held. */
+static void signal_await_begin(int rank)
+{
+	signals_waits++;
+	signal_get_sender(rank)->awaited = true;
+}
+
+/* Wait for a signal, after signal_await_begin(). Context: smi.lock is held. */
 static int signal_await(int rank)
 {
 	int err = SMI_SUCCESS;
 
-	signals_waits++;
-	signal_get_sender(rank)->awaited = true;
 	while (!err && !signal_take(rank))
 		err = signals_stop ? SMI_ERR_NOINIT :
 				     smi_wait_change(rank == SMI_SIGNAL_ANY ? -1 : rank);
@@ -104,13 +109,16 @@ static int signal_await(int rank)
 SMI_API smi_error_t SMI_Signal_wait(int rank)
 {
 	int err = signal_check_args(rank == SMI_SIGNAL_ANY || smi_rank_ok(rank));
-	struct smi_proc *s;
 
 	if (err)
 		return err;
 	pthread_mutex_lock(&smi.lock);
-	s = signal_get_sender(rank);
-	err = s->awaited ? SMI_ERR_PENDING : signal_await(rank);
+	if (signal_get_sender(rank)->awaited) {
+		err = SMI_ERR_PENDING;
+	} else {
+		signal_await_begin(rank);
+		err = signal_await(rank);
+	}
 	pthread_mutex_unlock(&smi.lock);
 	return err;
 }
@@ -132,7 +140,7 @@ SMI_API smi_error_t SMI_Signal_setCallBack(int rank, void (*fcn)(void *), void *
 					   smi_signal_handle *handle)
 {
 	smi_signal_handle_t *h;
-	struct smi_proc *s;
+	bool awaited;
 	int ret, err = signal_check_args((rank == SMI_SIGNAL_ANY || smi_rank_ok(rank)) && fcn &&
 					 handle);
 
@@ -143,10 +151,12 @@ SMI_API smi_error_t SMI_Signal_setCallBack(int rank, void (*fcn)(void *), void *
 		return SMI_ERR_NOMEM;
 	*h = (smi_signal_handle_t) { .iProcRank = rank, .callback_fcn = fcn, .callback_arg = arg };
 	pthread_mutex_lock(&smi.lock);
-	s = signal_get_sender(rank);
-	ret = s->awaited ? 0 : pthread_create(&h->ptThread, NULL, callback_run, h);
-	err = s->awaited ? SMI_ERR_PENDING : ret ? 2000 + ret : SMI_SUCCESS;
-	s->awaited |= !ret;
+	awaited = signal_get_sender(rank)->awaited;
+	ret = awaited ? 0 : pthread_create(&h->ptThread, NULL, callback_run, h);
+	err = awaited ? SMI_ERR_PENDING : ret ? 2000 + ret : SMI_SUCCESS;
+	/* the thread may start after SMI_Finalize() has begun to wait */
+	if (!err)
+		signal_await_begin(rank);
 	pthread_mutex_unlock(&smi.lock);
 	if (err)
 		free(h);

@@ -3,6 +3,7 @@
 /* Tests signals and small messages. */
 
 #include <string.h>
+#include <sys/wait.h>
 
 #include "selftests/smi/start.h"
 
@@ -101,3 +102,25 @@ static void callbacks(void)
 }
 
 TEST_SIZES(callbacks, callbacks)
+
+/* The callback's thread may start when SMI_Finalize() has already begun. */
+TEST(a_program_ends_right_after_it_has_set_a_callback)
+{
+	int status, calls = 0;
+
+	for (int i = 0; i < 20; i++) {
+		smi_signal_handle h;
+		pid_t pid = test_fork();
+
+		if (!pid) {
+			smi_start();
+			CHECK_SMI(SMI_Signal_setCallBack(SMI_SIGNAL_ANY, note, &calls, &h));
+			smi_stop();
+			CHECK_SMI(SMI_Signal_joinCallBack(&h));
+			CHECK_EQ(calls, 0);
+			exit(0);
+		}
+		CHECK_EQ(waitpid(pid, &status, 0), pid);
+		CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
+	}
+}
