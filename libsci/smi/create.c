@@ -62,6 +62,8 @@ static int plan_customized(struct smi_region *r, const smi_region_info_t *info)
 	for (i = 0; !err && i < r->nsegs; i++) {
 		if (!smi_rank_ok(info->sgmt_owner[i]) || !info->sgmt_size[i])
 			return SMI_ERR_PARAM;
+		if (smi_too_large(info->sgmt_size[i]))
+			return SMI_ERR_NOMEM;
 		/* memory of a node's first process is local to all processes of the node */
 		plan_segment(r, i, info->sgmt_owner[i], smi_round(info->sgmt_size[i]));
 	}
@@ -85,6 +87,8 @@ static int plan_region(struct smi_region *r, const smi_region_info_t *info)
 		return plan_customized(r, info);
 	if (!info->size || (smi_one_segment(r) && !smi_rank_ok(owner)))
 		return SMI_ERR_PARAM;
+	if (smi_too_large(info->size))
+		return SMI_ERR_NOMEM;
 	err = smi_region_alloc_segments(r, blocked ? smi.nodes : fragmented ? smi.size : 1);
 	if (err)
 		return err;

@@ -78,6 +78,8 @@ int smi_create_local(struct smi_region *r, smi_region_info_t *info, void **addre
 		return SMI_ERR_BADADR;
 	if (r->flags & SMI_SHM_PRIVATE && smi.nodes == 1)
 		return SMI_ERR_NODEVICE;
+	if (smi_too_large(info->size))
+		return SMI_ERR_NOMEM;
 	r->importers = calloc((size_t)smi.size, sizeof(*r->importers));
 	if (!r->importers || smi_region_alloc_segments(r, 1))
 		return SMI_ERR_NOMEM;

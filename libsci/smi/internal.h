@@ -334,6 +334,12 @@ static inline bool smi_is_collective(const struct smi_region *r)
 	return r->type < SMI_SHM_LOCAL && r->type != SMI_SHM_PT2PT;
 }
 
+/* Return true if no object may have @n bytes: smi_round() of such a size could overflow. */
+static inline bool smi_too_large(size_t n)
+{
+	return n > PTRDIFF_MAX;
+}
+
 static inline size_t smi_round(size_t n)
 {
 	return (n + smi.page - 1) / smi.page * smi.page;

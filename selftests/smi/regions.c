@@ -346,6 +346,29 @@ TEST(a_process_without_room_fails_all_and_they_go_on)
 
 /* ---- too much ---- */
 
+/* Sizes that overflow when they are rounded up to pages, or nearly do. */
+static void too_large_to_round(size_t bytes)
+{
+	static const int types[] = { SMI_SHM_BLOCKED, SMI_SHM_UNDIVIDED, SMI_SHM_FRAGMENTED,
+				     SMI_SHM_SMP, SMI_SHM_LOCAL,
+				     SMI_SHM_LOCAL | SMI_SHM_PRIVATE };
+	size_t sizes[] = { 4096, bytes };
+	int owners[] = { 0, 1 }, id;
+	smi_region_info_t info;
+	void *p[RANKS_MAX];
+
+	for (unsigned int i = 0; i < ARRAY_LEN(types); i++) {
+		int owner = (types[i] & 1023) == SMI_SHM_LOCAL ? rank : 0;
+
+		SMI_Init_reginfo(&info, bytes, 0, owner, SMI_ADPT_DEFAULT, 0, 0, NULL);
+		CHECK_EQ(SMI_Create_shreg(types[i], &info, &id, p), SMI_ERR_NOMEM);
+	}
+	info.nbr_sgmts = 2;
+	info.sgmt_owner = owners;
+	info.sgmt_size = sizes;
+	CHECK_EQ(SMI_Create_shreg(SMI_SHM_CUSTOMIZED, &info, &id, p), SMI_ERR_NOMEM);
+}
+
 static void too_large(void)
 {
 	smi_region_info_t info;
@@ -360,6 +383,8 @@ static void too_large(void)
 		err = SMI_Create_shreg(SMI_SHM_UNDIVIDED, &info, &id, &p);
 		CHECK(err == SMI_ERR_NOMEM || err == SMI_ERR_NOSEGMENT);
 	}
+	too_large_to_round((size_t)-8);
+	too_large_to_round((size_t)-2 * 4096);
 	SMI_Init_reginfo(&info, (size_t)1 << 44, 0, 0, SMI_ADPT_DEFAULT, 0, 0, NULL);
 	CHECK_EQ(SMI_Create_shreg(SMI_SHM_BLOCKED | SMI_SHM_SHRINKABLE, &info, &id, &p),
 		 SMI_ERR_NOTIMPL);
