@@ -99,14 +99,15 @@ static uint8_t *copy_of(const struct vm_range *r, size_t i)
 /* ---- diffs ---- */
 
 /*
- * Diffs for one home, page by page. diff_send() sends a message only when the next message begins.
- * So diff_finish() has the last message, and sends it as a call: the home answers the call when it
- * has applied all diffs.
+ * Diffs for one home, page by page. diff_add() sends a message only when it begins the next one: a
+ * page without differing bytes begins none. So diff_finish() has the last message, and sends it as
+ * a call: the home answers the call when it has applied all diffs.
  */
 struct diff {
 	struct sci_vm *vm;
 	int home;
 	int error;
+	uint64_t page;			/* the page whose changes diff_add() adds */
 	struct vm_wire w;
 	size_t len;
 	uint8_t runs[VM_DATA_MAX];
@@ -152,8 +153,9 @@ static void diff_add(struct diff *d, size_t at, const uint8_t *from, size_t len)
 		size_t room = sizeof(d->runs) - d->len;
 		struct vm_run run = { (uint32_t)at, 0 };
 
-		if (room <= sizeof(run)) {
+		if (room <= sizeof(run) || d->w.addr != d->page) {
 			diff_send(d);
+			d->w.addr = d->page;
 			room = sizeof(d->runs);
 		}
 		room -= sizeof(run);
@@ -203,8 +205,7 @@ static int copy_clean(struct sci_vm *vm, struct vm_range *r, size_t i, struct di
 
 	if (ret || !p->twin)
 		return ret;
-	diff_send(d);
-	d->w.addr = (uint64_t)(uintptr_t)vm_page_addr(r, i);
+	d->page = (uint64_t)(uintptr_t)vm_page_addr(r, i);
 	/* a store from here on faults, so the copy does not change during the scan */
 	bytes = diff_scan(d, copy_of(r, i), p->twin, vm_page_size(r));
 	if (bytes) {
@@ -234,6 +235,7 @@ static struct diff diff_begin(struct sci_vm *vm, int home)
 	d.vm = vm;
 	d.home = home;
 	d.error = 0;
+	d.page = 0;
 	d.len = 0;
 	d.w = (struct vm_wire){ .value = 0 };
 	return d;
@@ -321,7 +323,7 @@ int vm_copy_put(struct sci_vm *vm, struct vm_range *r, size_t i, const void *fro
 		memcpy(copy_of(r, i), from, len);
 		return 0;
 	}
-	d.w.addr = (uint64_t)(uintptr_t)vm_page_addr(r, i);
+	d.page = (uint64_t)(uintptr_t)vm_page_addr(r, i);
 	diff_add(&d, 0, from, len);
 	return diff_finish(&d);
 }

@@ -108,6 +108,37 @@ TEST(each_event_costs_so_many_messages)
 	ranks_run(4, 4, count_messages);
 }
 
+/* Of two pages that a member has stored to, the second has the same bytes as before. */
+static void store_the_same(void)
+{
+	struct sci_vm_range r = kind(SCI_VM_HOME, 0);
+	struct sci_vm_stats a, d;
+	volatile uint8_t *p;
+	struct member m;
+
+	member_open(&m, &cached);
+	p = alloc_for_all(&m, 2 * PAGE, &r);
+	if (m.rank == 1) {
+		p[0] = 1;
+		p[PAGE] = 0;
+	}
+	meet(&m);
+	a = stats_of(&m);
+	meet(&m);
+	if (m.rank == 1)
+		CHECK_EQ(sci_vm_release(m.vm, NULL), 0);
+	meet(&m);
+	d = spent(&m, &a);	/* the home has answered: it has applied the diff */
+	CHECK_EQ(d.messages, m.rank < 2 ? 1 : 0);
+	CHECK_EQ(d.diffs, m.rank == 1 ? 1 : 0);
+	member_close(&m);
+}
+
+TEST(a_release_waits_though_the_last_page_has_no_diff)
+{
+	ranks_run(3, 3, store_the_same);
+}
+
 /* A diff that needs several messages, of every second byte. */
 static void large_diffs(void)
 {
