@@ -181,9 +181,11 @@ static void transfer_copy_piece(const struct sci_transfer *t, size_t off, size_t
 sci_error_t sci_transfer_run(const struct sci_transfer *t, size_t from,
 			     size_t to)
 {
-	uint32_t before = link_errors_get(t->dst);
+	uint32_t src_before = link_errors_get(t->src);
+	uint32_t dst_before = link_errors_get(t->dst);
 	bool same = t->src->lseg == t->dst->lseg &&
 		    t->src->rseg == t->dst->rseg;
+	sci_error_t err;
 	size_t off, n;
 
 	if (!same) {
@@ -201,7 +203,8 @@ sci_error_t sci_transfer_run(const struct sci_transfer *t, size_t from,
 			transfer_copy_piece(t, off, n);
 		}
 	}
-	return transfer_check(t->dst, before);
+	err = transfer_check(t->src, src_before);
+	return err ? err : transfer_check(t->dst, dst_before);
 }
 
 bool sci_transfer_backwards(const struct sci_transfer *t)

@@ -823,3 +823,23 @@ TEST(transfers_to_a_dead_owner_fail)
 	CHECK_OK(SCIDisconnectSegment(p.r, 0, &err));
 	CHECK_OK(SCIClose(p.sd, 0, &err));
 }
+
+TEST(blocks_from_a_dead_owner_fail)
+{
+	struct peer *peer = peer_spawn(8, owner, NULL);
+	sci_block_transfer_t t;
+	sci_map_t dest;
+	struct pipe p;
+
+	peer_expect(peer, "ready");
+	p.sd = test_open();
+	pipe_to(&p, 8, NULL);
+	test_map_local(test_segment(p.sd, 2, SIZE, 0), &dest);
+	CHECK_OK(SCITransferBlock(p.map, 0, dest, 0, SIZE, 0, &err));
+	peer_kill(peer, SIGKILL);
+	WAIT_UNTIL(start(p.seq) == SCI_SEQ_NOT_RETRIABLE, TEST_WAIT_MS);
+	CHECK_ERR(SCITransferBlock(p.map, 0, dest, 0, SIZE, 0, &err), SCI_ERR_TRANSFER_FAILED);
+	CHECK_OK(SCITransferBlockAsync(p.map, 0, dest, 0, SIZE, &t, NULL, NULL, 0, &err));
+	CHECK_ERR(SCIWaitForBlockTransfer(t, SCI_INFINITE_TIMEOUT, 0, &err),
+		  SCI_ERR_TRANSFER_FAILED);
+}
