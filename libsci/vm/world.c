@@ -147,18 +147,17 @@ static int ep_open(struct sci_vm *vm, struct hello *mine)
 
 	if (ret)
 		return ret;
-	ret = sci_ep_addr(vm->ep, &mine->addr);
-	ret = ret ? ret : vm_server_start(vm);
-	if (ret)
-		goto err_ep;
 	if (sci_ep_traits(vm->ep) & SCI_TRAIT_SHARED_MEMORY &&
 	    !sci_buf_alloc(vm->ep, VM_PAGE_MIN, &probe)) {
 		vm->can_map = vm_can_map(probe);
 		sci_buf_free(vm->ep, probe);
 	}
-	return rank_connect(vm, vm->rank, &mine->addr);
-
-err_ep:
+	ret = sci_ep_addr(vm->ep, &mine->addr);
+	ret = ret ? ret : rank_connect(vm, vm->rank, &mine->addr);
+	/* start the server last: vm_server_stop() needs the connection to this member itself */
+	ret = ret ? ret : vm_server_start(vm);
+	if (!ret)
+		return 0;
 	sci_ep_close(vm->ep);
 	vm->ep = NULL;
 	return ret;
@@ -374,7 +373,7 @@ err_fault:
 	vm_fault_stop(vm);
 err_vm:
 	atomic_store(&vm->closing, true);
-	if (vm->ep && vm->ranks[vm->rank].peer)
+	if (vm->ep)
 		vm_server_stop(vm);
 err_new:
 	if (vm)

@@ -2,12 +2,14 @@
 // Copyright (C) 2026 The libsci authors
 /*
  * Cached pages of a process that is out of memory, or has as many mappings as the kernel allows: no
- * change is lost, and calls succeed when there is memory again.
+ * change is lost, and calls succeed when there is memory again. And a memory that cannot be opened.
  */
 
 #include "selftests/scivm/scivm.h"
 
+#include <fcntl.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #define WINDOWS	16u
@@ -183,4 +185,41 @@ static void touch_without(void)
 TEST(a_touch_at_the_limit_of_mappings)
 {
 	ranks_run(2, 2, touch_without);
+}
+
+#define FILES	100u
+
+/* Open a memory with no descriptor left, then with one, and so on until it opens. */
+static void open_without_descriptors(void)
+{
+	rlim_t limit = count_fds() + FILES;
+	unsigned int n, left = 0;
+	struct sci_team *team;
+	int taken[2 * FILES];
+	struct sci_vm *vm;
+	int ret;
+
+	CHECK_EQ(sci_team_open(&team, NULL), 0);
+	/* the library raises the soft limit */
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &(struct rlimit){ limit, limit }), 0);
+	do {
+		for (n = 0; (taken[n] = fcntl(0, F_DUPFD_CLOEXEC, 0)) >= 0; n++)
+			CHECK(n < ARRAY_LEN(taken) - 1);
+		CHECK(left < n);
+		for (unsigned int i = 0; i < left; i++)
+			close(taken[--n]);
+		ret = sci_vm_open(&vm, team, &cached);
+		while (n)
+			close(taken[--n]);
+		CHECK(!ret == !!vm);
+		left++;
+	} while (ret);
+	CHECK(left > 1);
+	CHECK_EQ(sci_vm_close(vm), 0);
+	CHECK_EQ(sci_team_close(team), 0);
+}
+
+TEST(an_open_without_descriptors)
+{
+	ranks_run(1, 1, open_without_descriptors);
 }
