@@ -154,7 +154,7 @@ int pool_alloc(struct pool *p, u64 bytes, u32 *first, u64 now)
 	int ret;
 
 	if (!length || length > p->form.share || length > POOL_LENGTH_MAX ||
-	    !pool_is_current(p))
+	    !pool_is_current(p) || !pool_has_slot(p))
 		return -ENOSPC;
 	ret = chunk_alloc(p, length, first);
 	if (ret == -ENOSPC && pool_scrub(p, now))
@@ -208,7 +208,8 @@ void pool_free(struct pool *p, u32 first, u32 chunks, u64 now)
 
 u64 pool_expose(struct pool *p, u32 first, u32 chunks, u32 serial)
 {
-	if (pool_is_current(p)) {
+	/* without its slot this node may have lost the chunk to another node */
+	if (pool_is_current(p) && pool_has_slot(p)) {
 		pool_set32(&pool_chunk(p, first)->serial, serial);
 		chunk_set_state(p, first, chunks, POOL_EXPOSED);
 	}
@@ -263,7 +264,7 @@ int pool_map(struct pool *p, u32 node, u64 base, u32 *first, u32 *chunks)
 	p->mapped[chunk].count++;
 	/* see layout.h: this node stores its map word before it reads the owner's word */
 	pool_full_barrier();
-	length = chunk_exposed_length(p, node, chunk, base >> 32);
+	length = pool_has_slot(p) ? chunk_exposed_length(p, node, chunk, base >> 32) : 0;
 	if (!length) {
 		pool_unmap(p, chunk);
 		return -ENOENT;

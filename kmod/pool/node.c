@@ -65,7 +65,7 @@ void pool_node_rung(struct pool_node *n)
 
 static void node_wait(struct pool_node *n, unsigned int us)
 {
-	if (!n->doorbells) {
+	if (!n->doorbell) {
 		usleep_range(us, us + us / 4 + 1);
 		return;
 	}

@@ -158,7 +158,8 @@ static int pool_expose_pages(struct sci_adapter *a, struct sci_pages *pages, u64
 				    get_random_u32());
 	}
 	mutex_unlock(&n->lock);
-	return ret;
+	/* the memory's last exposure is being given back: the caller waits for that and tries again */
+	return ret == -EBUSY ? -ENOSPC : ret;
 }
 
 static void pool_hide_pages(struct sci_adapter *a, u64 base)

@@ -168,6 +168,9 @@ void pool_leave(struct pool *p);
 /* Return the word of a slot, without POOL_SLOT_ACTIVE if the node has been expelled. */
 u64 pool_slot_word(const struct pool *p, u32 slot);
 
+/* Return whether no other node has expelled this node. */
+bool pool_has_slot(const struct pool *p);
+
 bool pool_node_is_active(struct pool *p, u32 node);
 
 /* Return the number of the node's doorbell, or -1. */

@@ -251,6 +251,11 @@ static void slot_introduce(struct pool *p, u32 doorbell, const char *name)
 	slot_beat(p);
 }
 
+bool pool_has_slot(const struct pool *p)
+{
+	return pool_slot_word(p, p->slot) == (p->generation | POOL_SLOT_ACTIVE);
+}
+
 int pool_join(struct pool *p, u32 node, u32 doorbell, const char *name, u64 now)
 {
 	int ret;
@@ -277,7 +282,7 @@ int pool_join(struct pool *p, u32 node, u32 doorbell, const char *name, u64 now)
 int pool_beat(struct pool *p, u64 now)
 {
 	/* only a node that is still in the pool may store its heartbeat */
-	if (pool_slot_word(p, p->slot) != (p->generation | POOL_SLOT_ACTIVE))
+	if (!pool_has_slot(p))
 		return -ESTALE;
 	slot_beat(p);
 	slots_check(p, now);

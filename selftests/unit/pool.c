@@ -260,6 +260,34 @@ TEST(a_silent_node_is_expelled_after_its_lease)
 	free(mem);
 }
 
+/* A node that has hung does not know yet that another node has its slot's memory. */
+TEST(an_expelled_node_neither_takes_nor_exposes_memory)
+{
+	void *mem = model_memory(SIZE);
+	u32 first, again, chunks;
+	struct pool a, b;
+	u64 now = 5, base;
+
+	model_format(mem, SIZE);
+	model_open(&a, mem, SIZE);
+	model_open(&b, mem, SIZE);
+	CHECK_EQ(pool_join(&a, 4, 0, "a", now), 0);
+	CHECK_EQ(pool_join(&b, 8, 0, "b", now), 0);
+	CHECK(pool_alloc(&b, 1, &first, now) > 0);
+	pass(&a, &now, MODEL_LEASE * 2);
+	CHECK(!pool_node_is_active(&a, 8));
+	CHECK_EQ(pool_alloc(&b, 1, &again, now), -ENOSPC);
+	stores = 0;
+	pool_store_hook = count_hook;
+	base = pool_expose(&b, first, 1, 77);
+	pool_store_hook = NULL;
+	CHECK_EQ(stores, 0);
+	CHECK_EQ(pool_map(&b, 8, base, &again, &chunks), -ENOENT);
+	model_close(&a);
+	model_close(&b);
+	free(mem);
+}
+
 /* A node that has been suspended itself must not expel nodes that it has not watched. */
 TEST(a_node_that_was_away_expels_nobody)
 {
