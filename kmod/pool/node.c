@@ -292,14 +292,18 @@ static void node_join_start(struct pool_node *n)
 		node_join_later(n, ret);
 		return;
 	}
-	n->waiting = 0;
 	queue_delayed_work(n->wq, &n->beat, node_beat_time(n));
 	ret = node_adapter_start(n);
-	if (!ret)
+	if (!ret) {
+		n->waiting = 0;
 		return;
-	pr_err("node %u: no adapter: %pe\n", node_id(n), ERR_PTR(ret));
+	}
 	cancel_delayed_work_sync(&n->beat);
 	node_leave(n);
+	if (n->waiting != ret)
+		pr_err("node %u: no adapter: %pe: trying again\n", node_id(n), ERR_PTR(ret));
+	n->waiting = ret;
+	node_join_later(n, ret);
 }
 
 /* Take the node down. Heartbeats continue until no resource is in use any more. */

@@ -96,7 +96,7 @@ struct pool_check {
  * @life: joins the pool, and leaves it when the node is expelled
  * @wq: runs @beat and @life
  * @stopping: @life does nothing from now on
- * @waiting: the error for which the node waits to join, which is in the log; 0: none
+ * @waiting: the error of the last attempt to join, which is in the log; 0: none
  */
 struct pool_node {
 	struct pool_memory *memory;
