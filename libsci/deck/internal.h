@@ -115,6 +115,9 @@ void deck_mbox_close(struct deck_world *w, struct deck_mbox *box);
 /* Find a mail box by its address, or return NULL. */
 struct deck_mbox *deck_mbox_at(struct list *boxes, const struct sci_addr *addr);
 int deck_mbox_tell_death(struct deck_mbox *box);
+/* Make progress for requests: see mbox.c. The caller sets @looks to 0 before its first call. */
+int deck_requests_poll(struct deck_world *w, const _Atomic unsigned int *own,
+		       unsigned int *looks);
 void deck_peer_set_rank(struct sci_peer *peer, int rank);
 int deck_mbox_reach(struct deck_mbox *box, struct sci_peer **to);
 

@@ -21,6 +21,8 @@
 
 #define PROGRESS_EVERY	16u	/* posts of more than a line between polls of the port */
 #define LOOKS		1000u	/* polls of all endpoints before a wait sleeps */
+#define IDLE_MS		10	/* milliseconds of a wait while no requests are under way */
+#define QUICK_LOOKS	400u	/* polls of a mail box before a retrieve posts a receive */
 
 /* ---- connections ---- */
 
@@ -117,7 +119,8 @@ static void endpoints_progress(struct deck_world *w)
 }
 
 /*
- * Return whether requests are under way on endpoints other than the one whose requests @own counts.
+ * Return whether requests are under way on endpoints other than the one whose requests @own counts;
+ * with @own NULL, on any endpoint.
  * Then a waiting thread must make progress on all endpoints: otherwise two processes that each
  * begin a long post and wait for each other's message would wait for ever.
  */
@@ -125,7 +128,20 @@ static inline bool endpoints_have_requests(const struct deck_world *w,
 					   const _Atomic unsigned int *own)
 {
 	return atomic_load_explicit(&w->requests, memory_order_relaxed) !=
-	       atomic_load_explicit(own, memory_order_relaxed);
+	       (own ? atomic_load_explicit(own, memory_order_relaxed) : 0);
+}
+
+/*
+ * Make progress on all endpoints if requests are under way on endpoints other than the own one.
+ * Return for how many ms the caller may wait until the next call. Another thread may begin a
+ * request at any time, so that no wait may last longer.
+ */
+int deck_requests_poll(struct deck_world *w, const _Atomic unsigned int *own, unsigned int *looks)
+{
+	if (!endpoints_have_requests(w, own))
+		return IDLE_MS;
+	endpoints_progress(w);
+	return ++*looks > LOOKS;
 }
 
 static int request_wait_progress(struct sci_req *req, const _Atomic unsigned int *own, int timeout,
@@ -133,18 +149,16 @@ static int request_wait_progress(struct sci_req *req, const _Atomic unsigned int
 {
 	struct deck_world *w = deck_world();
 	unsigned int looks = 0;
-	int ret;
+	int ret, ms = 0;
 
-	if (!endpoints_have_requests(w, own))
-		return timeout ? sci_wait(req, timeout, st) : sci_test(req, st);
 	do {
-		bool sleep = timeout && ++looks > LOOKS;
-
-		ret = sleep ? sci_wait(req, 1, st) : sci_test(req, st);
+		ret = ms ? sci_wait(req, ms, st) : sci_test(req, st);
 		if (ret != -EAGAIN && ret != -ETIMEDOUT)
 			return ret;
-		endpoints_progress(w);
-		timeout -= sleep && timeout > 0;
+		timeout -= timeout > 0 ? ms : 0;
+		ms = deck_requests_poll(w, own, &looks);
+		if (timeout > 0 && ms > timeout)
+			ms = timeout;
 	} while (timeout);
 	return -EAGAIN;
 }
@@ -164,16 +178,23 @@ static int request_wait_or_cancel(struct deck_mbox *box, struct sci_req *req, in
 	return request_wait_progress(req, &box->requests, -1, st);
 }
 
+static int retrieve_wait(struct deck_mbox *box, struct deck_msg *msg, int timeout,
+			 struct sci_status *st)
+{
+	struct sci_req *req;
+	int ret = sci_irecv(box->ep, NULL, msg->buf, msg->size, &req);
+
+	return ret ? ret : request_wait_or_cancel(box, req, timeout, st);
+}
+
 /*
  * Retrieve a message without waiting. @told: set to whether it is the service's report of a death.
  */
 static int retrieve_try(struct deck_mbox *box, struct deck_msg *msg, bool *told)
 {
 	struct sci_status st = { 0 };
-	struct sci_req *req;
-	int ret = sci_irecv(box->ep, NULL, msg->buf, msg->size, &req);
+	int ret = retrieve_wait(box, msg, 0, &st);
 
-	ret = ret ? ret : request_wait_or_cancel(box, req, 0, &st);
 	*told = message_set_status(msg, ret, &st);
 	return ret;
 }
@@ -252,20 +273,31 @@ __hot int deck_mbox_post(deck_mbox_t *box, deck_msg_t *msg)
 	return sci_send(to, msg->buf, msg->length);
 }
 
+/* Poll for the next message and retrieve it. Return false if a receive must be posted. */
+static inline bool retrieve_quick(struct deck_mbox *box, struct deck_msg *msg,
+				  struct sci_status *st)
+{
+	struct sci_try_recv t = { .buf = msg->buf, .size = msg->size };
+	int ret = -EAGAIN;
+
+	for (unsigned int looks = 0; ret == -EAGAIN && looks < QUICK_LOOKS; looks++)
+		ret = sci_try_recvs(box->ep, NULL, &t, 1);
+	*st = t.status;
+	return ret == 1;
+}
+
 __hot int deck_mbox_retrv(deck_mbox_t *box, deck_msg_t *msg)
 {
 	struct sci_status st;
-	int ret;
+	int ret = 0;
 
 	if (!box || !msg || !box->ep)
 		return -EINVAL;
 	if (msg->busy)
 		return -EBUSY;
-	if (endpoints_have_requests(deck_world(), &box->requests))
-		return deck_mbox_timedretrv(box, msg, -1);
-	st.peer = NULL;
 	atomic_fetch_add_explicit(&box->waiting, 1, memory_order_relaxed);
-	ret = sci_recv(box->ep, NULL, msg->buf, msg->size, &st);
+	if (!retrieve_quick(box, msg, &st))
+		ret = retrieve_wait(box, msg, -1, &st);
 	atomic_fetch_sub_explicit(&box->waiting, 1, memory_order_relaxed);
 	return retrieve_end(box, msg, ret, &st);
 }
@@ -273,7 +305,6 @@ __hot int deck_mbox_retrv(deck_mbox_t *box, deck_msg_t *msg)
 int deck_mbox_timedretrv(deck_mbox_t *box, deck_msg_t *msg, int timeout)
 {
 	struct sci_status st = { 0 };
-	struct sci_req *req;
 	int ret;
 
 	if (!box || !msg || !box->ep)
@@ -281,8 +312,7 @@ int deck_mbox_timedretrv(deck_mbox_t *box, deck_msg_t *msg, int timeout)
 	if (msg->busy)
 		return -EBUSY;
 	atomic_fetch_add_explicit(&box->waiting, 1, memory_order_relaxed);
-	ret = sci_irecv(box->ep, NULL, msg->buf, msg->size, &req);
-	ret = ret ? ret : request_wait_or_cancel(box, req, timeout, &st);
+	ret = retrieve_wait(box, msg, timeout, &st);
 	atomic_fetch_sub_explicit(&box->waiting, 1, memory_order_relaxed);
 	ret = retrieve_end(box, msg, ret, &st);
 	if (ret == -ECANCELED)

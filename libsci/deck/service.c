@@ -31,7 +31,6 @@
 #define CONTEXT_ANSWER	2u
 #define CONNECT_MS	10000
 #define CONNECT_LOOK_MS	4		/* milliseconds between polls of a connect */
-#define DEATH_MS	100		/* milliseconds between checks for a death */
 
 /* Indices of the requests that the service thread waits for. */
 enum { WAIT_NOTE, WAIT_BEFORE, WAIT_AFTER, WAITS };
@@ -151,23 +150,26 @@ int deck_service_give_up(struct deck_world *w, int rank, struct deck_ask *ask)
 }
 
 /*
- * Wait for an answer, and check every DEATH_MS whether the asked process has died: a request on a
+ * Wait for an answer, and make progress: the process that creates the name may first retrieve
+ * messages of this process. Check at intervals whether the asked process has died: a request on a
  * connection that was never made does not end when the process does.
  * Return: 0; -EAGAIN, -ETIMEDOUT: there is no answer yet; another error is final.
  */
 int deck_service_answer(struct deck_ask *ask, int timeout)
 {
+	struct deck_world *w = deck_world();
+	unsigned int looks = 0;
 	struct sci_status st;
-	int left = timeout, ret;
+	int left = timeout, ms = 0, ret;
 
 	do {
-		int piece = left < 0 || left > DEATH_MS ? DEATH_MS : left;
-
-		ret = piece ? sci_wait(ask->req, piece, &st) : sci_test(ask->req, &st);
+		ret = ms ? sci_wait(ask->req, ms, &st) : sci_test(ask->req, &st);
 		if (ret != -ETIMEDOUT && ret != -EAGAIN)
 			return answer_get_error(ask, ret, &st);
-		if (left > 0)
-			left -= piece;
+		left -= left > 0 ? ms : 0;
+		ms = deck_requests_poll(w, NULL, &looks);
+		if (left > 0 && ms > left)
+			ms = left;
 	} while (left && !atomic_load(ask->dead));
 	if (!atomic_load(ask->dead))
 		return ret;

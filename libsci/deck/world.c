@@ -133,6 +133,37 @@ int deck_done(void)
 	return ret ? ret : closed;
 }
 
+/*
+ * Wait for a collective call, and make progress: other processes may make the call only after they
+ * have retrieved a message of this process.
+ */
+static int coll_wait(struct deck_world *w, struct sci_coll *coll)
+{
+	unsigned int looks = 0;
+	int ret;
+
+	do
+		ret = sci_coll_wait(coll, deck_requests_poll(w, NULL, &looks));
+	while (ret == -EAGAIN || ret == -ETIMEDOUT);
+	return ret;
+}
+
+static int world_barrier(struct deck_world *w)
+{
+	struct sci_coll *coll;
+	int ret = sci_team_ibarrier(w->team, &coll);
+
+	return ret ? ret : coll_wait(w, coll);
+}
+
+static int world_bcast(struct deck_world *w, int root, void *buf, size_t len)
+{
+	struct sci_coll *coll;
+	int ret = sci_team_ibcast(w->team, root, buf, len, &coll);
+
+	return ret ? ret : coll_wait(w, coll);
+}
+
 /* Define the call @name, which returns @value, an expression with the world @w. */
 #define WORLD_CALL(name, parameters, value)			\
 	int name(parameters)					\
@@ -146,7 +177,7 @@ WORLD_CALL(deck_rank, void, w->rank)
 WORLD_CALL(deck_size, void, w->size)
 WORLD_CALL(deck_node, int rank, sci_team_node(w->team, rank))
 WORLD_CALL(deck_nodes, void, sci_team_nodes(w->team))
-WORLD_CALL(deck_barrier, void, sci_team_barrier(w->team))
+WORLD_CALL(deck_barrier, void, world_barrier(w))
 
 int deck_broadcast(deck_msg_t *msg, int root)
 {
@@ -159,12 +190,12 @@ int deck_broadcast(deck_msg_t *msg, int root)
 	if (!msg)
 		return -EINVAL;
 	length = msg->length;
-	ret = sci_team_bcast(w->team, root, &length, sizeof(length));
+	ret = world_bcast(w, root, &length, sizeof(length));
 	if (ret)
 		return ret;
 	if (length > msg->size)
 		return -EMSGSIZE;
-	ret = length ? sci_team_bcast(w->team, root, msg->buf, length) : 0;
+	ret = length ? world_bcast(w, root, msg->buf, length) : 0;
 	msg->length = ret ? 0 : length;
 	msg->at = 0;
 	msg->source = ret ? -1 : root;

@@ -30,6 +30,8 @@
  *    message. A signal handler must not make calls.
  *  - Lengths are in bytes. Timeouts are in milliseconds; -1 waits for ever, 0 does not wait.
  *  - Messages of one process to one mail box arrive in order.
+ *  - Requests make progress while a thread of the process waits in a call; waits for semaphores
+ *    and threads do not count.
  *  - When a process dies, posts to its mail boxes return -ECONNRESET within a second.
  *    Each waiting retrieve returns -ECONNRESET. For each mail box, the next retrieve that would
  *    have to wait returns -ECONNRESET, too. A retrieve first returns messages that have arrived.

@@ -648,6 +648,112 @@ static void exchanges(void *arg)
 	CHECK_EQ(deck_done(), 0);
 }
 
+#define QUEUED	200u	/* messages, more than the ring of a mail box has room for */
+
+/* The call that a process makes while its requests are under way. */
+enum other { OTHER_BARRIER, OTHER_BROADCAST, OTHER_FIND };
+
+static void other_call(enum other what)
+{
+	deck_mbox_t *late;
+	deck_msg_t *m;
+
+	switch (what) {
+	case OTHER_BARRIER:
+		CHECK_EQ(deck_barrier(), 0);
+		break;
+	case OTHER_BROADCAST:
+		m = message(100);
+		CHECK_EQ(deck_broadcast(m, 1), 0);
+		CHECK_EQ(deck_msg_destroy(m), 0);
+		break;
+	case OTHER_FIND:
+		late = deck_rank() ? box_create("late") : box_find("late");
+		CHECK_EQ(deck_barrier(), 0);
+		CHECK_EQ(deck_mbox_destroy(late), 0);
+	}
+}
+
+/* Process 1 makes the other call only after it has retrieved all messages of process 0. */
+static void queued_posts(void *arg)
+{
+	static deck_msg_t *m[QUEUED];
+	static deck_req_t *r[QUEUED];
+	deck_mbox_t *box;
+
+	CHECK_EQ(deck_init(NULL, NULL), 0);
+	box = deck_rank() ? box_create("queue") : box_find("queue");
+	for (unsigned int i = 0; i < QUEUED; i++) {
+		m[i] = message(8);
+		if (deck_rank())
+			CHECK_EQ(deck_mbox_retrv(box, m[i]), 0);
+		else
+			CHECK_EQ(deck_mbox_ipost(box, m[i], &r[i]), 0);
+	}
+	other_call((enum other)(uintptr_t)arg);
+	for (unsigned int i = 0; i < QUEUED; i++) {
+		if (!deck_rank())
+			CHECK_EQ(deck_wait(r[i], TEST_WAIT_MS), 0);
+		CHECK_EQ(deck_msg_destroy(m[i]), 0);
+	}
+	CHECK_EQ(deck_barrier(), 0);
+	CHECK_EQ(deck_mbox_destroy(box), 0);
+	CHECK_EQ(deck_done(), 0);
+}
+
+static void queue_posts_before(enum other what)
+{
+	ranks_run_arg(2, 1, queued_posts, (void *)(uintptr_t)what, false);
+}
+
+TEST(posts_make_progress_in_a_barrier)
+{
+	queue_posts_before(OTHER_BARRIER);
+}
+
+TEST(posts_make_progress_in_a_broadcast)
+{
+	queue_posts_before(OTHER_BROADCAST);
+}
+
+TEST(posts_make_progress_in_a_find)
+{
+	queue_posts_before(OTHER_FIND);
+}
+
+/* Process 0 makes the other call only after its long message has been retrieved. */
+static void retrieve_begun(void *arg)
+{
+	const size_t n = 1 << 20;
+	deck_mbox_t *box;
+	deck_msg_t *m;
+	deck_req_t *r;
+
+	CHECK_EQ(deck_init(NULL, NULL), 0);
+	m = message(n);
+	box = deck_rank() ? box_create("begun") : box_find("begun");
+	if (deck_rank()) {
+		CHECK_EQ(deck_mbox_iretrv(box, m, &r), 0);
+	} else {
+		fill(m, n, 7);
+		CHECK_EQ(deck_mbox_post(box, m), 0);
+	}
+	other_call((enum other)(uintptr_t)arg);
+	if (deck_rank()) {
+		CHECK_EQ(deck_wait(r, TEST_WAIT_MS), 0);
+		check(m, n, 7, 0);
+	}
+	CHECK_EQ(deck_barrier(), 0);
+	CHECK_EQ(deck_mbox_destroy(box), 0);
+	CHECK_EQ(deck_msg_destroy(m), 0);
+	CHECK_EQ(deck_done(), 0);
+}
+
+TEST(a_retrieve_makes_progress_in_a_barrier)
+{
+	ranks_run_arg(2, 1, retrieve_begun, (void *)OTHER_BARRIER, false);
+}
+
 TEST(exchanges_of_2_on_2_nodes)
 {
 	ranks_run_arg(2, 2, exchanges, NULL, false);

@@ -10,8 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <deck.h>
-
+#include "libsci/deck/internal.h"
 #include "selftests/ranks.h"
 
 #define SLOW		(TEST_ASAN || TEST_TSAN)
@@ -165,4 +164,83 @@ TEST(threads_by_mail_boxes)
 TEST(threads_by_mail_boxes_on_one_node)
 {
 	ranks_run_arg(RANKS, 1, many, NULL, false);
+}
+
+/* ---- a request that begins while another thread waits ---- */
+
+#define QUEUED	200u	/* messages, more than the ring of a mail box has room for */
+
+struct waiter {
+	deck_mbox_t *box;
+	deck_sem_t *done;
+};
+
+static void *retrieve_one(void *arg)
+{
+	struct waiter *w = arg;
+	deck_msg_t *m;
+
+	CHECK_EQ(deck_msg_create(&m, 8), 0);
+	CHECK_EQ(deck_mbox_retrv(w->box, m), 0);
+	CHECK_EQ(deck_msg_destroy(m), 0);
+	CHECK_EQ(deck_sem_post(w->done), 0);
+	return NULL;
+}
+
+static bool retrieve_sleeps(deck_mbox_t *box)
+{
+	struct sci_ep_stats stats = { .size = sizeof(stats) };
+
+	CHECK_EQ(sci_ep_stats(box->ep, &stats), 0);
+	return stats.sleeps;
+}
+
+/* Begin posts while another thread sleeps in a retrieve. Only that thread can make progress. */
+static void post_beside(deck_mbox_t *own, deck_mbox_t *other, deck_msg_t **m)
+{
+	struct waiter w = { .box = own };
+	deck_req_t *reqs[QUEUED];
+	deck_thread_t *thread;
+
+	CHECK_EQ(deck_sem_create(&w.done, 0), 0);
+	CHECK_EQ(deck_thread_create(&thread, retrieve_one, &w), 0);
+	WAIT_UNTIL(retrieve_sleeps(own), TEST_WAIT_MS);
+	for (unsigned int i = 0; i < QUEUED; i++)
+		CHECK_EQ(deck_mbox_ipost(other, m[i], &reqs[i]), 0);
+	CHECK_EQ(deck_sem_wait(w.done), 0);
+	for (unsigned int i = 0; i < QUEUED; i++)
+		CHECK_EQ(deck_wait(reqs[i], TEST_WAIT_MS), 0);
+	CHECK_EQ(deck_thread_join(thread, NULL), 0);
+	CHECK_EQ(deck_sem_destroy(w.done), 0);
+}
+
+static void beside(void *arg)
+{
+	deck_mbox_t *own, *other;
+	deck_msg_t *m[QUEUED];
+
+	(void)arg;
+	CHECK_EQ(deck_init(NULL, NULL), 0);
+	CHECK_EQ(deck_mbox_create(&own, deck_rank() ? "1" : "0"), 0);
+	CHECK_EQ(deck_mbox_find(&other, deck_rank() ? "0" : "1", TEST_WAIT_MS), 0);
+	for (unsigned int i = 0; i < QUEUED; i++)
+		CHECK_EQ(deck_msg_create(&m[i], 8), 0);
+	if (!deck_rank()) {
+		post_beside(own, other, m);
+	} else {
+		for (unsigned int i = 0; i < QUEUED; i++)
+			CHECK_EQ(deck_mbox_retrv(own, m[i]), 0);
+		CHECK_EQ(deck_mbox_post(other, m[0]), 0);
+	}
+	CHECK_EQ(deck_barrier(), 0);
+	for (unsigned int i = 0; i < QUEUED; i++)
+		CHECK_EQ(deck_msg_destroy(m[i]), 0);
+	CHECK_EQ(deck_mbox_destroy(other), 0);
+	CHECK_EQ(deck_mbox_destroy(own), 0);
+	CHECK_EQ(deck_done(), 0);
+}
+
+TEST(a_thread_that_sleeps_makes_progress_for_later_requests)
+{
+	ranks_run_arg(2, 1, beside, NULL, false);
 }
