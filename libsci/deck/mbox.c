@@ -245,12 +245,12 @@ static void port_progress(struct deck_mbox *box, struct sci_peer *to)
 		sci_progress(sci_peer_ep(to));
 }
 
-static int post_wait_progress(struct deck_mbox *box, struct deck_msg *msg)
+static int post_wait(struct sci_peer *to, const struct deck_msg *msg)
 {
-	deck_req_t *r;
-	int ret = deck_mbox_ipost(box, msg, &r);
+	struct sci_req *req;
+	int ret = sci_isend(to, msg->buf, msg->length, &req);
 
-	return ret ? ret : deck_wait(r, -1);
+	return ret ? ret : request_wait_progress(req, &deck_world()->posts, -1, NULL);
 }
 
 __hot int deck_mbox_post(deck_mbox_t *box, deck_msg_t *msg)
@@ -265,12 +265,10 @@ __hot int deck_mbox_post(deck_mbox_t *box, deck_msg_t *msg)
 	ret = mbox_connection(box, &to);
 	if (ret)
 		return ret;
-	if (msg->length > SCI_SHORT_MAX) {
+	if (msg->length > SCI_SHORT_MAX)
 		port_progress(box, to);
-		if (endpoints_have_requests(deck_world(), &deck_world()->posts))
-			return post_wait_progress(box, msg);
-	}
-	return sci_send(to, msg->buf, msg->length);
+	ret = sci_try_send(to, msg->buf, msg->length);
+	return ret == -EAGAIN ? post_wait(to, msg) : ret;
 }
 
 /* Poll for the next message and retrieve it. Return false if a receive must be posted. */

@@ -754,6 +754,51 @@ TEST(a_retrieve_makes_progress_in_a_barrier)
 	ranks_run_arg(2, 1, retrieve_begun, (void *)OTHER_BARRIER, false);
 }
 
+#define SHORTS	1000u	/* messages, more than the ring of a mail box has room for */
+
+/* Process 1 retrieves short messages only after its long message has been retrieved. */
+static void short_posts(void *arg)
+{
+	const size_t n = 1 << 20;
+	deck_mbox_t *own, *other;
+	deck_msg_t *m, *shorter;
+	deck_req_t *r;
+
+	(void)arg;
+	CHECK_EQ(deck_init(NULL, NULL), 0);
+	m = message(n);
+	shorter = message(8);
+	own = box_create(deck_rank() ? "1" : "0");
+	other = box_find(deck_rank() ? "0" : "1");
+	if (!deck_rank()) {
+		CHECK_EQ(deck_mbox_iretrv(own, m, &r), 0);
+		for (unsigned int i = 0; i < SHORTS; i++) {
+			fill(shorter, 8, i);
+			CHECK_EQ(deck_mbox_post(other, shorter), 0);
+		}
+		CHECK_EQ(deck_wait(r, TEST_WAIT_MS), 0);
+		check(m, n, 7, 1);
+	} else {
+		fill(m, n, 7);
+		CHECK_EQ(deck_mbox_post(other, m), 0);
+		for (unsigned int i = 0; i < SHORTS; i++) {
+			CHECK_EQ(deck_mbox_retrv(own, shorter), 0);
+			check(shorter, 8, i, 0);
+		}
+	}
+	CHECK_EQ(deck_barrier(), 0);
+	CHECK_EQ(deck_mbox_destroy(other), 0);
+	CHECK_EQ(deck_mbox_destroy(own), 0);
+	CHECK_EQ(deck_msg_destroy(shorter), 0);
+	CHECK_EQ(deck_msg_destroy(m), 0);
+	CHECK_EQ(deck_done(), 0);
+}
+
+TEST(a_retrieve_makes_progress_while_short_messages_are_posted)
+{
+	ranks_run_arg(2, 1, short_posts, NULL, false);
+}
+
 TEST(exchanges_of_2_on_2_nodes)
 {
 	ranks_run_arg(2, 2, exchanges, NULL, false);
