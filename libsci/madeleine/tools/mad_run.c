@@ -108,27 +108,49 @@ static long session_count_nodes(const struct session *s)
 
 /* ---- start ---- */
 
-/* Export a list of files as absolute paths, because the program may start in another directory. */
-static void path_export(const char *name, const char *paths)
+/* Append a file as an absolute path, because the program may start in another directory. */
+static void path_append(p_tbx_string_t all, const char *file)
+{
+	char folder[PATH_MAX];
+
+	if (*file != '/') {
+		if (!getcwd(folder, sizeof(folder)))
+			tbx_failuref("this folder has no name: %s", strerror(errno));
+		tbx_string_append_cstring(all, folder);
+		tbx_string_append_char(all, '/');
+	}
+	tbx_string_append_cstring(all, file);
+}
+
+static void string_export(const char *name, p_tbx_string_t value)
+{
+	char *text = tbx_string_to_cstring_and_free(value);
+
+	setenv(name, text, 1);
+	free(text);
+}
+
+static void session_export(const char *file)
+{
+	p_tbx_string_t path = tbx_string_init();
+
+	path_append(path, file);
+	string_export("MAD_SESSION", path);
+}
+
+/* Export the list of network files. */
+static void nets_export(const char *paths)
 {
 	p_tbx_string_t all = tbx_string_init();
-	char *copy = tbx_strdup(paths), *rest = copy, *file, folder[PATH_MAX];
+	char *copy = tbx_strdup(paths), *rest = copy, *file;
 
-	if (!getcwd(folder, sizeof(folder)))
-		tbx_failuref("this folder has no name: %s", strerror(errno));
 	while ((file = strsep(&rest, ","))) {
 		if (tbx_string_length(all))
 			tbx_string_append_char(all, ',');
-		if (*file != '/') {
-			tbx_string_append_cstring(all, folder);
-			tbx_string_append_char(all, '/');
-		}
-		tbx_string_append_cstring(all, file);
+		path_append(all, file);
 	}
 	free(copy);
-	copy = tbx_string_to_cstring_and_free(all);
-	setenv(name, copy, 1);
-	free(copy);
+	string_export("MAD_NET", all);
 }
 
 static void session_print(const struct session *s, char **args)
@@ -211,9 +233,9 @@ static int session_run(struct session *s, struct options *o, int argc, char **ar
 		fprintf(stderr, "mad-run: %s names no program: use --appli\n", argv[0]);
 		return 2;
 	}
-	path_export("MAD_SESSION", argv[0]);
+	session_export(argv[0]);
 	if (o->nets)
-		path_export("MAD_NET", o->nets);
+		nets_export(o->nets);
 	key_export(s);
 	if (o->folder && chdir(o->folder)) {
 		fprintf(stderr, "mad-run: %s: %s\n", o->folder, strerror(errno));
