@@ -244,7 +244,8 @@ static void part_add(struct session *s, struct def *d, struct config *c)
 {
 	struct def *part = tbx_htable_get(s->defs, mad_config_text(c));
 
-	if (!part || (part->kind == DEF_XCHANNEL))
+	/* a part is defined before @d, so that @d itself is the only possible cycle */
+	if (!part || part == d || part->kind == DEF_XCHANNEL)
 		mad_config_failure(c, "%s is no channel", c->text);
 	if (part->user)
 		mad_config_failure(c, "the channel %s is used by %s and by %s", part->name,

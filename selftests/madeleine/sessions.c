@@ -194,6 +194,8 @@ TEST(errors_in_files_are_fatal)
 		NETWORKS(TWO "vchannels : { name : v; channels : (a, c); };"),
 		NETWORKS(TWO "vchannels : { name : v; channels : (a, a); };"),
 		NETWORKS(TWO "vchannels : { name : v; };"),
+		/* a channel that is part of itself */
+		NETWORKS(TWO "vchannels : { name : v; channels : (a, v); };"),
 		NETWORKS(TWO "vchannels : ({ name : v; channels : a; },"
 			 " { name : w; channels : a; });"),
 		NETWORKS(TWO "xchannels : { name : x; channels : a; sub_channels : b; };"),
