@@ -89,6 +89,8 @@ struct deck_mbox {
 	_Atomic(struct sci_peer *) to;	/* the port's connection to the mail box */
 	struct sci_peer *_Atomic control; /* the service's connection, by which it reports deaths */
 	_Atomic unsigned int waiting;	/* retrieves under way */
+	_Atomic bool has_gone;		/* deck_mbox_free_gone() has connections left to free */
+	struct sci_peer *gone;		/* one of them, under world.lock */
 	_Atomic unsigned int longer;	/* posts of more than a line */
 	_Atomic unsigned int requests;	/* non-blocking retrieves under way */
 	struct sci_addr addr;
@@ -114,6 +116,7 @@ int deck_mbox_open(struct deck_world *w, const char *name, struct deck_mbox **ou
 void deck_mbox_close(struct deck_world *w, struct deck_mbox *box);
 /* Find a mail box by its address, or return NULL. */
 struct deck_mbox *deck_mbox_at(struct list *boxes, const struct sci_addr *addr);
+void deck_mbox_free_gone(struct deck_mbox *box);
 int deck_mbox_tell_death(struct deck_mbox *box);
 /* Make progress for requests: see mbox.c. The caller sets @looks to 0 before its first call. */
 int deck_requests_poll(struct deck_world *w, const _Atomic unsigned int *own,

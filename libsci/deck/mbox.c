@@ -99,6 +99,44 @@ static inline bool message_set_status(struct deck_msg *msg, int error, const str
 	return known == MBOX_CONTROL;
 }
 
+/*
+ * Free the connections of ports that have disconnected. A retrieve reads the connection of its
+ * message: as long as one is under way, keep the connections for the end of the last retrieve.
+ * sci_peer_gone() returns connections without messages, so no later retrieve gets one of them.
+ * Context: world.lock is held.
+ */
+void deck_mbox_free_gone(struct deck_mbox *box)
+{
+	while (box->gone || !sci_peer_gone(box->ep, &box->gone)) {
+		atomic_store(&box->has_gone, true);
+		if (atomic_load(&box->waiting))
+			return;
+		sci_disconnect(box->gone);
+		box->gone = NULL;
+	}
+	atomic_store(&box->has_gone, false);
+}
+
+static inline void retrieve_begin(struct deck_mbox *box)
+{
+	atomic_fetch_add_explicit(&box->waiting, 1, memory_order_relaxed);
+}
+
+static void mbox_free_gone_later(struct deck_mbox *box)
+{
+	struct deck_world *w = deck_world();
+
+	pthread_mutex_lock(&w->lock);
+	deck_mbox_free_gone(box);
+	pthread_mutex_unlock(&w->lock);
+}
+
+static inline void retrieve_done(struct deck_mbox *box)
+{
+	if (atomic_fetch_sub(&box->waiting, 1) == 1 && atomic_load(&box->has_gone))
+		mbox_free_gone_later(box);
+}
+
 /* Send an empty message to @box on the service's connection, which is made at the first death. */
 int deck_mbox_tell_death(struct deck_mbox *box)
 {
@@ -227,7 +265,10 @@ static int retrieve_after_death(struct deck_mbox *box, struct deck_msg *msg)
 static int retrieve_end(struct deck_mbox *box, struct deck_msg *msg, int error,
 			const struct sci_status *st)
 {
-	return message_set_status(msg, error, st) ? retrieve_after_death(box, msg) : error;
+	if (message_set_status(msg, error, st))
+		error = retrieve_after_death(box, msg);
+	retrieve_done(box);
+	return error;
 }
 
 /* ---- the calls ---- */
@@ -293,10 +334,9 @@ __hot int deck_mbox_retrv(deck_mbox_t *box, deck_msg_t *msg)
 		return -EINVAL;
 	if (msg->busy)
 		return -EBUSY;
-	atomic_fetch_add_explicit(&box->waiting, 1, memory_order_relaxed);
+	retrieve_begin(box);
 	if (!retrieve_quick(box, msg, &st))
 		ret = retrieve_wait(box, msg, -1, &st);
-	atomic_fetch_sub_explicit(&box->waiting, 1, memory_order_relaxed);
 	return retrieve_end(box, msg, ret, &st);
 }
 
@@ -309,9 +349,8 @@ int deck_mbox_timedretrv(deck_mbox_t *box, deck_msg_t *msg, int timeout)
 		return -EINVAL;
 	if (msg->busy)
 		return -EBUSY;
-	atomic_fetch_add_explicit(&box->waiting, 1, memory_order_relaxed);
+	retrieve_begin(box);
 	ret = retrieve_wait(box, msg, timeout, &st);
-	atomic_fetch_sub_explicit(&box->waiting, 1, memory_order_relaxed);
 	ret = retrieve_end(box, msg, ret, &st);
 	if (ret == -ECANCELED)
 		return timeout ? -ETIMEDOUT : -EAGAIN;
@@ -351,7 +390,7 @@ static int request_begin(struct deck_mbox *box, struct deck_msg *msg, bool retri
 		return ret;
 	}
 	if (retrieve)
-		atomic_fetch_add_explicit(&box->waiting, 1, memory_order_relaxed);
+		retrieve_begin(box);
 	atomic_fetch_add_explicit(request_get_counter(r), 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&deck_world()->requests, 1, memory_order_relaxed);
 	msg->busy = true;
@@ -387,7 +426,6 @@ int deck_wait(deck_req_t *req, int timeout)
 	atomic_fetch_sub_explicit(&deck_world()->requests, 1, memory_order_relaxed);
 	req->msg->busy = false;
 	if (req->retrieve) {
-		atomic_fetch_sub_explicit(&req->box->waiting, 1, memory_order_relaxed);
 		ret = retrieve_end(req->box, req->msg, ret, &st);
 	}
 	free(req);

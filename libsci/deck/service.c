@@ -355,7 +355,7 @@ void deck_connects_end(struct deck_world *w, const struct deck_mbox *box)
  * Begin to connect a mail box to the port that asks for it. An attempt that takes longer than
  * CONNECT_LOOK_MS continues while the service answers other questions.
  */
-static int connect_begin(struct deck_world *w, const struct deck_mbox *box,
+static int connect_begin(struct deck_world *w, struct deck_mbox *box,
 			 const struct deck_note *note, struct sci_peer *from)
 {
 	struct question *q = question_new(w, from, note);
@@ -365,6 +365,7 @@ static int connect_begin(struct deck_world *w, const struct deck_mbox *box,
 		return -ENOMEM;
 	/* first process the disconnect of an earlier connection by the port */
 	sci_progress(box->ep);
+	deck_mbox_free_gone(box);
 	q->box = box;
 	ret = sci_iconnect(box->ep, &w->ends[note->rank].port, -1, &q->req);
 	if (ret)
@@ -377,7 +378,7 @@ static int connect_begin(struct deck_world *w, const struct deck_mbox *box,
 static void box_accept(struct deck_world *w, const struct deck_note *note,
 		       struct sci_peer *from)
 {
-	const struct deck_mbox *box = deck_mbox_at(&w->boxes, &note->addr);
+	struct deck_mbox *box = deck_mbox_at(&w->boxes, &note->addr);
 	int ret = box ? connect_begin(w, box, note, from) : -ENOENT;
 
 	if (ret)

@@ -4,8 +4,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <malloc.h>
 #include <signal.h>
-#include <unistd.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -854,6 +854,62 @@ static void churn(void *arg)
 TEST(buffers_are_used_again)
 {
 	ranks_run_arg(2, 2, churn, NULL, false);
+}
+
+#define FINDS		(SLOW ? 50u : 200u)
+#define FINDS_BYTES	100000u		/* 100 connections have more */
+
+static void find_often(const char *name)
+{
+	for (unsigned int i = 0; i < FINDS; i++)
+		CHECK_EQ(deck_mbox_destroy(box_find(name)), 0);
+}
+
+/* Another process finds and destroys a mail box many times. The owner's memory does not grow. */
+static void found_often(void *arg)
+{
+	deck_msg_t *m;
+	deck_mbox_t *box = NULL;
+	deck_req_t *r;
+	size_t before = 0;
+
+	(void)arg;
+	/* mallinfo2() counts the first arena only; the sanitizers' count is 0 */
+	mallopt(M_ARENA_MAX, 1);
+	CHECK_EQ(deck_init(NULL, NULL), 0);
+	m = message(8);
+	if (!deck_rank())
+		box = box_create("found");
+	/* the first round allocates what stays; in the last, a retrieve is under way */
+	for (unsigned int round = 0; round < 3; round++) {
+		if (!deck_rank() && round == 1)
+			before = mallinfo2().uordblks;
+		if (!deck_rank() && round == 2)
+			CHECK_EQ(deck_mbox_iretrv(box, m, &r), 0);
+		CHECK_EQ(deck_barrier(), 0);
+		if (deck_rank())
+			find_often("found");
+		CHECK_EQ(deck_barrier(), 0);
+	}
+	if (deck_rank()) {
+		box = box_find("found");
+		CHECK_EQ(deck_mbox_post(box, m), 0);
+		CHECK_EQ(deck_barrier(), 0);
+	} else {
+		CHECK_EQ(deck_wait(r, TEST_WAIT_MS), 0);
+		CHECK_EQ(deck_msg_source(m), 1);
+		test_note("%zu bytes, then %zu", before, mallinfo2().uordblks);
+		CHECK(mallinfo2().uordblks < before + FINDS_BYTES);
+		CHECK_EQ(deck_barrier(), 0);
+	}
+	CHECK_EQ(deck_mbox_destroy(box), 0);
+	CHECK_EQ(deck_msg_destroy(m), 0);
+	CHECK_EQ(deck_done(), 0);
+}
+
+TEST(connections_of_finds_are_freed)
+{
+	ranks_run_arg(2, 1, found_often, NULL, false);
 }
 
 static void broadcasts(void *arg)
