@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "libsci/base/host.h"
+#include "libsci/base/thread.h"
 #include "libsci/deck/internal.h"
 
 #define LOOK_MS		20		/* milliseconds of a wait in connection_open() */
@@ -139,18 +140,61 @@ static int connection_open(struct deck_world *w, int owner, const struct sci_add
 	return ret ? ret : -ETIMEDOUT;
 }
 
+/*
+ * Wait until @end for a change of a busy mail box, which is freed if its connection ends.
+ * Context: find_lock is held, and released meanwhile.
+ */
+static int busy_wait(struct deck_world *w, uint64_t end)
+{
+	uint64_t now = sci_now_ms();
+	uint32_t ms = end == UINT64_MAX ? UINT32_MAX : (uint32_t)(end - now);
+	struct timespec until;
+
+	if (now >= end)
+		return -ETIMEDOUT;
+	until = sci_deadline(ms);
+	sci_cond_wait(&w->find_cond, &w->find_lock, ms, &until);
+	return 0;
+}
+
+/* Let other threads use find_lock, while this thread makes or ends the connection of @box. */
+static void busy_begin(struct deck_world *w, struct deck_mbox *box)
+{
+	box->busy = true;
+	pthread_mutex_unlock(&w->find_lock);
+}
+
+static void busy_end(struct deck_world *w, struct deck_mbox *box)
+{
+	pthread_mutex_lock(&w->find_lock);
+	box->busy = false;
+	pthread_cond_broadcast(&w->find_cond);
+}
+
+static int box_connect(struct deck_world *w, struct deck_mbox *box, uint64_t end)
+{
+	struct sci_peer *to;
+	int ret;
+
+	busy_begin(w, box);
+	ret = connection_open(w, box->owner, &box->addr, end, &to);
+	busy_end(w, box);
+	if (!ret)
+		atomic_store_explicit(&box->to, to, memory_order_release);
+	return ret;
+}
+
 int deck_mbox_reach(struct deck_mbox *box, struct sci_peer **to)
 {
 	struct deck_world *w = deck_world();
 	int ret = 0;
 
 	pthread_mutex_lock(&w->find_lock);
+	while (box->busy)
+		busy_wait(w, UINT64_MAX);
+	if (!atomic_load(&box->to))
+		ret = box_connect(w, box, UINT64_MAX);
 	*to = atomic_load(&box->to);
-	if (!*to) {
-		ret = connection_open(w, box->owner, &box->addr, UINT64_MAX, to);
-		if (!ret)
-			atomic_store_explicit(&box->to, *to, memory_order_release);
-	}
 	pthread_mutex_unlock(&w->find_lock);
 	return ret;
 }
@@ -169,23 +213,33 @@ static int box_new_found(struct deck_world *w, const struct deck_note *note, uin
 			 struct deck_mbox **out)
 {
 	struct deck_mbox *box = calloc(1, sizeof(*box));
-	struct sci_peer *to;
 	int ret;
 
 	if (!box)
 		return -ENOMEM;
-	ret = connection_open(w, note->rank, &note->addr, end, &to);
-	if (ret) {
-		free(box);
-		return ret;
-	}
-	atomic_init(&box->to, to);
 	box->owner = note->rank;
 	box->addr = note->addr;
 	memcpy(box->name, note->name, sizeof(box->name));
 	list_add_tail(&box->link, &w->found);
+	ret = box_connect(w, box, end);
+	if (ret) {
+		list_del(&box->link);
+		free(box);
+		return ret;
+	}
 	*out = box;
 	return 0;
+}
+
+/* Find a mail box that this process has created or found. Context: find_lock is held. */
+static struct deck_mbox *box_at(struct deck_world *w, const struct sci_addr *addr)
+{
+	struct deck_mbox *box;
+
+	pthread_mutex_lock(&w->lock);
+	box = deck_mbox_at(&w->boxes, addr);
+	pthread_mutex_unlock(&w->lock);
+	return box ? box : deck_mbox_at(&w->found, addr);
 }
 
 static int box_get(struct deck_world *w, const struct deck_note *note, uint64_t end,
@@ -195,10 +249,8 @@ static int box_get(struct deck_world *w, const struct deck_note *note, uint64_t 
 	int ret = 0;
 
 	pthread_mutex_lock(&w->find_lock);
-	pthread_mutex_lock(&w->lock);
-	box = deck_mbox_at(&w->boxes, &note->addr);
-	pthread_mutex_unlock(&w->lock);
-	box = box ? box : deck_mbox_at(&w->found, &note->addr);
+	while ((box = box_at(w, &note->addr)) && box->busy && !ret)
+		ret = busy_wait(w, end);
 	if (!box)
 		ret = box_new_found(w, note, end, &box);
 	if (!ret) {
@@ -244,10 +296,29 @@ int deck_mbox_find(deck_mbox_t **out, const char *name, int timeout)
 	return ret ? ret : box_get(w, &note, end, out);
 }
 
+/* Free a mail box after its last destroy. Context: find_lock is held, and released meanwhile. */
+static int box_end(struct deck_world *w, struct deck_mbox *box)
+{
+	struct deck_note note;
+	struct sci_peer *to;
+	int ret = 0;
+
+	busy_begin(w, box);
+	if (box->ep && !note_fill(&note, NOTE_DESTROY, w->rank, box->name)) {
+		note.addr = box->addr;
+		ret = deck_service_call(w, deck_service_home(w, box->name), &note);
+	}
+	to = atomic_exchange(&box->to, NULL);
+	if (to)
+		sci_disconnect(to);
+	busy_end(w, box);
+	deck_mbox_close(w, box);
+	return ret;
+}
+
 int deck_mbox_destroy(deck_mbox_t *box)
 {
 	struct deck_world *w = deck_world();
-	struct deck_note note;
 	int ret = 0;
 
 	if (!box)
@@ -255,13 +326,8 @@ int deck_mbox_destroy(deck_mbox_t *box)
 	if (!w)
 		return -ENOTCONN;
 	pthread_mutex_lock(&w->find_lock);
-	if (!--box->refs) {
-		if (box->ep && !note_fill(&note, NOTE_DESTROY, w->rank, box->name)) {
-			note.addr = box->addr;
-			ret = deck_service_call(w, deck_service_home(w, box->name), &note);
-		}
-		deck_mbox_close(w, box);
-	}
+	if (!--box->refs)
+		ret = box_end(w, box);
 	pthread_mutex_unlock(&w->find_lock);
 	return ret == -ECONNRESET ? 0 : ret;
 }

@@ -95,6 +95,7 @@ struct deck_mbox {
 	_Atomic unsigned int requests;	/* non-blocking retrieves under way */
 	struct sci_addr addr;
 	unsigned int refs;		/* creates and finds */
+	bool busy;			/* a thread makes or ends the connection */
 	int owner;
 	char name[DECK_NAME_MAX + 1];
 };
@@ -197,7 +198,8 @@ struct deck_world {
 	size_t limit;			/* size from which on message buffers are exported */
 	pthread_mutex_t lock;
 	struct list boxes;		/* mail boxes of this process */
-	pthread_mutex_t find_lock;	/* covers @found and all refs; taken before @lock */
+	pthread_mutex_t find_lock;	/* covers @found, all refs and busy; taken before @lock */
+	pthread_cond_t find_cond;	/* a mail box is no longer busy */
 	struct list found;
 	struct list chunks;
 	struct list kept;

@@ -60,14 +60,10 @@ int deck_mbox_open(struct deck_world *w, const char *name, struct deck_mbox **ou
 
 void deck_mbox_close(struct deck_world *w, struct deck_mbox *box)
 {
-	struct sci_peer *to = atomic_load(&box->to);
-
 	pthread_mutex_lock(&w->lock);
 	list_del(&box->link);
 	deck_connects_end(w, box);
 	pthread_mutex_unlock(&w->lock);
-	if (to)
-		sci_disconnect(to);
 	if (box->ep)
 		sci_ep_close(box->ep);
 	free(box);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "libsci/base/thread.h"
 #include "libsci/deck/internal.h"
 
 static struct deck_world *_Atomic the_world;
@@ -43,6 +44,7 @@ static void world_start(struct deck_world *w)
 	w->limit = limit_read_environment();
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_mutex_init(&w->find_lock, NULL);
+	sci_cond_init(&w->find_cond);
 	list_init(&w->boxes);
 	list_init(&w->found);
 	list_init(&w->chunks);
@@ -57,6 +59,7 @@ static void world_free(struct deck_world *w)
 	if (w->port)
 		sci_ep_close(w->port);
 	free(w->ends);
+	pthread_cond_destroy(&w->find_cond);
 	pthread_mutex_destroy(&w->find_lock);
 	pthread_mutex_destroy(&w->lock);
 	free(w);

@@ -222,21 +222,47 @@ static bool process_is_stopped(pid_t pid)
 	return all;
 }
 
+struct finder {
+	deck_thread_t *thread;
+	deck_mbox_t *box;
+	deck_sem_t *begun;
+	char name[12];
+};
+
+static void *find_later(void *arg)
+{
+	struct finder *f = arg;
+
+	CHECK_EQ(deck_sem_post(f->begun), 0);
+	f->box = box_find(f->name);
+	return NULL;
+}
+
+/* Find each name in a thread of its own, and in this thread, which does not wait for the others. */
 static void find_of_a_stopped_process(deck_mbox_t **box, pid_t pid)
 {
-	char name[12];
+	struct finder f[STOPPED_NAMES];
+	deck_sem_t *begun;
 
 	CHECK_EQ(kill(pid, SIGSTOP), 0);
 	WAIT_UNTIL(process_is_stopped(pid), TEST_WAIT_MS);
+	CHECK_EQ(deck_sem_create(&begun, 0), 0);
 	for (int i = 0; i < STOPPED_NAMES; i++) {
-		snprintf(name, sizeof(name), "%d", i);
-		CHECK_EQ(deck_mbox_find(&box[i], name, 100), -ETIMEDOUT);
+		f[i] = (struct finder){ .begun = begun };
+		snprintf(f[i].name, sizeof(f[i].name), "%d", i);
+		CHECK_EQ(deck_thread_create(&f[i].thread, find_later, &f[i]), 0);
+		CHECK_EQ(deck_sem_wait(begun), 0);
 	}
+	for (int i = 0; i < STOPPED_NAMES; i++)
+		CHECK_EQ(deck_mbox_find(&box[i], f[i].name, 100), -ETIMEDOUT);
 	CHECK_EQ(kill(pid, SIGCONT), 0);
 	for (int i = 0; i < STOPPED_NAMES; i++) {
-		snprintf(name, sizeof(name), "%d", i);
-		CHECK_EQ(deck_mbox_find(&box[i], name, TEST_WAIT_MS), 0);
+		CHECK_EQ(deck_mbox_find(&box[i], f[i].name, TEST_WAIT_MS), 0);
+		CHECK_EQ(deck_thread_join(f[i].thread, NULL), 0);
+		CHECK(f[i].box == box[i]);
+		CHECK_EQ(deck_mbox_destroy(f[i].box), 0);
 	}
+	CHECK_EQ(deck_sem_destroy(begun), 0);
 }
 
 static void stopped(void *arg)
