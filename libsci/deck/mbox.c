@@ -80,10 +80,29 @@ static inline int mbox_connection(struct deck_mbox *box, struct sci_peer **to)
 
 /* ---- retrieved messages ---- */
 
+/*
+ * Set the rank of a port that the service has not identified: the service may have found the port's
+ * earlier connection, and the mail box has accepted the next one while a thread retrieved.
+ */
+static __attribute__((noinline)) void *peer_identify(struct sci_peer *peer)
+{
+	const struct deck_world *w = deck_world();
+	struct sci_addr a;
+
+	if (sci_peer_addr(peer, &a))
+		return NULL;
+	for (int r = 0; r < w->size; r++)
+		if (w->ends[r].port.node == a.node && w->ends[r].port.id == a.id)
+			deck_peer_set_rank(peer, r);
+	return sci_peer_data(peer);
+}
+
 static inline bool message_set_status(struct deck_msg *msg, int error, const struct sci_status *st)
 {
 	void *known = st->peer ? sci_peer_data(st->peer) : NULL;
 
+	if (st->peer && !known)
+		known = peer_identify(st->peer);
 	msg->at = 0;
 	if (error && error != -EMSGSIZE) {
 		msg->length = 0;

@@ -244,3 +244,65 @@ TEST(a_thread_that_sleeps_makes_progress_for_later_requests)
 {
 	ranks_run_arg(2, 1, beside, NULL, false);
 }
+
+/* ---- connections that end while several threads retrieve ---- */
+
+#define VISITS	(SLOW ? 20u : 100u)	/* of a thread */
+
+static void *visit(void *arg)
+{
+	deck_mbox_t *box;
+	deck_msg_t *m;
+	int rank = deck_rank();
+
+	(void)arg;
+	CHECK_EQ(deck_msg_create(&m, sizeof(rank)), 0);
+	CHECK_EQ(deck_pack_int(m, &rank, 1), 0);
+	for (unsigned int i = 0; i < VISITS; i++) {
+		CHECK_EQ(deck_mbox_find(&box, "visited", TEST_WAIT_MS), 0);
+		CHECK_EQ(deck_mbox_post(box, m), 0);
+		CHECK_EQ(deck_mbox_destroy(box), 0);
+	}
+	CHECK_EQ(deck_msg_destroy(m), 0);
+	return NULL;
+}
+
+/* Retrieve as many messages as one thread of each other process posts. */
+static void *receive_visits(void *arg)
+{
+	deck_mbox_t *box = arg;
+	deck_msg_t *m;
+	int rank;
+
+	CHECK_EQ(deck_msg_create(&m, sizeof(rank)), 0);
+	for (unsigned int i = 0; i < VISITS * (RANKS - 1); i++) {
+		CHECK_EQ(deck_mbox_retrv(box, m), 0);
+		CHECK_EQ(deck_unpack_int(m, &rank, 1), 0);
+		CHECK_EQ(deck_msg_source(m), rank);
+	}
+	CHECK_EQ(deck_msg_destroy(m), 0);
+	return NULL;
+}
+
+static void visits(void *arg)
+{
+	deck_thread_t *thread[READERS];
+	deck_mbox_t *box = NULL;
+
+	(void)arg;
+	CHECK_EQ(deck_init(NULL, NULL), 0);
+	if (!deck_rank())
+		CHECK_EQ(deck_mbox_create(&box, "visited"), 0);
+	for (unsigned int i = 0; i < READERS; i++)
+		CHECK_EQ(deck_thread_create(&thread[i], box ? receive_visits : visit, box), 0);
+	for (unsigned int i = 0; i < READERS; i++)
+		CHECK_EQ(deck_thread_join(thread[i], NULL), 0);
+	CHECK_EQ(deck_barrier(), 0);
+	CHECK_EQ(deck_mbox_destroy(box), 0);
+	CHECK_EQ(deck_done(), 0);
+}
+
+TEST(connections_end_while_threads_retrieve)
+{
+	ranks_run_arg(RANKS, 1, visits, NULL, false);
+}
