@@ -93,6 +93,7 @@ static void message_post_late(struct sci_retired_call *call)
 		sci_peer_post(late->peer, late->message);
 	else
 		sci_message_free(late->message);
+	sci_peer_unwatch(late->peer);
 	sci_peer_put(late->peer);
 	kfree(late);
 }
@@ -116,6 +117,8 @@ static void message_post_stored(struct sci_peer *p, struct sci_message *m,
 		return;
 	}
 	sci_peer_hold(p);
+	/* the next receiver at this node must not get the message, even if no connection is left */
+	sci_peer_watch(p);
 	late->call.fn = message_post_late;
 	late->peer = p;
 	late->message = m;

@@ -541,11 +541,12 @@ bool sci_peer_is_behind(struct sci_peer *p)
 	return READ_ONCE(p->session.nr_messages) >= BEHIND_MIN;
 }
 
-static void peer_watch(struct sci_peer *p, unsigned int connections)
+static void peer_watch_change(struct sci_peer *p, int change)
 {
-	WRITE_ONCE(p->connections, connections);
+	lockdep_assert_held(&p->adapter->lock);
+	WRITE_ONCE(p->connections, p->connections + change);
 	mutex_lock(&p->lock);
-	sci_session_watch(&p->session, connections, ktime_get_ns());
+	sci_session_watch(&p->session, p->connections, ktime_get_ns());
 	peer_arm(p);
 	mutex_unlock(&p->lock);
 }
@@ -593,18 +594,26 @@ int sci_peer_wait_room_for(struct sci_peer *p, long *left)
 	return peer_room_result(p, rest);
 }
 
+void sci_peer_watch(struct sci_peer *p)
+{
+	peer_watch_change(p, 1);
+}
+
+void sci_peer_unwatch(struct sci_peer *p)
+{
+	peer_watch_change(p, -1);
+}
+
 void sci_peer_link(struct sci_peer *p, struct list_head *link)
 {
-	lockdep_assert_held(&p->adapter->lock);
 	list_add_tail(link, &p->links);
-	peer_watch(p, p->connections + 1);
+	sci_peer_watch(p);
 }
 
 void sci_peer_unlink(struct sci_peer *p, struct list_head *link)
 {
-	lockdep_assert_held(&p->adapter->lock);
 	list_del_init(link);
-	peer_watch(p, p->connections - 1);
+	sci_peer_unwatch(p);
 }
 
 /* Return a reference to the node. An unknown node gets a peer once it has sent a valid packet. */

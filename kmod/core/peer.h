@@ -152,6 +152,13 @@ int sci_peer_wait_room(struct sci_peer *p);
  */
 int sci_peer_wait_room_for(struct sci_peer *p, long *left);
 
+/*
+ * Count a connection that is in no list: while one is counted, heartbeats run, and the end of the
+ * node is reported. Context: adapter->lock is held.
+ */
+void sci_peer_watch(struct sci_peer *p);
+void sci_peer_unwatch(struct sci_peer *p);
+
 /**
  * sci_peer_link() - add a connection to a node
  * @link: is added to @p->links

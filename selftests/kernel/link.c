@@ -294,6 +294,86 @@ TEST(an_unmap_that_takes_long_keeps_only_its_process_waiting)
 	peer_join(peer);
 }
 
+/* Return a segment of the second adapter, connected to the first one. */
+static int import_second(void)
+{
+	OK(segment_exported(OK(adapter_open(1)), 1, LENGTH));
+	return OK(remote_connect(OK(adapter_open(0)), adapter_node(1), 1));
+}
+
+static void map_second_and_unmap(struct peer *self, void *arg)
+{
+	volatile uint32_t *map = MAP(import_second(), 0, LENGTH, RW);
+
+	(void)arg;
+	peer_send(self, "mapped");
+	peer_expect(self, "unmap");
+	OK(sci_unmap(map, LENGTH));
+	peer_send(self, "unmapped");
+}
+
+static void connect_and_be_killed(struct peer *self, void *arg)
+{
+	const unsigned int *node = arg;
+
+	OK(remote_connect(OK(adapter_open(0)), *node, 1));
+	peer_send(self, "connected");
+	peer_expect(self, "nothing");
+}
+
+/* Remove a node and add it again: its handles begin anew. Return its new segment. */
+static int begins_anew(unsigned int node)
+{
+	unsigned int i = 0;
+
+	while (adapter_node(i) != node)
+		i++;
+	OK(adapter_remove(i));
+	OK(node_add(node));
+	adapters_find();
+	for (i = 0; adapter_node(i) != node; i++)
+		;
+	return OK(segment_exported(OK(adapter_open(i)), 1, LENGTH));
+}
+
+/*
+ * A process's DISCONNECT waits for an unmap to another node. Meanwhile its receiver ends, and the
+ * next node gives the same handle to another client.
+ */
+TEST(a_late_disconnect_is_not_for_the_next_node)
+{
+	struct peer *slow, *killed;
+	long long connections;
+	unsigned int node;
+	int local, remote;
+
+	begin(KNOB_HOLD_UNMAP);
+	NEED_ADAPTERS(3);
+	NEED_ROOT();
+	node = adapter_node(2);
+	begins_anew(node);
+	killed = peer_spawn(connect_and_be_killed, &node);
+	peer_expect(killed, "connected");
+	slow = peer_spawn(map_second_and_unmap, NULL);
+	peer_expect(slow, "mapped");
+	OK(knob_set(0, KNOB_HOLD_UNMAP, 1));
+	peer_send(slow, "unmap");
+	WAIT_UNTIL(knob_get(0, KNOB_UNMAPS_HELD) == 1);
+	connections = counts_of(0).connections;
+	/* the process ends after the unmap, but it has no connection any more */
+	OK(SYS(kill(peer_pid(killed), SIGKILL)));
+	WAIT_UNTIL(counts_of(0).connections == connections - 1);
+	local = begins_anew(node);
+	remote = OK(remote_connect(OK(adapter_open(0)), node, 1));
+	OK(knob_set(0, KNOB_HOLD_UNMAP, 0));
+	peer_expect(slow, "unmapped");
+	peer_join(slow);
+	peer_kill(killed);
+	OK(adapter_probe(OK(adapter_open(0)), node));
+	OK(segment_unexport(local, SCI_UNEXPORT_HOW_FORCE));
+	EV_SOON(remote, SCI_EV_LOST);
+}
+
 TEST(whoever_forces_can_be_killed)
 {
 	struct peer *peer = peer_spawn(unexport_until_killed, NULL);
