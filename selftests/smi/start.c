@@ -347,9 +347,9 @@ static void stop(void *arg)
 {
 	(void)arg;
 	smi_start();
+	CHECK_SMI(SMI_Query(SMI_Q_SYS_PID, 1, &stopped_pid));
 	CHECK_SMI(SMI_Watchdog_callback(note_silence));
 	CHECK_SMI(SMI_Watchdog(1));
-	CHECK_SMI(SMI_Query(SMI_Q_SYS_PID, 1, &stopped_pid));
 	CHECK_SMI(SMI_Barrier());
 	if (rank == 1)
 		raise(SIGSTOP);
