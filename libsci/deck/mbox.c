@@ -21,7 +21,7 @@
 
 #define PROGRESS_EVERY	16u	/* posts of more than a line between polls of the port */
 #define LOOKS		1000u	/* polls of all endpoints before a wait sleeps */
-#define IDLE_MS		10	/* milliseconds of a wait while no requests are under way */
+#define IDLE_MS		100	/* milliseconds of a wait while no requests are under way */
 #define QUICK_LOOKS	400u	/* polls of a mail box before a retrieve posts a receive */
 
 /* ---- connections ---- */
