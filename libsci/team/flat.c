@@ -49,15 +49,21 @@ static uint8_t *bye_of(const struct sci_team *t, int of, int from)
 	return (uint8_t *)t->members[of].area + header_size() + from;
 }
 
-void flat_bye(struct sci_team *t)
+void flat_bye_send(struct sci_team *t)
+{
+	for (int i = 0; i < t->size; i++) {
+		if (!t->members[i].area)
+			continue;
+		sci_store_release(bye_of(t, i, t->rank), 1);
+		world_wake(t->world, t->members[i].world);
+	}
+}
+
+void flat_bye_wait(struct sci_team *t)
 {
 	struct team_world *w = t->world;
 	struct team_wait wait;
 
-	for (int i = 0; i < t->size; i++) {
-		sci_store_release(bye_of(t, i, t->rank), 1);
-		world_wake(w, t->members[i].world);
-	}
 	for (int i = 0; i < t->size; i++) {
 		team_wait_init(&wait, -1);
 		wait.own = true;

@@ -250,7 +250,8 @@ int team_agree(struct sci_team *t, int error)
 /*
  * Leave a team. Other members may still read this member's area after the barrier, so wait for
  * them. In a broken team the barrier fails, and no member knows which members still read the area:
- * it stays allocated until the endpoint closes.
+ * it stays allocated until the endpoint closes. The barrier of another member may have succeeded
+ * all the same: it waits for the bye byte of this member.
  */
 int team_leave(struct sci_team *t)
 {
@@ -258,10 +259,12 @@ int team_leave(struct sci_team *t)
 	struct sci_team *f = t->flat ? t : t->near;
 	int ret = sci_team_barrier(t);
 
-	if (f->area && !ret)
-		flat_bye(f);
+	if (f->area)
+		flat_bye_send(f);
 	if (ret)
 		f->area = NULL;
+	if (f->area)
+		flat_bye_wait(f);
 	pthread_mutex_lock(&w->lock);
 	pthread_mutex_lock(&w->broken_lock);
 	list_del(&t->link);

@@ -437,8 +437,11 @@ int flat_open(struct sci_team *t);
 /* Tell the other members whether this member can read the private memory of all. */
 void flat_set_readable(struct sci_team *t, bool readable);
 
-/* Wait until no live member reads this member's area any more. */
-void flat_bye(struct sci_team *t);
+/* Tell the other members that this member does not use their areas any more. */
+void flat_bye_send(struct sci_team *t);
+
+/* Wait until no live member uses this member's area any more. */
+void flat_bye_wait(struct sci_team *t);
 
 /* Allocate the memory of the plan of blocking calls. */
 int plan_reserve(struct sci_team *t);

@@ -631,6 +631,55 @@ TEST(a_member_dies_before_all_have_finished_a_split)
 	SKIP("rank 1 has finished each split");
 }
 
+/* ---- a death while a team is closed ---- */
+
+/* Shared memory. */
+struct closes {
+	_Atomic unsigned int ready;	/* members that have made the team */
+	_Atomic bool closed;		/* rank 1 has closed it */
+};
+
+static struct closes *closes;
+
+/*
+ * Ranks 1 and 2 are in the barrier of sci_team_close() when rank 2 dies: the barrier of rank 1 fails.
+ * That of rank 0, which enters it later, succeeds.
+ */
+static void die_in_close(void *arg)
+{
+	struct sci_team *t = open_team(arg), *sub;
+	struct sci_coll *coll;
+	uint32_t epoch;
+
+	CHECK_EQ(sci_team_split(t, 0, 0, &sub), 0);
+	atomic_fetch_add(&closes->ready, 1);
+	switch (sci_team_rank(t)) {
+	case 0:
+		WAIT_UNTIL(atomic_load(&closes->closed), TEST_WAIT_MS);
+		break;
+	case 2:
+		WAIT_UNTIL(atomic_load(&closes->ready) == 3, TEST_WAIT_MS);
+		epoch = sub->epoch;
+		CHECK_EQ(sci_team_ibarrier(sub, &coll), 0);
+		/* without coherent caches there is no area */
+		if (sub->area)
+			WAIT_UNTIL(sci_load_acquire(&slot_of(sub, 1, epoch)->epoch) == epoch,
+				   TEST_WAIT_MS);
+		raise(SIGKILL);
+	}
+	CHECK_EQ(sci_team_close(sub), 0);
+	atomic_store(&closes->closed, true);
+	CHECK_EQ(sci_team_close(t), 0);
+}
+
+TEST(a_member_dies_while_a_team_is_closed)
+{
+	struct setting s = { 3, 1, "all", 0, 0 };
+
+	closes = test_shared(sizeof(*closes));
+	ranks_run_arg(3, 1, die_in_close, &s, true);
+}
+
 /* ---- a connection that ends in the last step of a create ---- */
 
 static _Atomic bool create_failed;	/* in this process */
