@@ -30,9 +30,14 @@
 
 #include <stdlib.h>
 
+#define PIECE_MIN	16u		/* bytes of a chunk for each member */
+
 int flat_open(struct sci_team *t)
 {
+	size_t least = (PIECE_MIN * (size_t)t->size + 4095) & ~(size_t)4095;
+
 	t->chunk = t->size <= 8 ? 65536 : t->size <= 32 ? 32768 : 16384;
+	t->chunk = t->chunk < least ? least : t->chunk;
 	t->epoch = 1;
 	t->min_done = 0;
 	t->readable = -1;
