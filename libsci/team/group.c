@@ -330,6 +330,8 @@ int sci_team_addr(const struct sci_team *team, int rank, struct sci_addr *addr)
 {
 	if (!team || !addr || !rank_ok(team, rank))
 		return -EINVAL;
+	if (world_usable(team->world))
+		return -ENOTCONN;
 	*addr = team->world->ranks[team->members[rank].world].addr;
 	return 0;
 }

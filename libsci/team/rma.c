@@ -306,6 +306,8 @@ int sci_team_fence(struct sci_team *team)
 {
 	if (!team)
 		return -EINVAL;
+	if (world_usable(team->world))
+		return -ENOTCONN;
 	sci_release_barrier();
 	return far_quiet(team->world);
 }
@@ -316,6 +318,8 @@ int sci_team_quiet(struct sci_team *team)
 
 	if (!team)
 		return -EINVAL;
+	if (world_usable(team->world))
+		return -ENOTCONN;
 	/* an atomic exchange orders all accesses and is faster than sci_full_barrier() */
 	sci_exchange(&barrier, 1);
 	return far_quiet(team->world);

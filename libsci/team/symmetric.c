@@ -364,7 +364,11 @@ int sci_team_free(struct sci_team *team, void *addr)
 {
 	int ret;
 
-	if (!team || !addr || !team->all || !sci_team_alloc_size(team, addr))
+	if (!team || !addr || !team->all)
+		return -EINVAL;
+	if (world_usable(team->world))
+		return -ENOTCONN;
+	if (!sci_team_alloc_size(team, addr))
 		return -EINVAL;
 	ret = sci_team_barrier(team);
 	if (ret)

@@ -693,15 +693,22 @@ TEST(messages_between_members)
 
 TEST(a_child_has_no_team)
 {
+	struct sci_addr addr;
+	void *block;
 	uint64_t v;
 	pid_t pid;
 	int status;
 
 	CHECK_EQ(sci_team_open(&team, NULL), 0);
+	CHECK_EQ(sci_team_alloc(team, 8, 0, &block), 0);
 	pid = test_fork();
 	if (!pid)
 		_exit(sci_team_barrier(team) != -ENOTCONN ||
-		      sci_team_put(team, &v, &v, 8, 0) != -ENOTCONN);
+		      sci_team_put(team, &v, &v, 8, 0) != -ENOTCONN ||
+		      sci_team_fence(team) != -ENOTCONN ||
+		      sci_team_quiet(team) != -ENOTCONN ||
+		      sci_team_free(team, block) != -ENOTCONN ||
+		      sci_team_addr(team, 0, &addr) != -ENOTCONN);
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	CHECK_EQ(status, 0);
 	CHECK_EQ(sci_team_open(&team, NULL), -EALREADY);
