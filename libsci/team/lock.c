@@ -208,16 +208,14 @@ int sci_team_lock(struct sci_team *team, uint64_t *lock, int timeout)
 int sci_team_unlock(struct sci_team *team, uint64_t *lock)
 {
 	uint64_t *word;
-	int ret = lock_find(team, lock, &word);
+	int ret = lock_find(team, lock, &word), quiet;
 
-	ret = ret ? ret : sci_team_quiet(team);
 	if (ret)
 		return ret;
-	if (!word)
-		return lock_far_release(team, lock);
-	ret = lock_release(word, team->world->rank);
+	quiet = sci_team_quiet(team);
+	ret = word ? lock_release(word, team->world->rank) : lock_far_release(team, lock);
 	/* rank 0 may have to give the lock to a far member */
-	if (team->world->far)
+	if (word && team->world->far)
 		world_poll(team->world);
-	return ret;
+	return ret ? ret : quiet;
 }

@@ -494,6 +494,66 @@ TEST(a_lost_waiter_does_not_hide_that_the_owner_is_dead)
 	ranks_run_arg(3, 1, lose_waiter, &s, true);
 }
 
+/* ---- locks beside other deaths ---- */
+
+static _Atomic pid_t *pids;		/* shared: of ranks that are ready */
+
+/* Let rank @rank execute the atomics of this process, as with other fabrics. */
+static void atomics_ask(struct sci_team *t, int rank)
+{
+	struct sci_peer *p;
+
+	CHECK_EQ(sci_team_peer(t, rank, &p), 0);
+	msg_lock(&p->ep->lock);
+	p->may_read = false;
+	msg_unlock(&p->ep->lock);
+}
+
+/*
+ * Rank 1 has the lock, and its atomic on rank 2 cannot complete: rank 2 makes no calls, and dies. Rank
+ * 0 gets the lock all the same.
+ */
+static void die_beside_lock(void *arg)
+{
+	struct sci_team *t = open_team(arg);
+	int me = sci_team_rank(t);
+	uint64_t *words;
+	void *p;
+
+	CHECK_EQ(sci_team_alloc(t, 16, 0, &p), 0);
+	words = p;
+	words[0] = words[1] = 0;
+	CHECK_EQ(sci_team_barrier(t), 0);
+	if (me == 1)
+		CHECK_EQ(sci_team_lock(t, words, -1), 0);
+	atomic_store(&pids[me], getpid());
+	switch (me) {
+	case 0:
+		WAIT_UNTIL((sci_team_progress(t), atomic_load(&pids[1])), TEST_WAIT_MS);
+		CHECK_EQ(sci_team_lock(t, words, TEST_WAIT_MS), 0);
+		break;
+	case 1:
+		WAIT_UNTIL(atomic_load(&pids[0]) && atomic_load(&pids[2]), TEST_WAIT_MS);
+		atomics_ask(t, 2);
+		CHECK_EQ(sci_team_atomic_nbi(t, words + 1, 8, SCI_ATOMIC_ADD, 1, 0, NULL, 2), 0);
+		CHECK_EQ(kill(atomic_load(&pids[2]), SIGKILL), 0);
+		CHECK_EQ(sci_team_unlock(t, words), -ECONNRESET);
+		break;
+	default:
+		for (;;)
+			pause();
+	}
+	CHECK_EQ(sci_team_close(t), 0);
+}
+
+TEST(an_unlock_after_a_failed_transfer_releases_the_lock)
+{
+	struct setting s = { 3, 1, "none", 0, 0 };
+
+	pids = test_shared(3 * sizeof(*pids));
+	ranks_run_arg(3, 1, die_beside_lock, &s, true);
+}
+
 /* ---- deaths while a thread shrinks a team ---- */
 
 static void *shrink_all(void *arg)

@@ -550,8 +550,9 @@ int sci_team_wait_until(struct sci_team *team, const void *word, unsigned int si
 int sci_team_lock(struct sci_team *team, uint64_t *lock, int timeout);
 
 /*
- * Complete all puts and release a lock. Return: 0; -EPERM: the caller does not hold the lock;
- * -ECONNRESET, -ENOMEM: as for sci_team_lock().
+ * Complete all puts and release a lock, also if a put has failed. Return: 0; -EPERM: the caller does
+ * not hold the lock; -ECONNRESET, -ENOMEM: as for sci_team_lock(); otherwise the result of
+ * sci_team_quiet(), whose errors do not keep the lock.
  */
 int sci_team_unlock(struct sci_team *team, uint64_t *lock);
 
