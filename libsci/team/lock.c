@@ -195,6 +195,15 @@ static int lock_find(struct sci_team *t, uint64_t *lock, uint64_t **word)
 	return ret;
 }
 
+/* Return whether the member with the lock's word is dead. The word may read as zero then. */
+static bool lock_lost(const struct sci_team *t)
+{
+	int home = t->members[0].world;
+	struct sci_peer *p = sci_load_acquire(&t->world->ranks[home].peer);
+
+	return world_dead(t->world, home) || (p && sci_peer_state(p) == -ECONNRESET);
+}
+
 int sci_team_lock(struct sci_team *team, uint64_t *lock, int timeout)
 {
 	uint64_t *word;
@@ -202,7 +211,10 @@ int sci_team_lock(struct sci_team *team, uint64_t *lock, int timeout)
 
 	if (ret)
 		return ret;
-	return word ? lock_near_take(team, word, timeout) : lock_far_take(team, lock, timeout);
+	if (!word)
+		return lock_far_take(team, lock, timeout);
+	ret = lock_near_take(team, word, timeout);
+	return lock_lost(team) ? -ECONNRESET : ret;
 }
 
 int sci_team_unlock(struct sci_team *team, uint64_t *lock)
@@ -217,5 +229,7 @@ int sci_team_unlock(struct sci_team *team, uint64_t *lock)
 	/* rank 0 may have to give the lock to a far member */
 	if (word && team->world->far)
 		world_poll(team->world);
+	if (ret == -EPERM && word && lock_lost(team))
+		ret = -ECONNRESET;
 	return ret ? ret : quiet;
 }

@@ -554,6 +554,49 @@ TEST(an_unlock_after_a_failed_transfer_releases_the_lock)
 	ranks_run_arg(3, 1, die_beside_lock, &s, true);
 }
 
+/* Rank 0 dies, which has the word of the lock. */
+static void die_with_the_word(void *arg)
+{
+	struct sci_team *t = open_team(arg);
+	int me = sci_team_rank(t);
+	uint64_t *lock, *word;
+	void *p;
+
+	CHECK_EQ(sci_team_alloc(t, 8, 0, &p), 0);
+	lock = p;
+	*lock = 0;
+	CHECK_EQ(sci_team_barrier(t), 0);
+	if (me == 1)
+		CHECK_EQ(sci_team_lock(t, lock, -1), 0);
+	atomic_store(&pids[me], getpid());
+	if (!me) {
+		WAIT_UNTIL((sci_team_progress(t),
+			    atomic_load(&pids[1]) && atomic_load(&pids[2])), TEST_WAIT_MS);
+		raise(SIGKILL);
+	}
+	WAIT_UNTIL(sci_team_alive(t, 0) == -ECONNRESET, TEST_WAIT_MS);
+	/* other fabrics do this */
+	word = sci_team_ptr(t, lock, 0);
+	if (word)
+		*word = 0;
+	if (me == 1)
+		CHECK_EQ(sci_team_unlock(t, lock), -ECONNRESET);
+	CHECK_EQ(sci_team_lock(t, lock, 0), -ECONNRESET);
+	CHECK_EQ(sci_team_lock(t, lock, -1), -ECONNRESET);
+	CHECK_EQ(sci_team_close(t), 0);
+}
+
+TEST(a_lock_is_lost_with_rank_0)
+{
+	struct setting s = { 3, 1, "all", 0, 0 };
+
+	pids = test_shared(3 * sizeof(*pids));
+	ranks_run_arg(3, 1, die_with_the_word, &s, true);
+	s.memory = "none";
+	memset((void *)pids, 0, 3 * sizeof(*pids));
+	ranks_run_arg(3, 1, die_with_the_word, &s, true);
+}
+
 /* ---- deaths while a thread shrinks a team ---- */
 
 static void *shrink_all(void *arg)
