@@ -86,6 +86,9 @@ static bool connection_is_lost(int ret)
 	return true;
 }
 
+/* Called before each call of exhaust(), with memory. */
+static void (*prepare)(void);
+
 /*
  * Repeat @call with more memory, until all members succeed and no allocation of the last member
  * fails. @undo: releases the result of a successful call. Return false if a connection has ended:
@@ -99,6 +102,8 @@ static bool exhaust(int (*call)(void), void (*undo)(void))
 	int ret;
 
 	for (int n = 0; n < 1000; n++) {
+		if (prepare)
+			prepare();
 		atomic_store(&refused, false);
 		if (rank == size - 1)
 			atomic_store(&allocations, n);
@@ -127,7 +132,7 @@ static bool exhaust(int (*call)(void), void (*undo)(void))
 	return false;
 }
 
-static struct sci_team *made;
+static struct sci_team *made, *parent;
 static void *block;
 
 static int create(void)
@@ -142,6 +147,11 @@ static int create(void)
 static int split(void)
 {
 	return sci_team_split(all, rank & 1, -rank, &made);
+}
+
+static int split_parent(void)
+{
+	return sci_team_split(parent, 0, 0, &made);
 }
 
 /* The member without memory gets no team. */
@@ -454,6 +464,25 @@ static void calls(void)
 		CHECK_EQ(sci_team_close(all), 0);
 }
 
+/* Make a new team: its calls have not allocated anything yet. */
+static void parent_renew(void)
+{
+	if (parent)
+		CHECK_EQ(sci_team_close(parent), 0);
+	CHECK_EQ(sci_team_split(all, 0, 0, &parent), 0);
+}
+
+static void splits_of_new(void)
+{
+	setenv("SCI_TEAM_MEMORY", "node", 1);
+	open_all();
+	prepare = parent_renew;
+	if (!exhaust(split_parent, leave))
+		return;
+	CHECK_EQ(sci_team_close(parent), 0);
+	CHECK_EQ(sci_team_close(all), 0);
+}
+
 /* Members of different nodes exchange messages. */
 static void calls_far(void)
 {
@@ -640,6 +669,7 @@ TEST(shrinking_goes_on_without_a_member_of_5_on_2) { memory_of_one(5, 2, shrinks
 TEST(far_calls_fail_in_all_members_of_5_on_2) { without_breaking(5, 2, calls_far); }
 TEST(far_calls_fail_in_all_members_of_6_on_3) { without_breaking(6, 3, calls_far); }
 TEST(far_shrinking_goes_on_without_a_member_of_5_on_2) { memory_of_one(5, 2, shrinks_far); }
+TEST(splits_of_new_teams_fail_in_all_members_of_17_on_9) { without_breaking(17, 9, splits_of_new); }
 TEST(collective_calls_are_repeated_by_3_on_3) { without_breaking(3, 3, repeats); }
 TEST(collective_calls_are_repeated_by_4_on_2) { without_breaking(4, 2, repeats); }
 TEST(a_broken_team_closes_without_members_that_have_left)
