@@ -30,6 +30,9 @@ static size_t pages_round_up(uint64_t len)
 static void region_free(struct team_world *w, struct team_region *r)
 {
 	heap_clear(&r->blocks);
+	for (int i = 0; r->remote && i < w->size; i++)
+		if (r->remote[i] && i != w->rank)
+			sci_peer_unmap(w->ranks[i].peer, (void *)r->remote[i]);
 	if (r->buf)
 		sci_buf_free(w->ep, r->buf);
 	else if (r->base)
