@@ -3,6 +3,7 @@
 /* The symmetric heap: the heap of the team, with the calls and rules of OpenSHMEM. */
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,10 @@ static struct {
 	size_t room;
 } heap;
 
-/* Return the index of the first block behind @addr. */
+/* This lock protects @heap: all threads check their accesses, while one allocates or frees. */
+static pthread_mutex_t heap_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Return the index of the first block behind @addr. Context: heap_lock is held. */
 static size_t block_after(const void *addr)
 {
 	size_t low = 0, high = heap.n;
@@ -36,6 +40,7 @@ static size_t block_after(const void *addr)
 	return low;
 }
 
+/* Return the block that begins at @addr, or NULL. Context: heap_lock is held. */
 static struct block *block_find(const void *addr)
 {
 	size_t i = block_after(addr);
@@ -45,8 +50,10 @@ static struct block *block_find(const void *addr)
 
 static void block_add(const char *call, void *addr, size_t len)
 {
-	size_t i = block_after(addr);
+	size_t i;
 
+	pthread_mutex_lock(&heap_lock);
+	i = block_after(addr);
 	if (heap.n == heap.room) {
 		size_t room = heap.room ? 2 * heap.room : 64;
 		struct block *more = realloc(heap.blocks, room * sizeof(*more));
@@ -59,24 +66,54 @@ static void block_add(const char *call, void *addr, size_t len)
 	memmove(&heap.blocks[i + 1], &heap.blocks[i], (heap.n - i) * sizeof(*heap.blocks));
 	heap.blocks[i] = (struct block){ addr, len };
 	heap.n++;
+	pthread_mutex_unlock(&heap_lock);
 }
 
-static void block_remove(struct block *b)
+/* Remove the block at @addr from the list. If there is none, end all PEs. */
+static void block_remove(const char *call, const void *addr)
 {
-	memmove(b, b + 1, (size_t)(heap.blocks + --heap.n - b) * sizeof(*b));
+	struct block *b;
+
+	pthread_mutex_lock(&heap_lock);
+	b = block_find(addr);
+	if (b)
+		memmove(b, b + 1, (size_t)(heap.blocks + --heap.n - b) * sizeof(*b));
+	pthread_mutex_unlock(&heap_lock);
+	if (!b)
+		shmem_die(call, "%p is not from shmem_malloc(), or has been freed", addr);
+}
+
+/* Return the length of the block at @addr. If there is none, end all PEs. */
+static size_t block_len(const char *call, const void *addr)
+{
+	size_t len = 0;
+	struct block *b;
+
+	pthread_mutex_lock(&heap_lock);
+	b = block_find(addr);
+	if (b)
+		len = b->len;
+	pthread_mutex_unlock(&heap_lock);
+	if (!b)
+		shmem_die(call, "%p is not from shmem_malloc(), or has been freed", addr);
+	return len;
 }
 
 /* Return the number of bytes from @addr to the end of its block, or 0 if @addr is in no block. */
 size_t memory_left(const void *addr)
 {
-	size_t i = block_after(addr), at;
-	struct block *b;
+	size_t i, at, left = 0;
 
-	if (!i)
-		return 0;
-	b = &heap.blocks[i - 1];
-	at = (size_t)((const char *)addr - b->addr);
-	return at < b->len ? b->len - at : 0;
+	pthread_mutex_lock(&heap_lock);
+	i = block_after(addr);
+	if (i) {
+		const struct block *b = &heap.blocks[i - 1];
+
+		at = (size_t)((const char *)addr - b->addr);
+		left = at < b->len ? b->len - at : 0;
+	}
+	pthread_mutex_unlock(&heap_lock);
+	return left;
 }
 
 void memory_exit(void)
@@ -147,13 +184,8 @@ EXPORT void *shmem_malloc_with_hints(size_t size, long hints)
 
 static void memory_free(const char *call, void *ptr)
 {
-	struct block *b;
-
 	shmem_running(call);
-	b = block_find(ptr);
-	if (!b)
-		shmem_die(call, "%p is not from shmem_malloc(), or has been freed", ptr);
-	block_remove(b);
+	block_remove(call, ptr);
 	shmem_ok(call, sci_team_quiet(shmem.team));
 	shmem_ok(call, sci_team_free(shmem.team, ptr));
 }
@@ -166,7 +198,6 @@ EXPORT void shmem_free(void *ptr)
 
 EXPORT void *shmem_realloc(void *ptr, size_t size)
 {
-	struct block *b;
 	size_t len;
 	void *new;
 
@@ -176,10 +207,7 @@ EXPORT void *shmem_realloc(void *ptr, size_t size)
 		memory_free(__func__, ptr);
 		return NULL;
 	}
-	b = block_find(ptr);
-	if (!b)
-		shmem_die(__func__, "%p is not from shmem_malloc(), or has been freed", ptr);
-	len = b->len;
+	len = block_len(__func__, ptr);
 	new = memory_alloc(__func__, 0, size);
 	if (!new)
 		return NULL;

@@ -9,12 +9,25 @@
 #include "libsci/shmem/internal.h"
 
 /*
- * This lock protects the lists of contexts. Several threads may make contexts, but only one thread
- * makes teams.
+ * This lock protects the lists of contexts and of teams. Several threads may make contexts, but only
+ * one thread makes teams.
  */
 static pthread_mutex_t contexts = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- teams ---- */
+
+/* Return whether the program has made the team @handle. */
+static bool team_exists(shmem_team_t handle)
+{
+	struct shmem_team_ *t;
+
+	pthread_mutex_lock(&contexts);
+	t = shmem.teams;
+	while (t && t != handle)
+		t = t->next;
+	pthread_mutex_unlock(&contexts);
+	return t;
+}
 
 struct shmem_team_ *team_of(shmem_team_t handle)
 {
@@ -23,12 +36,9 @@ struct shmem_team_ *team_of(shmem_team_t handle)
 		return &shmem.world;
 	if (handle == SHMEM_TEAM_SHARED)
 		return &shmem.shared;
-	if (likely(!shmem.debug) || handle == SHMEM_TEAM_INVALID)
-		return handle;
-	for (struct shmem_team_ *t = shmem.teams; t; t = t->next)
-		if (t == handle)
-			return t;
-	shmem_die("team", "%p is no team, or has been destroyed", (void *)handle);
+	if (unlikely(shmem.debug) && handle != SHMEM_TEAM_INVALID && !team_exists(handle))
+		shmem_die("team", "%p is no team, or has been destroyed", (void *)handle);
+	return handle;
 }
 
 /* Fill in @t for the team @team. Return 0 or -errno. */
@@ -155,8 +165,10 @@ static int team_split(struct shmem_team_ *parent, int colour, int key,
 	shmem_ok("shmem_team_split", team_fill(t, team));
 	if (mask & SHMEM_TEAM_NUM_CONTEXTS)
 		t->config = *config;
+	pthread_mutex_lock(&contexts);
 	t->next = shmem.teams;
 	shmem.teams = t;
+	pthread_mutex_unlock(&contexts);
 	*new_team = t;
 	return 0;
 }
@@ -214,14 +226,19 @@ EXPORT int shmem_team_split_2d(shmem_team_t parent, int xrange,
 EXPORT void shmem_team_destroy(shmem_team_t team)
 {
 	struct shmem_team_ *t = team_of(team), **link = &shmem.teams;
+	bool found;
 
 	if (!t || t == &shmem.world || t == &shmem.shared)
 		return;
+	pthread_mutex_lock(&contexts);
 	while (*link && *link != t)
 		link = &(*link)->next;
-	if (!*link)
+	found = *link;
+	if (found)
+		*link = t->next;
+	pthread_mutex_unlock(&contexts);
+	if (!found)
 		shmem_die(__func__, "%p is no team, or has been destroyed", (void *)team);
-	*link = t->next;
 	/* complete the transfers of the team's contexts */
 	shmem_quiet();
 	team_free(t);
