@@ -248,10 +248,12 @@ static int region_alloc(struct team_world *w, uint64_t *words, void **addr)
 
 	for (unsigned int i = 0; i < w->n_regions; i++) {
 		struct team_region *r = w->regions[i];
-		int ret = r->heap && words[ALLOC_ALIGN] <= r->modulus ?
-			  heap_alloc(&r->blocks, words[ALLOC_LEN], words[ALLOC_ALIGN], &at) :
-			  -ENOSPC;
+		int ret = -ENOSPC;
 
+		pthread_mutex_lock(&w->lock);
+		if (r->heap && words[ALLOC_ALIGN] <= r->modulus)
+			ret = heap_alloc(&r->blocks, words[ALLOC_LEN], words[ALLOC_ALIGN], &at);
+		pthread_mutex_unlock(&w->lock);
 		if (ret == -ENOSPC)
 			continue;
 		words[ALLOC_REGION] = i;
@@ -277,8 +279,13 @@ static int region_block_free(struct team_world *w, const void *addr)
 {
 	size_t at;
 	struct team_region *r = region_block_find(w, addr, &at);
+	int ret = -EINVAL;
 
-	return r ? heap_free(&r->blocks, at) : -EINVAL;
+	pthread_mutex_lock(&w->lock);
+	if (r)
+		ret = heap_free(&r->blocks, at);
+	pthread_mutex_unlock(&w->lock);
+	return ret;
 }
 
 /* A word is the same on all members if its maximum is also its minimum. */
@@ -382,12 +389,16 @@ int sci_team_free(struct sci_team *team, void *addr)
 size_t sci_team_alloc_size(struct sci_team *team, const void *addr)
 {
 	struct team_region *r;
-	size_t at;
+	size_t at, size = 0;
 
 	if (!team || world_usable(team->world))
 		return 0;
 	r = region_block_find(team->world, addr, &at);
-	return r ? heap_size(&r->blocks, at) : 0;
+	pthread_mutex_lock(&team->world->lock);
+	if (r)
+		size = heap_size(&r->blocks, at);
+	pthread_mutex_unlock(&team->world->lock);
+	return size;
 }
 
 int sci_team_register(struct sci_team *team, void *addr, size_t len)

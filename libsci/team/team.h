@@ -102,7 +102,7 @@ struct team_world {
 	bool broken;			/* some team is broken */
 	pthread_mutex_t broken_lock;	/* protects @teams, together with @lock */
 	struct list teams;
-	pthread_mutex_t lock;		/* protects queues, chunks and maps */
+	pthread_mutex_t lock;		/* protects queues, chunks, maps and heaps */
 	int queued;			/* collective calls in all queues */
 	struct list chunks;		/* control memory */
 	struct team_page *page;		/* the page of this process */
@@ -309,7 +309,7 @@ struct team_region {
 	size_t len;
 	size_t modulus;			/* the bases of all members are congruent modulo it */
 	bool heap;			/* sci_team_alloc() may use it */
-	struct team_heap blocks;
+	struct team_heap blocks;	/* protected by world->lock */
 	struct sci_key *keys;		/* by world rank */
 	size_t *remote;			/* offset to the part of each rank, mapped here; 0: far */
 };

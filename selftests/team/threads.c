@@ -51,6 +51,8 @@ static void *progress(void *arg)
 	(void)arg;
 	while (!stop) {
 		CHECK_EQ(sci_team_progress(team), 0);
+		/* no block begins there: this looks at all blocks */
+		CHECK_EQ(sci_team_alloc_size(team, box), 0);
 		test_pause();
 	}
 	return NULL;
@@ -75,6 +77,10 @@ static void rank_main(void *memory)
 	CHECK_EQ(pthread_create(&mover, NULL, progress, NULL), 0);
 	for (int i = 0; i < THREADS; i++)
 		CHECK_EQ(pthread_create(&threads[i], NULL, worker, (void *)(size_t)i), 0);
+	for (unsigned int i = 0; i < test_calls(100); i++) {
+		CHECK_EQ(sci_team_alloc(team, 64, 0, &p), 0);
+		CHECK_EQ(sci_team_free(team, p), 0);
+	}
 	for (int i = 0; i < THREADS; i++)
 		CHECK_EQ(pthread_join(threads[i], NULL), 0);
 	CHECK_EQ(sci_team_barrier(team), 0);
