@@ -648,6 +648,31 @@ TEST(a_death_is_seen_while_another_thread_shrinks_the_team)
 	ranks_run_arg(3, 1, die_beside_shrink, &s, true);
 }
 
+#define SHRINKS	300
+
+/* The members publish values in each shrink, and the launcher keeps them. */
+static void shrink_often(void *arg)
+{
+	struct sci_team *t = open_team(arg), *sub, *next;
+
+	for (int i = 0; i < SHRINKS; i++) {
+		CHECK_EQ(sci_team_split(t, 0, 0, &sub), 0);
+		CHECK_EQ(sci_team_shrink(sub, &next), 0);
+		CHECK_EQ(sci_team_size(next), 2);
+		CHECK_EQ(sci_team_close(next), 0);
+		CHECK_EQ(sci_team_close(sub), 0);
+	}
+	CHECK_EQ(sci_team_close(t), 0);
+}
+
+TEST(teams_shrink_often)
+{
+	/* a broken team keeps its shared memory */
+	struct setting s = { 2, 1, "none", 0, 0 };
+
+	ranks_run_arg(2, 1, shrink_often, &s, false);
+}
+
 /* ---- a death in the last step of a split ---- */
 
 /*
