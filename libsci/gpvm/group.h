@@ -20,7 +20,10 @@ static inline int group_result(int code)
 	return code;
 }
 
-/* Get the members in the order of their instances, without gaps. The caller frees the array. Return: the number of members. */
+/*
+ * Get the members in the order of their instances, without gaps. The caller frees the array.
+ * Return: the number of members.
+ */
 int group_tids(const char *group, int **tids);
 
 /* Return the member with this instance, or a PVM error. */
