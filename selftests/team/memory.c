@@ -677,7 +677,7 @@ static void memory_of_one(unsigned int n, unsigned int nodes, void (*fn)(void))
 static void without_breaking(unsigned int n, unsigned int nodes, void (*fn)(void))
 {
 	broken = test_shared(sizeof(*broken));
-	for (int tries = 0; tries < 5; tries++) {
+	for (int tries = 0; tries < 20; tries++) {
 		atomic_store(broken, false);
 		memory_of_one(n, nodes, fn);
 		if (!atomic_load(broken))
