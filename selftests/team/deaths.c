@@ -343,11 +343,9 @@ TEST(a_wait_ends_when_a_member_dies)
 	ranks_run_arg(3, 1, wait_in_vain, &s, true);
 }
 
-/* A member dies with the lock, and another one while it waits for the lock. */
-static void die_locked(void *arg)
+/* Allocate a lock, which member 1 takes. */
+static uint64_t *lock_of_member_1(struct sci_team *t)
 {
-	struct sci_team *t = open_team(arg);
-	int me = sci_team_rank(t), ret;
 	uint64_t *lock;
 	void *p;
 
@@ -355,8 +353,18 @@ static void die_locked(void *arg)
 	lock = p;
 	*lock = 0;
 	CHECK_EQ(sci_team_barrier(t), 0);
-	if (me == 1)
+	if (sci_team_rank(t) == 1)
 		CHECK_EQ(sci_team_lock(t, lock, -1), 0);
+	return lock;
+}
+
+/* A member dies with the lock, and another one while it waits for the lock. */
+static void die_locked(void *arg)
+{
+	struct sci_team *t = open_team(arg);
+	uint64_t *lock = lock_of_member_1(t);
+	int me = sci_team_rank(t), ret;
+
 	CHECK_EQ(sci_team_barrier(t), 0);
 	if (me == 1) {
 		/* wait until all other members have asked for the lock */
@@ -558,16 +566,9 @@ TEST(an_unlock_after_a_failed_transfer_releases_the_lock)
 static void die_with_the_word(void *arg)
 {
 	struct sci_team *t = open_team(arg);
+	uint64_t *lock = lock_of_member_1(t), *word;
 	int me = sci_team_rank(t);
-	uint64_t *lock, *word;
-	void *p;
 
-	CHECK_EQ(sci_team_alloc(t, 8, 0, &p), 0);
-	lock = p;
-	*lock = 0;
-	CHECK_EQ(sci_team_barrier(t), 0);
-	if (me == 1)
-		CHECK_EQ(sci_team_lock(t, lock, -1), 0);
 	atomic_store(&pids[me], getpid());
 	if (!me) {
 		WAIT_UNTIL((sci_team_progress(t),
