@@ -440,9 +440,8 @@ int deck_wait(deck_req_t *req, int timeout)
 	atomic_fetch_sub_explicit(request_get_counter(req), 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&deck_world()->requests, 1, memory_order_relaxed);
 	req->msg->busy = false;
-	if (req->retrieve) {
+	if (req->retrieve)
 		ret = retrieve_end(req->box, req->msg, ret, &st);
-	}
 	free(req);
 	return ret;
 }
