@@ -893,9 +893,11 @@ static void break_twice(void *arg)
 	if (!sci_team_rank(t)) {
 		team_break(new, -ENOBUFS);
 		tell_rank(t, 1, MEET);
+		await_rank(t, MEET);
 	} else {
 		await_rank(t, MEET);
 		WAIT_UNTIL((sci_team_progress(t), !ep->match.unexpected), TEST_WAIT_MS);
+		tell_rank(t, 0, MEET);
 	}
 	CHECK_EQ(sci_team_close(t), 0);
 }
