@@ -694,11 +694,13 @@ static void register_until_killed(struct peer *self, void *arg)
 
 TEST(a_killed_process_gives_the_dmabuf_back)
 {
-	struct peer *p = peer_spawn(register_until_killed, NULL);
 	volatile uint32_t *there;
 	struct counts was;
 	int buf, fd, remote;
+	struct peer *p;
 
+	NEED_CAP(SCI_CAP_REGISTER);
+	p = peer_spawn(register_until_killed, NULL);
 	begin();
 	was = counts_of(0);
 	fd = OK(segment_private(adapter, LENGTH));

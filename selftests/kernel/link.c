@@ -274,9 +274,11 @@ static void map_and_unmap(struct peer *self, void *arg)
 /* An adapter may take seconds to unmap: it waits for packets to a silent node. */
 TEST(an_unmap_that_takes_long_keeps_only_its_process_waiting)
 {
-	struct peer *peer = peer_spawn(map_and_unmap, NULL);
+	struct peer *peer;
 	struct pair p;
 
+	NEED_KNOB(KNOB_HOLD_UNMAP);
+	peer = peer_spawn(map_and_unmap, NULL);
 	begin(KNOB_HOLD_UNMAP);
 	peer_send(peer, "map");
 	peer_expect(peer, "mapped");

@@ -25,7 +25,7 @@
 #define DRIVER_DIR	PCI_DIR "/drivers/sci_pci"
 #define POWER_DIR	"/sys/power"
 
-/* Return the bus address of adapter @i, such as "0000:01:00.0". Skip if it has none. */
+/* Return the bus address of the card of adapter @i, such as "0000:01:00.0". Skip without one. */
 static void card_of(unsigned int i, char address[64])
 {
 	char path[128], target[PATH_MAX] = "";
@@ -36,11 +36,11 @@ static void card_of(unsigned int i, char address[64])
 		target[0] = 0;
 	name = strrchr(target, '/');
 	if (!name)
-		SKIP("the adapter is not on a PCI bus");
+		SKIP("the adapter is not a card");
 	snprintf(address, 64, "%s", name + 1);
-	snprintf(path, sizeof(path), PCI_DIR "/devices/%s", address);
+	snprintf(path, sizeof(path), DRIVER_DIR "/%s", address);
 	if (access(path, F_OK))
-		SKIP("the adapter is not on a PCI bus");
+		SKIP("the adapter is not a card");
 }
 
 static int card_write(const char *address, const char *file, const char *text)

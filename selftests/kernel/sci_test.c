@@ -586,9 +586,14 @@ static void some_memory(struct world *w, uint64_t *seed)
 {
 	int adapter = w->fd[KIND_ADAPTER];
 	size_t length = PAGE * (1 + ksft_below(seed, 8));
-	void *mine = user_memory(length);
+	struct sci_ioc_query q;
 	int fd, mate;
+	void *mine;
 
+	OK(adapter_query(adapter, &q));
+	if (!(q.out_caps & SCI_CAP_REGISTER))
+		return;
+	mine = user_memory(length);
 	fd = OK(segment_create_as(adapter, 1, length, 0600,
 				  SCI_SEGMENT_AUTO_ID | SCI_SEGMENT_EMPTY));
 	if (!segment_register(fd, mine, length)) {
