@@ -14,6 +14,8 @@ BINDIR ?= $(PREFIX)/bin
 MANDIR ?= $(PREFIX)/share/man
 
 FLAVOUR ?= stock
+# Kernels of these flavours are built from source.
+FLAVOUR_SETUP := $(if $(filter debug kcsan,$(FLAVOUR)),-debug)
 CFLAGS ?= -O2 -g
 ifeq ($(origin CC),default)
 CC := $(CROSS_COMPILE)gcc
@@ -220,7 +222,7 @@ modules: $(O)/.setup-modules		## Build: kernel modules, for KDIR; in $(O)/module
 modules-check: $(O)/.setup-modules-check	## Check: modules compile without a warning, old and new kernels
 	scripts/tap-summary --limit 600 "scripts/check-modules $(O)"
 
-vm: $(O)/.setup-vm all	## See it run: a shell in a VM with modules and tests
+vm: $(O)/.setup-vm$(FLAVOUR_SETUP) all	## See it run: a shell in a VM with modules and tests
 	@scripts/vm shell $(FLAVOUR) --build $(O)
 
 vm-check: $(O)/.setup-vm all ofi oshmem mpi-tests	## Check: tests with the modules, in a VM
@@ -234,7 +236,7 @@ vm-check-debug: $(O)/.setup-vm-debug all	## Check: tests with lockdep, KASAN, km
 vm-soak: $(O)/.setup-vm-debug all	## Check: a million calls, a thousand kills, in the debug kernel
 	scripts/tap-summary --limit 21000 "scripts/check-vm soak $(O)"
 
-cluster: $(O)/.setup-cluster all	## See it run: NODES (3) VMs with adapters, and a shell on each
+cluster: $(O)/.setup-cluster$(FLAVOUR_SETUP) all	## See it run: NODES (3) VMs with adapters, and a shell on each
 	@scripts/cluster shell $(or $(NODES),3) --build $(O) --flavour $(FLAVOUR) \
 		$(if $(filter ivshmem% dax,$(ADAPTER)),--$(ADAPTER))
 
