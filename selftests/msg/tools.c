@@ -405,6 +405,8 @@ TEST(wrong_variables_are_explained)
 		{ "SCI_MODE", "rw", "as 0600, 0640 or 0666" },
 		{ "SCI_HUGEPAGES", "4M", "want 0, 2M or 1G" },
 		{ "SCI_MEMBARRIER", "2", "want 0 or 1" },
+		{ "SCI_NUMA", "0,1", "want the number of a NUMA node" },
+		{ "SCI_NUMA", "-1", "want the number of a NUMA node" },
 		{ "SCI_FAULT", "los=1", "want loss=P, reorder=P" },
 		{ "SCI_RUNDIR", "/nowhere", "No such file or directory: want" },
 		{ "SCI_RUNDIR", "/proc/self", "want a directory that this us" },

@@ -45,10 +45,22 @@ static void fabric_fork_init(void)
 	pthread_atfork(NULL, NULL, fabric_fork_child);
 }
 
+/* Check SCI_NUMA. It is a preference: any number is allowed, also of a node that does not exist. */
+static int environment_check_numa(void)
+{
+	const char *s = getenv("SCI_NUMA");
+
+	if (!s || !s[strspn(s, "0123456789")] || !strcmp(s, "local") || !strcmp(s, "interleave"))
+		return 0;
+	return sci_env_bad("SCI_NUMA", s, "want the number of a NUMA node, local or interleave");
+}
+
 static int environment_read(void)
 {
-	int ret;
+	int ret = environment_check_numa();
 
+	if (ret)
+		return ret;
 	if (sci_pio_init(getenv("SCI_PIO")))
 		fprintf(stderr, "libsci: SCI_PIO=%s: no engine of this CPU, using %s\n",
 			getenv("SCI_PIO"), sci_pio_name());
