@@ -186,8 +186,8 @@ struct sci_vm_range {
  *
  * Only one thread of one member makes the call. The pages contain zeroes. A page takes memory when
  * it is touched first. The call sends a message to each other member and waits for the answers.
- * Return: 0; -EOPNOTSUPP: the members have no shared memory for a mapped range, or @range asks for
- * an eager cached range; -E2BIG: @range has members that this library does not know, and they are
+ * Return: 0; -EOPNOTSUPP: the members have no shared memory for a mapped range, @range asks for
+ * an eager cached range, or a cached range would have more than SCI_VM_TIME_MAX members; -E2BIG: @range has members that this library does not know, and they are
  * not 0; -ENOMEM, -ENOSPC: no addresses are left, or, with SCI_VM_EAGER, no
  * memory; -ECONNRESET: a member has died.
  */
@@ -216,7 +216,7 @@ int sci_vm_free(struct sci_vm *vm, void *addr);
  * have been replaced by a private copy.
  * Return: 0; -EFAULT: some bytes are not readable and writable private memory in all members;
  * -EEXIST: the bytes overlap a range; -ENOSPC: 64 ranges have been adopted; -ENOMEM: out of memory;
- * -ECONNRESET: a member has died.
+ * -ECONNRESET: a member has died; -EOPNOTSUPP, -E2BIG: as from sci_vm_alloc().
  */
 int sci_vm_adopt(struct sci_vm *vm, void *addr, size_t len, int root,
 		 const struct sci_vm_range *range);
