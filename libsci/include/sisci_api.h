@@ -188,7 +188,9 @@ void SCIClose(sci_desc_t sd, unsigned int flags, sci_error_t *error);
  *	@segmentId, whose segments hold the same data on every node; ALLOW_UNICAST: peers can
  *	also connect to this member of a group alone; DMA_GLOBAL: a hint
  * Errors: SEGMENTID_USED: the id is in use on this node, or by a group of another size.
- * SIZE_ALIGNMENT: @size is 0.  NOSPC: this machine does not have so much memory.
+ * SIZE_ALIGNMENT: @size is 0.  NOSPC: this machine does not have so much memory.  ACCESS: the
+ * mode of the group's first member excludes this user.  ILLEGAL_FLAG: BROADCAST with PRIVATE.
+ * FLAG_NOT_IMPLEMENTED: BROADCAST with EMPTY.
  */
 void SCICreateSegment(sci_desc_t sd, sci_local_segment_t *segment,
 		      unsigned int segmentId, size_t size,
