@@ -510,7 +510,7 @@ smi_error_t SMI_Signal_send(int rank);
 /**
  * SMI_Signal_wait() - sleep until a signal arrives. @rank: its sender; SMI_SIGNAL_ANY: any sender.
  * Return: SMI_ERR_PENDING: another thread or a callback waits for the same signal; SMI_ERR_OTHER:
- * @rank has died, or with SMI_SIGNAL_ANY a process.
+ * @rank has died; with SMI_SIGNAL_ANY: any process has died.
  */
 smi_error_t SMI_Signal_wait(int rank);
 /**

@@ -104,7 +104,7 @@ enum sci_ep_flags {
  * @SCI_PARAM_SINGLE_COPY_MIN: shortest message in bytes that the receiver reads from the sender's
  *	private memory, on fabrics of one host that can do this; UINT64_MAX: no message. The
  *	larger one of the sender's and the receiver's values counts. Messages of more than 1 MiB
- *	are no single copies. By default eager messages are none, either
+ *	are no single copies. By default, eager messages are not sent as single copies
  * @SCI_PARAM_ATTACH_AFTER: bytes of messages longer than short that a pair
  *	sends through its small ring before it attaches the eager ring
  * @SCI_PARAM_UNEXPECTED_MAX: bytes of unexpected messages that an endpoint keeps. At this limit
