@@ -32,12 +32,12 @@ MODULE_PARM_DESC(retry_ms,
 
 static unsigned int retry_max_ms __ro_after_init = 500;
 module_param(retry_max_ms, uint, 0444);
-MODULE_PARM_DESC(retry_max_ms, "... up to this (500)");
+MODULE_PARM_DESC(retry_max_ms, "longest time until a control packet is sent again, in ms (500)");
 
 static unsigned int heartbeat_ms __ro_after_init = 500;
 module_param(heartbeat_ms, uint, 0444);
 MODULE_PARM_DESC(heartbeat_ms,
-		 "ms of silence after which a connected node is asked (500)");
+		 "ms without a packet after which a connected node gets a heartbeat (500)");
 
 static unsigned int connect_ms __ro_after_init = 3000;
 module_param(connect_ms, uint, 0444);

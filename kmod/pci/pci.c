@@ -34,7 +34,7 @@ MODULE_PARM_DESC(rx_entries,
 
 static bool intx __ro_after_init;
 module_param(intx, bool, 0444);
-MODULE_PARM_DESC(intx, "interrupt by INTA# though there is MSI-X (N)");
+MODULE_PARM_DESC(intx, "use INTA# although the card has MSI-X (N)");
 
 /* ---- probe and remove ---- */
 

@@ -31,7 +31,7 @@ MODULE_PARM_DESC(phys,
 
 static unsigned long size;
 module_param(size, ulong, 0444);
-MODULE_PARM_DESC(size, "its bytes");
+MODULE_PARM_DESC(size, "size of the pool at phys, in bytes");
 
 static unsigned int nodes = 1;
 module_param(nodes, uint, 0444);

@@ -25,12 +25,12 @@
 
 unsigned int sci_pool_poll_us = 50;
 module_param_named(poll_us, sci_pool_poll_us, uint, 0644);
-MODULE_PARM_DESC(poll_us, "us between two looks for packets after one came (50)");
+MODULE_PARM_DESC(poll_us, "microseconds between two polls after a packet has arrived (50)");
 
 unsigned int sci_pool_poll_max_us = 2000;
 module_param_named(poll_max_us, sci_pool_poll_max_us, uint, 0644);
 MODULE_PARM_DESC(poll_max_us,
-		 "... when none has come for long, twice as long each time up to this (2000)");
+		 "longest time between two polls, which doubles without packets, in microseconds (2000)");
 
 static u32 node_id(const struct pool_node *n)
 {
