@@ -297,12 +297,12 @@ int tool_counters(const struct tool_command *self, int argc, char **argv)
 	struct counters c = { .interval = 1000 };
 	const struct tool_option options[] = {
 		{ .letter = 'a', .name = "all", .kind = TOOL_FLAG,
-		  .value = &c.all, .help = "also those that are 0" },
+		  .value = &c.all, .help = "also print counters that are 0" },
 		{ .letter = 'w', .name = "watch", .kind = TOOL_FLAG,
-		  .value = &c.watch, .help = "go on, and print what changes" },
+		  .value = &c.watch, .help = "also print each counter that changes" },
 		{ .letter = 'i', .name = "interval", .kind = TOOL_SECONDS,
 		  .value = &c.interval, .arg = "SECONDS",
-		  .help = "between two looks of --watch (1)" },
+		  .help = "time between two reads of --watch (1)" },
 		{ .letter = 'j', .name = "json", .kind = TOOL_FLAG,
 		  .value = &c.as_json, .help = "print JSON" },
 		{ 0 },

@@ -22,7 +22,7 @@ int tool_gateway(const struct tool_command *self, int argc, char **argv)
 		{ .letter = 'n', .name = "node", .kind = TOOL_STRING, .value = &node_text,
 		  .arg = "NODE", .help = "the gateway's node id ($SCI_NODE)" },
 		{ .name = "net", .kind = TOOL_STRING, .value = &net, .arg = "SCI_NET",
-		  .help = "where it listens ($SCI_NET; sci: nowhere)" },
+		  .help = "addresses where it listens ($SCI_NET; sci: none)" },
 		{ 0 },
 	};
 	int i = tool_parse(self, argc, argv, options, false), ret, sig;

@@ -14,7 +14,7 @@ static const struct tool_command commands[] = {
 	{ "segments", "[--json]",
 	  "the segments of the cluster", tool_segments },
 	{ "counters", "[-a] [-w [-i SECONDS]] [--json] [sciN...]",
-	  "what the adapters count: errors, packets, triggers", tool_counters },
+	  "counters of the adapters: errors, packets, triggers", tool_counters },
 	{ "top", "[-i SECONDS] [-n COUNT] [--json]",
 	  "threads, CPU time and page faults by node", tool_top },
 	{ "run", "-n RANKS | NODE [OPTION...] [--] COMMAND [ARGUMENT...]",

@@ -381,10 +381,10 @@ int tool_top(const struct tool_command *self, int argc, char **argv)
 	struct top t = { .interval = 1000 };
 	const struct tool_option options[] = {
 		{ .letter = 'i', .name = "interval", .kind = TOOL_SECONDS,
-		  .value = &t.interval, .arg = "SECONDS", .help = "between two looks (1)" },
+		  .value = &t.interval, .arg = "SECONDS", .help = "time between two tables (1)" },
 		{ .letter = 'n', .name = "count", .kind = TOOL_NUMBER, .value = &t.count,
 		  .min = 1, .max = UINT32_MAX, .arg = "N",
-		  .help = "how many tables to print (no end)" },
+		  .help = "number of tables (no end)" },
 		{ .letter = 'j', .name = "json", .kind = TOOL_FLAG, .value = &t.as_json,
 		  .help = "print JSON, once" },
 		{ 0 },

@@ -7,16 +7,16 @@
 #include "sim/vtime/command.h"
 
 static const struct command commands[] = {
-	{ "tables", "[-P PROFILES] [-o DIR]",
-	  "the papers' figures, the model's, ours (without a command: this)",
+	{ "tables", "[-P FOLDER] [-o DIR]",
+	  "figures of the papers, of the model and of libsci (the default)",
 	  tables_main },
 	{ "pingpong", "PROFILE [-t|-z|-n] BYTES...",
 	  "one message each way over the library's protocols", pingpong_main },
 	{ "raw", "PROFILE",
-	  "the modelled hardware beside what was measured", raw_main },
-	{ "papers", "[FOLDER]", "the papers' protocols beside what they published",
+	  "the modelled hardware beside measured figures", raw_main },
+	{ "papers", "[FOLDER]", "the papers' protocols beside their published figures",
 	  papers_main },
-	{ "scale", "[-p PROFILE] [-t TOPOLOGY] [-b BYTES] PATTERN NODES...",
+	{ "scale", "[OPTION...] PATTERN NODES...",
 	  "barrier, broadcast, all-to-all ... of many nodes", scale_main },
 };
 

@@ -28,14 +28,14 @@ static void scale_usage(FILE *out)
 	      "  PATTERN   barrier, broadcast, allreduce, neighbours, alltoall\n"
 	      "            or star\n"
 	      "  TOPOLOGY  ring, rings:NODES, torus or torus:COLUMNSxROWS (ring)\n"
-	      "  BYTES     of a message (8)\n"
-	      "  SEED      of what is random (1)\n"
-	      "  LOSS      packets of a million that get lost (0)\n"
-	      "  --tsv     separated by tabs\n"
-	      "  --host    what it takes of this machine, too\n\n"
-	      "first_us: the first time, connections included; us: when all is there.\n"
-	      "peers, recv_KiB: of a node, the most, and on the average; recv: what of\n"
-	      "its memory peers may write to.\n", out);
+	      "  BYTES     bytes of a message (8)\n"
+	      "  SEED      seed of the random numbers (1)\n"
+	      "  LOSS      packets of a million that are lost (0)\n"
+	      "  --tsv     columns with tabs\n"
+	      "  --host    also print CPU time and memory of this machine\n\n"
+	      "first_us: time of the first run, with connections; us: of a later run.\n"
+	      "peers, recv_KiB: the largest number of a node; *_mean: the mean of all\n"
+	      "nodes. recv: the memory of a node that its peers may write to.\n", out);
 }
 
 static bool number_parse(const char *text, uint64_t min, uint64_t max,

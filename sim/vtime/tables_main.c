@@ -160,7 +160,7 @@ static bool profile_write_tables(const char *profiles, const char *name,
 
 static int tables_usage(void)
 {
-	fputs("usage: sci model tables [-P PROFILES] [-o DIR]\n", stderr);
+	fputs("usage: sci model tables [-P FOLDER] [-o DIR]\n", stderr);
 	return 2;
 }
 
