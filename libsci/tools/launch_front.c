@@ -74,6 +74,30 @@ static uint64_t give_up_time(void)
 	return tool_now_ns() + (uint64_t)(AGENT_GRACE_MS + HOST_WAIT_MS) * 1000000u;
 }
 
+/*
+ * End the process group of a shell, which a shell script leads. SIGTERM, and not SIGKILL: if the
+ * shell has executed the agent, the agent ends its ranks. hosts_wait() kills a shell that ignores
+ * SIGTERM.
+ */
+static void shell_end(const struct launch_host *h)
+{
+	if (h->pid) {
+		kill(-h->pid, SIGTERM);
+		kill(-h->pid, SIGCONT);
+	}
+}
+
+/*
+ * End the shells of machines whose agent has not answered. They may not read the request to end, as
+ * ssh does not before it is connected. No rank runs there.
+ */
+static void shells_end_unready(struct front *f)
+{
+	for (unsigned int i = 0; i < f->l->nhosts; i++)
+		if (f->l->hosts[i].name && !f->l->hosts[i].ready)
+			shell_end(&f->l->hosts[i]);
+}
+
 /* End the job. The first call sets the exit status. */
 static void front_end(struct front *f, int status, int grace_ms)
 {
@@ -83,6 +107,7 @@ static void front_end(struct front *f, int status, int grace_ms)
 		f->give_up_at = give_up_time();
 	f->ending = true;
 	hosts_send(f, AGENT_END, BOOT_ALL, grace_ms);
+	shells_end_unready(f);
 }
 
 static void host_close(struct launch_host *h)
@@ -120,19 +145,6 @@ static bool shell_wait(struct launch_host *h, int *status)
 		poll(NULL, 0, 10);
 	}
 	return false;
-}
-
-/*
- * End the process group of a shell, which a shell script leads. SIGTERM, and not SIGKILL: if the
- * shell has executed the agent, the agent ends its ranks. hosts_wait() kills a shell that ignores
- * SIGTERM.
- */
-static void shell_end(const struct launch_host *h)
-{
-	if (h->pid) {
-		kill(-h->pid, SIGTERM);
-		kill(-h->pid, SIGCONT);
-	}
 }
 
 static void shell_print_end(struct launch_host *h)
@@ -293,6 +305,7 @@ static int host_start(struct front *f, struct launch_host *h)
 		close(fds[0]);
 		return -errno;
 	}
+	setpgid(h->pid, h->pid);	/* the child also calls setpgid() */
 	h->stream.in = h->stream.out = fds[0];
 	return 0;
 }
@@ -757,12 +770,15 @@ static void hosts_give_up(struct front *f)
 		f->give_up_at = give_up_time();
 	if (!f->give_up_at || tool_now_ns() < f->give_up_at)
 		return;
-	for (unsigned int i = 0; i < f->l->nhosts; i++)
-		if (f->l->hosts[i].stream.in >= 0) {
-			tool_error("the agent on %s does not answer",
-				   host_name(&f->l->hosts[i]));
-			host_close(&f->l->hosts[i]);
-		}
+	for (unsigned int i = 0; i < f->l->nhosts; i++) {
+		struct launch_host *h = &f->l->hosts[i];
+
+		if (h->stream.in < 0)
+			continue;
+		tool_error("the agent on %s does not answer", host_name(h));
+		host_close(h);
+		shell_end(h);
+	}
 	f->give_up_at = 0;
 }
 
@@ -808,7 +824,11 @@ static void front_loop(struct front *f, struct pollfd *p)
 	}
 }
 
-/* Wait for guards and remote shells, which end with their agents. Kill them after HOST_WAIT_MS. */
+/*
+ * Wait for guards and remote shells, which end with their agents. Kill them after HOST_WAIT_MS. If
+ * the agent has not answered, kill also the processes that the shell has started. A guard that has
+ * answered dies alone: its agent then ends the ranks.
+ */
 static void hosts_wait(struct front *f)
 {
 	uint64_t until = tool_now_ns() + (uint64_t)HOST_WAIT_MS * 1000000u;
@@ -820,7 +840,7 @@ static void hosts_wait(struct front *f)
 			struct pollfd p = { .fd = f->signals, .events = POLLIN };
 
 			if (tool_now_ns() > until)
-				kill(h->pid, SIGKILL);
+				kill(h->ready ? h->pid : -h->pid, SIGKILL);
 			/* wait for SIGCHLD, or for 100 ms */
 			poll(&p, 1, 100);
 			while (read(f->signals, &(struct signalfd_siginfo){ 0 },

@@ -5,7 +5,7 @@
  * are shells, or this program with LAUNCH_RANK in its environment. LAUNCH_MARK is in the
  * environment of all processes of a job.
  *
- * Tests of silent machines and of a slow reader wait for limits of whole seconds, 45 s in all.
+ * Tests of silent machines and of a slow reader wait for limits of whole seconds, 55 s in all.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -981,7 +981,8 @@ TEST(processes_of_a_failed_rank_end_at_once)
  * sends $READY. The agent on "late" waits for a frame, sends $READY and $DONE, and counts the bytes
  * that it gets after that. "words" gives a shell the command as one line, as ssh does. The
  * processes that connect "far" are a process group, to which the agent does not belong. They are
- * tee, because busybox' cat keeps data until more arrives.
+ * tee, because busybox' cat keeps data until more arrives. "slow", "deaf" and "mute" start no agent:
+ * "slow" waits for a child, "mute" closes its output first, and "deaf" also ignores SIGTERM.
  */
 static void make_rsh(void)
 {
@@ -998,6 +999,9 @@ static void make_rsh(void)
 		"echo late got $(wc -c) bytes >&2; exit; }\n"
 		"MACHINE=$1\nexport MACHINE\nshift\ncd /\n"
 		"[ $MACHINE != words ] || exec sh -c \"$*\"\n"
+		"[ $MACHINE != slow ] || { trap : TERM; "
+		"sh -c 'echo slow waits >&2; exec sleep 1000'; exit; }\n"
+		"[ $MACHINE != deaf ] || { trap '' TERM; exec <&- >&-; sleep 1000; exit; }\n"
 		"[ $MACHINE != mute ] || { exec <&- >&-; exec sleep 1000; }\n"
 		"[ $MACHINE != far ] || { trap : TERM; tee | \"$@\" | tee; exit; }\n"
 		"exec \"$@\"\n",
@@ -1176,10 +1180,14 @@ static void frame_set(const char *name, enum agent_type type, unsigned int arg)
 	setenv(name, text, 1);
 }
 
-/* An agent dies before another one is ready: that one gets a request to end, and no job. */
+/*
+ * An agent dies before another one is ready: that one gets a request to end, and no job. It ignores
+ * SIGTERM, which ends its shell.
+ */
 TEST(a_job_that_ends_starts_no_ranks)
 {
 	make_rsh();
+	signal(SIGTERM, SIG_IGN);
 	frame_set("READY", AGENT_READY, AGENT_VERSION);
 	frame_set("DONE", AGENT_DONE, 0);
 	RUN("-n", "2", "--hosts", "dies,late", "true");
@@ -1389,6 +1397,33 @@ TEST(a_shell_that_closes_its_output_and_runs_on)
 	RUN("-n", "2", "--hosts", "one,mute", "sleep", "1000");
 	CHECK_EQ(status, 1);
 	CHECK(strstr(err, "cannot start on mute"));
+	remove_rsh();
+}
+
+TEST(SIGTERM_ends_a_shell_that_waits)
+{
+	struct job j;
+
+	make_rsh();
+	j = START("-n", "2", "--hosts", "one,slow", "true");
+	read_until(j.err, err, "slow waits\n");
+	CHECK_EQ(kill(j.pid, SIGTERM), 0);
+	finish(&j);
+	CHECK_EQ(status, 128 + SIGTERM);
+	CHECK(!strstr(err, "does not answer"));
+	WAIT_UNTIL(!marked(), TEST_WAIT_MS);
+	remove_rsh();
+}
+
+TEST(SIGKILL_ends_a_shell_that_ignores_SIGTERM)
+{
+	struct job j;
+
+	make_rsh();
+	j = START("-n", "2", "--hosts", "one,deaf", "true");
+	finish(&j);
+	CHECK_EQ(status, 1);
+	WAIT_UNTIL(!marked(), TEST_WAIT_MS);
 	remove_rsh();
 }
 
