@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /* Test the control socket of sci-switch, and its client `sci-switch ctl`. */
+#include <sys/stat.h>
 #include <time.h>
 
 #include "selftests/sim/switch.h"
@@ -369,6 +370,24 @@ TEST(the_client)
 	}
 	CHECK_EQ(ctl("kill 8"), 0);
 	expect_end(fd);
+	daemon_stop();
+}
+
+/* A FIFO without a writer and a folder are refused; the daemon answers the next command. */
+TEST(a_script_is_a_regular_file)
+{
+	char command[256];
+	int fd;
+
+	daemon_start(NULL);
+	fd = adapter(8);
+	CHECK_EQ(mkfifo(in_dir("script"), 0600), 0);
+	snprintf(command, sizeof(command), "script %s", in_dir("script"));
+	control_fails(command, "script: not a regular file");
+	control_fails("script /", "/: not a regular file");
+	control("nodes");
+	SAID("8 up packets");
+	close(fd);
 	daemon_stop();
 }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "sim/switch/answer.h"
 #include "sim/switch/command.h"
@@ -39,14 +42,31 @@ static bool command_run_line(struct fabric *f, struct words *w, struct answer *a
 	return command_run_words(f, w, true, a);
 }
 
+/* Open a script. Only a regular file: a FIFO or a terminal would block the event loop. */
+static FILE *script_open(const char *path, struct answer *a)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	FILE *file = NULL;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		answer_fail(a, "%.200s: %s", path, strerror(errno));
+	else if (!S_ISREG(st.st_mode))
+		answer_fail(a, "%.200s: not a regular file", path);
+	else if (!(file = fdopen(fd, "r")))
+		answer_fail(a, "out of memory");
+	if (fd >= 0 && !file)
+		close(fd);
+	return file;
+}
+
 static bool command_script(struct fabric *f, struct words *w, struct answer *a)
 {
-	FILE *file = fopen(w->word[1], "re");
+	FILE *file = script_open(w->word[1], a);
 	bool ok;
 
 	if (!file)
-		return answer_fail(a, "%.200s: %s", w->word[1],
-				   strerror(errno));
+		return false;
 	ok = words_read_lines(f, file, w->word[1], command_run_line, a);
 	fclose(file);
 	return ok;
