@@ -132,7 +132,17 @@ static bool pool_is_blank(const struct pool_file *f)
 	return true;
 }
 
-/* Return the node id of a live node of @p; 0: none. */
+static bool pool_has_active_slot(const struct pool *p)
+{
+	u32 slot;
+
+	for (slot = 0; slot < p->form.slots; slot++)
+		if (pool_slot_word(p, slot) & POOL_SLOT_ACTIVE)
+			return true;
+	return false;
+}
+
+/* Return the node id of a live node of @p; 0: none. Wait only if a node has not left. */
 static unsigned int pool_find_live_node(const struct pool *p)
 {
 	struct timespec half = {
@@ -142,6 +152,8 @@ static unsigned int pool_find_live_node(const struct pool *p)
 	u64 beats[POOL_SLOTS_MAX];
 	u32 slot;
 
+	if (!pool_has_active_slot(p))
+		return 0;
 	for (slot = 0; slot < p->form.slots; slot++)
 		beats[slot] = pool_get64(pool_beat_word(p, slot));
 	/* a node renews its heartbeat four times in a lease */

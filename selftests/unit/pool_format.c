@@ -82,6 +82,16 @@ TEST(a_pool_that_is_not_coherent_is_made_and_shown)
 	unlink(path);
 }
 
+/* Without an active node nothing can have a heartbeat: the command does not wait for one. */
+TEST(a_pool_without_active_nodes_is_formatted_at_once)
+{
+	path_make();
+	CHECK_EQ(sci_pool("format -s 1M -n 3 -l 100000 -q 100000"), 0);
+	CHECK_EQ(sci_pool("format --force -n 3 -c 4K -l 100000 -q 100000 --incoherent"), 0);
+	CHECK_EQ(sci_pool("format --force -n 3"), 0);
+	unlink(path);
+}
+
 TEST(a_file_that_looks_used_is_refused)
 {
 	uint8_t *mem;
