@@ -18,24 +18,41 @@ GROUP_API struct timeval *pvmgs_tmout;
 
 /*
  * struct fixed - a static group, whose members do not change
+ * @tid: id of this task when it made the group static. After pvm_exit() this process can become
+ *	another task, which is no member.
  * @tids, @n: members by instance; 0: no member
  */
 struct fixed {
 	struct fixed *next;
 	char *name;
+	int tid;
 	int *tids;
 	int n;
 };
 
 static struct fixed *fixed_groups;
 
-static struct fixed *fixed_find(const char *name)
+static void fixed_free(struct fixed **at)
 {
-	struct fixed *g = fixed_groups;
+	struct fixed *g = *at;
 
-	while (g && strcmp(g->name, name))
-		g = g->next;
-	return g;
+	*at = g->next;
+	free(g->name);
+	free(g->tids);
+	free(g);
+}
+
+/* Return the place of a static group in the list. Free the groups of earlier tasks before it. */
+static struct fixed **fixed_place(const char *name)
+{
+	struct fixed **at = &fixed_groups;
+
+	while (*at && ((*at)->tid != pvmmytid || strcmp((*at)->name, name)))
+		if ((*at)->tid != pvmmytid)
+			fixed_free(at);
+		else
+			at = &(*at)->next;
+	return at;
 }
 
 /* Send a request to the daemon, and record the end of the call, with the result as field @out. */
@@ -56,17 +73,10 @@ GROUP_API int pvm_joingroup(char *group)
 
 static void fixed_forget(const char *name)
 {
-	struct fixed **at = &fixed_groups, *g;
+	struct fixed **at = fixed_place(name);
 
-	while (*at && strcmp((*at)->name, name))
-		at = &(*at)->next;
-	g = *at;
-	if (!g)
-		return;
-	*at = g->next;
-	free(g->name);
-	free(g->tids);
-	free(g);
+	if (*at)
+		fixed_free(at);
 }
 
 GROUP_API int pvm_lvgroup(char *group)
@@ -122,7 +132,7 @@ static int members_copy(int *to, const int *from, int n)
 
 int group_tids(const char *group, int **tids)
 {
-	struct fixed *g = group ? fixed_find(group) : NULL;
+	struct fixed *g = group ? *fixed_place(group) : NULL;
 	int n;
 
 	if (g) {
@@ -136,7 +146,7 @@ int group_tids(const char *group, int **tids)
 
 int group_tid(const char *group, int instance)
 {
-	struct fixed *g = fixed_find(group);
+	struct fixed *g = *fixed_place(group);
 
 	if (g)
 		return instance >= 0 && instance < g->n && g->tids[instance] ?
@@ -163,6 +173,7 @@ GROUP_API int pvm_freezegroup(char *group, int size)
 		return group_result(ret);
 	}
 	g->n = ret;
+	g->tid = pvmmytid;
 	g->next = fixed_groups;
 	fixed_groups = g;
 	for (int i = 0; i < g->n; i++)

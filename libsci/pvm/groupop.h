@@ -18,6 +18,6 @@ enum group_op {
  */
 int pvmgroupop(enum group_op op, const char *group, int x, int **tids);
 
-extern int pvmmyctx, pvm_errno;
+extern int pvmmytid, pvmmyctx, pvm_errno;
 
 #endif

@@ -178,6 +178,29 @@ TEST(a_static_group_admits_no_task)
 	machine_end();
 }
 
+/* A process that enrols again is a new task, and no member of the static groups of the old one. */
+TEST(static_groups_end_with_their_task)
+{
+	int tid, other;
+
+	machine_begin();
+	CHECK_EQ(pvm_joingroup(group), 0);
+	machine_spawn("static", 1, &tid);
+	CHECK_EQ(pvm_freezegroup(group, 2), 2);
+	CHECK_EQ(pvm_exit(), 0);
+	CHECK(pvm_mytid() > 0);
+	pvm_initsend(PvmDataDefault);
+	CHECK_EQ(pvm_send(tid, 3), 0);
+	/* the static group ends with its last member; then there is a new one */
+	WAIT_UNTIL(pvm_joingroup(group) == 0, TEST_WAIT_MS);
+	machine_spawn("join", 1, &other);
+	CHECK_EQ(child_join(other), 1);
+	pvm_initsend(PvmDataDefault);
+	CHECK_EQ(pvm_bcast(group, 5), 0);
+	WAIT_UNTIL(pvm_gsize(group) == 1, TEST_WAIT_MS);
+	machine_end();
+}
+
 /* The last member leaves a group while the other members wait for it to become static. */
 TEST(a_group_becomes_static_when_a_member_leaves)
 {
