@@ -175,6 +175,34 @@ static int threads_run(uint64_t nodes, char **argv)
 	return err == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
 
+/* Return the name of a given option that only a job has; NULL: there is none. */
+static const char *job_option(const struct run_options *o)
+{
+	return o->hosts ? "hosts" : o->net ? "net" : o->failover ? "failover" :
+	       o->clusters ? "clusters" : o->gateways ? "gateways" : o->nodes != 1 ? "nodes" :
+	       o->bind ? "bind" : o->tag ? "tag-output" : o->keep ? "keep" :
+	       o->pmix ? "pmix" : NULL;
+}
+
+/* Refuse options that would have no effect. @node: the user has given a node id */
+static void options_check(const struct tool_command *self, const struct run_options *o, bool node)
+{
+	if (o->cluster && !cluster_is_valid(o->cluster))
+		tool_usage(self, "'%s' is no name of a cluster (1 to %u letters, digits, '_', '-')",
+			   o->cluster, TOOL_CLUSTER_MAX);
+	if (o->threads && (!o->ranks || o->ranks > THREADS_NODES_MAX || o->bind || o->tag ||
+			   o->keep || o->pmix))
+		tool_usage(self, "--threads wants -n, 1 to %u, and none of --bind, --keep, --pmix, --tag-output",
+			   THREADS_NODES_MAX);
+	if (o->ranks && node)
+		tool_usage(self, "want a node id or -n, not both");
+	if (!o->ranks && job_option(o))
+		tool_usage(self, "--%s is for a job: it wants -n", job_option(o));
+	if (o->threads && !o->hosts && !o->clusters && (o->cluster || job_option(o)))
+		tool_usage(self, "--threads wants --hosts or --clusters with --%s",
+			   o->cluster ? "cluster" : job_option(o));
+}
+
 int tool_run(const struct tool_command *self, int argc, char **argv)
 {
 	struct run_options o = { .nodes = 1 };
@@ -218,29 +246,26 @@ int tool_run(const struct tool_command *self, int argc, char **argv)
 		{ 0 },
 	};
 	unsigned int node;
+	bool one_node;
 	int i;
 
 	i = tool_parse(self, argc, argv, options, false);
+	one_node = !o.ranks;
 	if (o.agent)
 		return launch_agent();
-	if (!o.ranks && i == argc)
+	if (one_node && i == argc)
 		tool_usage(self, "which node?");
-	if (!o.ranks && !tool_parse_node(argv[i], &node))
+	if (one_node && !tool_parse_node(argv[i], &node))
 		tool_usage(self, "'%s' is no node id (4, 8, 12, ... %u)",
 			   argv[i], SCI_NODE_MAX);
-	if (!o.ranks) {
+	if (one_node) {
 		argc -= i;
 		argv += i;
 		i = tool_parse(self, argc, argv, options, false);
 	}
 	if (i == argc)
 		tool_usage(self, "which command?");
-	if (o.cluster && !cluster_is_valid(o.cluster))
-		tool_usage(self, "'%s' is no name of a cluster (1 to %u letters, digits, '_', '-')",
-			   o.cluster, TOOL_CLUSTER_MAX);
-	if (o.threads && (!o.ranks || o.ranks > THREADS_NODES_MAX || o.bind || o.tag || o.keep || o.pmix))
-		tool_usage(self, "--threads wants -n, 1 to %u, and none of --bind, --keep, --pmix, --tag-output",
-			   THREADS_NODES_MAX);
+	options_check(self, &o, one_node);
 	if (o.threads && !o.hosts && !o.clusters)
 		return threads_run(o.ranks, argv + i);
 	if (o.threads) {

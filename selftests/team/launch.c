@@ -920,6 +920,41 @@ TEST(a_job_with_SIGCHLD_ignored_ends)
 	CHECK(signal_is_ignored(SIGCHLD));
 }
 
+/* Options that would have no effect are errors, and the program does not run. */
+TEST(options_without_effect_are_refused)
+{
+	static const struct {
+		const char *words[8];
+		const char *error;
+	} wrong[] = {
+		{ { "--hosts", "a,b", "--net", "tcp", "8", "echo", "ran" }, "--hosts is for a job" },
+		{ { "8", "--net", "tcp", "echo", "ran" }, "--net is for a job" },
+		{ { "8", "--failover", "echo", "ran" }, "--failover is for a job" },
+		{ { "8", "--clusters", "2", "echo", "ran" }, "--clusters is for a job" },
+		{ { "8", "--gateways", "1", "echo", "ran" }, "--gateways is for a job" },
+		{ { "8", "--nodes", "2", "echo", "ran" }, "--nodes is for a job" },
+		{ { "8", "--bind", "core", "echo", "ran" }, "--bind is for a job" },
+		{ { "8", "--tag-output", "echo", "ran" }, "--tag-output is for a job" },
+		{ { "8", "--keep", "echo", "ran" }, "--keep is for a job" },
+		{ { "8", "--pmix", "echo", "ran" }, "--pmix is for a job" },
+		{ { "8", "-n", "4", "echo", "ran" }, "a node id or -n" },
+		{ { "--threads", "-n", "2", "--net", "tcp", "echo", "ran" }, "with --net" },
+		{ { "--threads", "-n", "2", "--failover", "echo", "ran" }, "with --failover" },
+		{ { "--threads", "-n", "2", "--gateways", "1", "echo", "ran" }, "with --gateways" },
+		{ { "--threads", "-n", "2", "--nodes", "2", "echo", "ran" }, "with --nodes" },
+		{ { "--threads", "-n", "2", "--cluster", "c", "echo", "ran" }, "with --cluster" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		const char *const *w = wrong[i].words;
+
+		RUN(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]);
+		CHECK_EQ(status, 2);
+		CHECK_EQ(out[0], 0);
+		CHECK(strstr(err, wrong[i].error));
+	}
+}
+
 TEST(a_node_has_its_host_name_with_SIGCHLD_ignored)
 {
 	RUN("8", "uname", "-n");
