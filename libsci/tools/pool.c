@@ -224,6 +224,7 @@ static int pool_run_format(const struct tool_command *self, int argc, char **arg
 	if (!ret && pool_format(f.mem, f.size, (u32)chunk, (u32)nodes, lease, quarantine, id,
 				incoherent ? POOL_INCOHERENT : 0))
 		ret = tool_error("%s: no pool can be made so: %s", argv[first],
+				 !lease ? "the lease is shorter than 1 ms" :
 				 quarantine < lease ? "the quarantine is shorter than the lease" :
 				 chunk & (chunk - 1) ? "--chunk is not a power of two" :
 				 "too small for so many nodes");

@@ -159,6 +159,8 @@ TEST(arguments_are_checked)
 	CHECK_EQ(sci_pool("format -n 65"), 2);
 	CHECK_EQ(sci_pool("format -n 2 -l 3 -q 2"), 1);
 	CHECK(strstr(output, "quarantine is shorter"));
+	CHECK_EQ(sci_pool("format -n 2 -l 0.0004"), 1);
+	CHECK(strstr(output, "lease is shorter than 1 ms"));
 	CHECK_EQ(sci_pool("show"), 1);
 	unlink(path);
 }
