@@ -379,6 +379,7 @@ static int host_job(struct front *f, struct launch_host *h, struct agent_job *jo
 {
 	struct launch *l = f->l;
 	unsigned int n = 0;
+	int ret;
 
 	while (environ[n])
 		n++;
@@ -393,9 +394,14 @@ static int host_job(struct front *f, struct launch_host *h, struct agent_job *jo
 		.env = calloc(n + 4 + NET_ENVIRONMENT + THREADS_ENVIRONMENT, sizeof(*job->env)),
 		.gateways = net_gateways(l, h),
 		.argv = argv_copy(l->argv),
-		.cwd = h->name ? getcwd(NULL, 0) : strdup(""),
 	};
-	if (!job->ranks || !job->env || !job->gateways || !job->argv || !job->cwd)
+	job->cwd = h->name ? getcwd(NULL, 0) : strdup("");
+	if (!job->cwd) {
+		ret = -errno;
+		tool_error("cannot get the working directory: %s", strerror(-ret));
+		return ret;
+	}
+	if (!job->ranks || !job->env || !job->gateways || !job->argv)
 		return -ENOMEM;
 	n = 0;
 	for (unsigned int i = 0; i < l->size; i++)

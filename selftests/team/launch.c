@@ -1181,6 +1181,21 @@ TEST(a_machine_that_cannot_be_reached_is_named)
 	remove_rsh();
 }
 
+TEST(a_working_directory_that_was_removed_is_an_error)
+{
+	char dir[] = "/tmp/launch-XXXXXX";
+
+	make_rsh();
+	paths();
+	CHECK(mkdtemp(dir));
+	CHECK_EQ(chdir(dir), 0);
+	CHECK_EQ(rmdir(dir), 0);
+	RUN("-n", "2", "--hosts", "one,two", "true");
+	CHECK_EQ(status, 1);
+	CHECK(strstr(err, "cannot get the working directory: No such file"));
+	remove_rsh();
+}
+
 /*
  * The front may start processes for some of the agents only. It ends these agents at once, while
  * its standard input is open. Root has no limit of processes.
