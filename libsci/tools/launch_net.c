@@ -45,15 +45,29 @@ static const char *net_host(const struct launch_host *h)
 	return self;
 }
 
+/* Return the number of ports for @ranks: each endpoint of a rank listens on a port. */
+static unsigned int rank_ports(unsigned int ranks)
+{
+	return ranks < NET_PORTS_MAX / NET_ENDPOINTS ? ranks * NET_ENDPOINTS : NET_PORTS_MAX;
+}
+
 /*
- * Return the number of ports of each host. Each endpoint of a rank listens on a port. The ports
- * suffice for all ranks on one machine.
+ * Return the number of ports of each host. It suffices for the ranks of a host. It suffices for all
+ * ranks, because other programs may use some of the ports, unless the hosts would share ports.
  */
 static unsigned int net_ports(const struct launch *l)
 {
+	unsigned int ports = rank_ports(l->size), share = NET_PORTS / l->nhosts, ranks = 0;
+
 	if (l->gateways)
 		return l->gateways;
-	return l->size < NET_PORTS_MAX / NET_ENDPOINTS ? l->size * NET_ENDPOINTS : NET_PORTS_MAX;
+	if (ports <= share)
+		return ports;
+	for (unsigned int i = 0; i < l->nhosts; i++)
+		if (l->hosts[i].nranks > ranks)
+			ranks = l->hosts[i].nranks;
+	ports = rank_ports(ranks);
+	return ports > share ? ports : share;
 }
 
 static unsigned int host_number(const struct launch *l, const struct launch_host *h)
@@ -62,11 +76,14 @@ static unsigned int host_number(const struct launch *l, const struct launch_host
 }
 
 /*
- * Return the first port of @h. Hosts have different ports, because two may be names of one machine.
+ * Return the first port of @h. Hosts have different ports, because two may be names of one machine;
+ * but if their ranks need more than NET_PORTS, some hosts have the same ports.
  */
 static unsigned int net_port(const struct launch *l, const struct launch_host *h)
 {
-	return l->net_port + host_number(l, h) * net_ports(l) % NET_PORTS;
+	unsigned int first = l->net_port - NET_PORT_FIRST + host_number(l, h) * net_ports(l);
+
+	return NET_PORT_FIRST + first % NET_PORTS;
 }
 
 /* Print the address on which @h listens, with @ports ports from number @at on. */
