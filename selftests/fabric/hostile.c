@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,6 +20,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,6 +30,10 @@
 #include "libsci/fabric/shm/shm.h"
 #include "selftests/harness.h"
 #include "selftests/random.h"
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS	83
+#endif
 
 #define SIZE		8192u
 #define ID		10u
@@ -52,6 +58,18 @@ int close(int fd)
 	if (ret && fd >= 0 && errno == EBADF)
 		atomic_fetch_add(&bad_closes, 1);
 	return ret;
+}
+
+static bool passes_rights;		/* the kernel is older than Linux 6.16 */
+
+/* Replace setsockopt() in this program and in the library. */
+int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+	if (passes_rights && level == SOL_SOCKET && name == SO_PASSRIGHTS) {
+		errno = ENOPROTOOPT;
+		return -1;
+	}
+	return (int)syscall(SYS_setsockopt, fd, level, name, value, len);
 }
 
 /* ---- raw messages ---- */
@@ -95,7 +113,8 @@ static int must_dial(char kind, unsigned int node, unsigned int id)
 	return fd;
 }
 
-static void say(int sock, const void *data, size_t len, const int *fds, int n)
+/* Return false if the kernel refuses the message. */
+static bool say(int sock, const void *data, size_t len, const int *fds, int n)
 {
 	union {
 		struct cmsghdr align;
@@ -116,7 +135,7 @@ static void say(int sock, const void *data, size_t len, const int *fds, int n)
 		memcpy(CMSG_DATA(cm), fds, n * sizeof(int));
 	}
 	/* the other side may have closed the connection already */
-	(void)!sendmsg(sock, &mh, MSG_NOSIGNAL);
+	return sendmsg(sock, &mh, MSG_NOSIGNAL) >= 0;
 }
 
 static struct shm_msg message(unsigned int type)
@@ -335,6 +354,109 @@ static void with_descriptors(char kind, unsigned int id)
 TEST(clients_that_send_descriptors)
 {
 	attack(with_descriptors);
+}
+
+TEST(clients_that_send_descriptors_before_linux_6_16)
+{
+	passes_rights = true;
+	attack(with_descriptors);
+}
+
+/* Make a TCP socket whose close() waits a day for @other, which does not read. */
+static int lingering_socket(int *other)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	const struct linger day = { 1, 24 * 60 * 60 };
+	socklen_t len = sizeof(sin);
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	static char data[65536];
+
+	CHECK_EQ(bind(listener, (struct sockaddr *)&sin, len), 0);
+	CHECK_EQ(listen(listener, 1), 0);
+	CHECK_EQ(getsockname(listener, (struct sockaddr *)&sin, &len), 0);
+	CHECK_EQ(connect(fd, (struct sockaddr *)&sin, len), 0);
+	*other = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	CHECK(*other >= 0);
+	close(listener);
+	while (send(fd, data, sizeof(data), MSG_DONTWAIT) > 0)
+		;
+	CHECK_EQ(setsockopt(fd, SOL_SOCKET, SO_LINGER, &day, sizeof(day)), 0);
+	return fd;
+}
+
+static void send_lingering(struct peer *self, void *arg)
+{
+	struct shm_msg m = message(SHM_CONNECT);
+	int sock, fd, other;
+
+	if (arg)
+		peer_become(65534, 65534);
+	peer_expect(self, "attack");
+	fd = lingering_socket(&other);
+	sock = must_dial(SHM_SEGMENT, 4, ID);
+	/* the end of the other side ends the wait of the close */
+	if (!say(sock, &m, sizeof(m), &fd, 1))
+		close(other);
+	close(fd);
+	peer_send(self, "sent");
+	peer_expect(self, "leave");
+}
+
+static void lingered_on(struct peer *self, void *arg)
+{
+	sci_desc_t sd = test_open();
+
+	(void)arg;
+	test_segment(sd, ID, SIZE, 0);
+	peer_send(self, "ready");
+	peer_expect(self, "call");
+	/* the service thread answers this call after it has handled the attack */
+	test_connect(sd, 4, ID);
+	peer_send(self, "called");
+}
+
+/* The service thread finds the connection and the message at the same time. */
+static void check_lingering(bool *stranger)
+{
+	struct peer *p = peer_spawn(4, lingered_on, NULL);
+	struct peer *attacker = peer_spawn(8, send_lingering, stranger);
+
+	test_needs_shm();
+	peer_expect(p, "ready");
+	peer_stop(p);
+	peer_send(attacker, "attack");
+	peer_expect(attacker, "sent");
+	peer_continue(p);
+	peer_send(p, "call");
+	peer_expect(p, "called");
+	peer_send(attacker, "leave");
+}
+
+static void needs_linux_6_16(void)
+{
+	int one = 1, fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int ret = setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &one, sizeof(one));
+
+	close(fd);
+	if (ret)
+		SKIP("the kernel has no SO_PASSRIGHTS");
+}
+
+TEST(a_client_that_sends_a_descriptor_whose_close_blocks)
+{
+	needs_linux_6_16();
+	check_lingering(NULL);
+}
+
+TEST(a_stranger_that_sends_a_descriptor_whose_close_blocks)
+{
+	bool stranger = true;
+
+	if (geteuid())
+		SKIP("only root can be another user");
+	needs_linux_6_16();
+	check_lingering(&stranger);
 }
 
 static void half_closed(char kind, unsigned int id)

@@ -14,6 +14,10 @@
 #include "libsci/fabric/net/net.h"
 #include "selftests/msg/peers.h"
 
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS	83
+#endif
+
 static unsigned int strangers(unsigned int n)
 {
 	const char *text = getenv("SCI_TEST_STRANGERS");
@@ -225,6 +229,31 @@ TEST(strangers_get_nowhere)
 		if (i % 256 == 0)
 			ask(&l, 1);
 	}
+	end(&l, &before);
+}
+
+/* A close of the descriptor may block, so the kernel must refuse it before the service thread has it. */
+TEST(strangers_cannot_send_descriptors)
+{
+	struct pair l = begin();
+	struct report before = ask(&l, 1);
+	char byte = 0;
+	struct iovec iov = { &byte, 1 };
+	union {
+		struct cmsghdr head;
+		char buf[CMSG_SPACE(sizeof(int))];
+	} control = { .head = { CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf,
+			    .msg_controllen = sizeof(control.buf) };
+	socklen_t len = sizeof(int);
+	int fd = knock(), value;
+
+	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+	if (getsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &value, &len))
+		SKIP("the kernel has no SO_PASSRIGHTS");
+	CHECK_EQ(sendmsg(fd, &m, MSG_NOSIGNAL), -1);
+	CHECK_EQ(errno, EPERM);
+	hung_up(fd);
 	end(&l, &before);
 }
 

@@ -9,12 +9,17 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "libsci/fabric/core/fault.h"
 #include "libsci/base/host.h"
 #include "libsci/base/thread.h"
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
 
 #define EVENTS_AT_ONCE	16
 #define FORK_SETTLES_MS	1000
@@ -122,6 +127,13 @@ void sci_fd_close(struct sci_service *svc, int fd)
 		return;
 	sci_fd_untrack(svc, fd);
 	close(fd);
+}
+
+void sci_fd_pass_rights(int fd, bool pass)
+{
+	int value = pass;
+
+	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &value, sizeof(value));
 }
 
 static void fds_close(struct sci_service *svc)

@@ -112,6 +112,16 @@ void sci_fd_untrack(struct sci_service *svc, int fd);
 void sci_fd_close(struct sci_service *svc, int fd);
 
 /**
+ * sci_fd_pass_rights() - let the peers of a Unix socket send descriptors, or refuse them
+ *
+ * The kernel closes a descriptor that the receiver does not take, and this close may block: a TCP
+ * socket of the peer lingers as long as the peer demands. So a stranger must not send any. An
+ * accepted socket inherits the state from the listening socket. Before Linux 6.16 the call has no
+ * effect.
+ */
+void sci_fd_pass_rights(int fd, bool pass);
+
+/**
  * sci_watch() - have the service thread call @fn while @fd has @events
  *
  * The first watch starts the thread.  Context: svc->lock is held, also during @fn.

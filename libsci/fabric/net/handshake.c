@@ -51,6 +51,8 @@ int net_socket_open(int family)
 		return -errno;
 	if (family == AF_INET || family == AF_INET6)
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	else if (family == AF_UNIX)
+		sci_fd_pass_rights(fd, false);
 	return fd;
 }
 

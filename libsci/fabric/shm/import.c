@@ -65,7 +65,7 @@ static bool shm_rseg_rejoin(struct sci_rseg *r)
 	ret = shm_dial_locked(shm, name, &sock);
 	if (ret)
 		return false;
-	if (!shm_trusts(shm, sock) || shm_send(sock, &msg, NULL, 0) ||
+	if (!shm_owner_admit(shm, sock) || shm_send(sock, &msg, NULL, 0) ||
 	    sci_watch(&shm->svc, sock, EPOLLIN, shm_rseg_input, r)) {
 		sci_fd_close(&shm->svc, sock);
 		return false;

@@ -49,11 +49,21 @@ static socklen_t name_address(struct shm *shm, const char *name,
 			   strlen(name));
 }
 
+/* Open a socket whose peers cannot send descriptors. Return -1 after an error. */
+static int name_socket_open(int type)
+{
+	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0)
+		sci_fd_pass_rights(fd, false);
+	return fd;
+}
+
 /* Open a socket and add it to the table. Context: svc.lock is held. */
 static int name_socket_new(struct shm *shm, int type, int *fd)
 {
 	do {
-		*fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+		*fd = name_socket_open(type);
 	} while (*fd < 0 && errno == EMFILE && !sci_raise_fd_limit());
 	if (*fd < 0)
 		return -errno;
@@ -70,8 +80,7 @@ static bool file_is_stale(struct shm *shm, const char *name)
 	int fd, ret;
 
 	for (i = 0; i < 2; i++) {
-		fd = socket(AF_UNIX, types[i] | SOCK_CLOEXEC | SOCK_NONBLOCK,
-			    0);
+		fd = name_socket_open(types[i] | SOCK_NONBLOCK);
 		if (fd < 0)
 			return false;
 		ret = connect(fd, (struct sockaddr *)&sa, len) ? errno : 0;
@@ -217,8 +226,7 @@ static int owner_call(struct shm *shm, const char *name)
 {
 	struct sockaddr_un sa;
 	socklen_t len = name_address(shm, name, &sa);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
-			0);
+	int fd = name_socket_open(SOCK_SEQPACKET | SOCK_NONBLOCK);
 
 	if (fd >= 0 && connect(fd, (struct sockaddr *)&sa, len)) {
 		close(fd);

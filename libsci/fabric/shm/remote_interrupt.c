@@ -64,7 +64,7 @@ static bool shm_intr_rejoin(struct sci_rintr *i)
 	rintr_name(i, name);
 	if (shm_dial_locked(shm, name, &sock))
 		return false;
-	if (!shm_trusts(shm, sock) || shm_send(sock, &msg, NULL, 0) ||
+	if (!shm_owner_admit(shm, sock) || shm_send(sock, &msg, NULL, 0) ||
 	    sci_watch(&shm->svc, sock, EPOLLIN, rintr_input, i)) {
 		sci_fd_close(&shm->svc, sock);
 		return false;

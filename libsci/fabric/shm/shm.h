@@ -290,6 +290,7 @@ void shm_conn_close(struct shm_conn *conn);
 void shm_conn_gone(struct shm_conn *conn, bool orderly);
 unsigned int shm_access(struct shm *shm, int sock);
 bool shm_trusts(struct shm *shm, int sock);
+bool shm_owner_admit(struct shm *shm, int sock);
 
 /* memory.c */
 int shm_memory_alloc(struct shm *shm, const char *name, uint64_t size,

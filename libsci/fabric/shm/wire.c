@@ -222,7 +222,7 @@ static int owner_call_once(struct shm *shm, const char *name, struct shm_msg *ms
 	if (ret)
 		return ret;
 	msg->node = shm->node;
-	ret = msg->type == SHM_QUERY || shm_trusts(shm, call->sock) ?
+	ret = shm_owner_admit(shm, call->sock) || msg->type == SHM_QUERY ?
 	      shm_send(call->sock, msg, NULL, 0) : -EACCES;
 	/* an owner that refuses may have closed the connection already: read its answer */
 	if (!ret || ret == -EPIPE)
@@ -379,6 +379,16 @@ bool shm_trusts(struct shm *shm, int sock)
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len))
 		return false;
 	return cred.uid == geteuid() || shm_access(shm, sock);
+}
+
+/* Let a trusted owner of a name send descriptors. Return false if the owner is not trusted. */
+bool shm_owner_admit(struct shm *shm, int sock)
+{
+	bool trusted = shm_trusts(shm, sock);
+
+	if (trusted)
+		sci_fd_pass_rights(sock, true);
+	return trusted;
 }
 
 static void conn_end(struct shm_conn *conn, bool orderly)
