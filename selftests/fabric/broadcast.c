@@ -260,6 +260,43 @@ TEST(the_last_member_leaves)
 	sees(p[1], 2);
 }
 
+static void importer(struct peer *self, void *arg)
+{
+	static struct recorder rec;
+	sci_desc_t sd = test_open();
+	sci_remote_segment_t r;
+
+	(void)arg;
+	recorder_init(&rec);
+	peer_expect(self, "connect");
+	CHECK_OK(SCIConnectSegment(sd, &r, DIS_BROADCAST_NODEID_GROUP_ALL, GROUP, 0,
+				   record_remote_segment, &rec, SCI_INFINITE_TIMEOUT,
+				   SCI_FLAG_BROADCAST | SCI_FLAG_USE_CALLBACK, &err));
+	peer_send(self, "connected");
+	for (unsigned int k = 0; recorder_get(&rec, k).reason != SCI_CB_LOST; k++)
+		;
+	peer_send(self, "lost");
+}
+
+/* The importer handles the end of the last member only after the new group has begun. */
+TEST(an_import_does_not_move_to_a_new_group)
+{
+	struct peer *i = peer_spawn(4, importer, NULL);
+	struct peer *p[2];
+
+	test_needs_shm();
+	for (unsigned int k = 0; k < 2; k++)
+		p[k] = peer_spawn(8 + 4 * k, member, NULL);
+	join(p[0]);
+	peer_send(i, "connect");
+	peer_expect(i, "connected");
+	peer_stop(i);
+	peer_kill(p[0], SIGKILL);
+	join(p[1]);
+	peer_continue(i);
+	peer_expect(i, "lost");
+}
+
 TEST(no_group_to_connect_to)
 {
 	sci_desc_t sd = test_open();

@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "libsci/base/barrier.h"
@@ -112,20 +113,32 @@ bool shm_rseg_owner_message(struct sci_rseg *r, enum shm_type type)
 	return true;
 }
 
-/* Handle the answer to shm_rseg_rejoin(). An answer with another size is from a new group. */
+/* Return true if @memfd is the memory that the import has mapped. */
+static bool import_has_memory(const struct sci_rseg *r, int memfd)
+{
+	struct stat st;
+
+	return !fstat(memfd, &st) && st.st_dev == r->dev && st.st_ino == r->inode;
+}
+
+/* Handle the answer to shm_rseg_rejoin(). A group with other memory is a new group. */
 static void import_rejoined(struct sci_rseg *r)
 {
 	struct shm *shm = r->shm;
 	struct shm_msg msg;
 	int fd = -1, n_fds = 1, ret;
+	bool same;
 
 	ret = shm_recv(shm, r->conn, &msg, &fd, &n_fds);
 	if (ret == -EAGAIN)
 		return;
+	same = n_fds > 0 && import_has_memory(r, fd);
 	if (n_fds > 0)
 		sci_fd_close(&shm->svc, fd);
-	if (ret || msg.type != SHM_REPLY || msg.status || msg.size != r->size)
+	if (ret || msg.type != SHM_REPLY || msg.status)
 		shm_rseg_lost(r, SCI_EVENT_LOST);
+	else if (!same)
+		import_end(r, SCI_EVENT_LOST);
 	else
 		r->rejoining = 0;
 }
@@ -170,7 +183,12 @@ void shm_rseg_input(void *obj)
 static int base_map(struct sci_rseg *r, int memfd)
 {
 	int prot = r->readonly ? PROT_READ : PROT_READ | PROT_WRITE;
+	struct stat st;
 
+	if (fstat(memfd, &st))
+		return -errno;
+	r->dev = st.st_dev;
+	r->inode = st.st_ino;
 	r->base = mmap(NULL, r->length, prot, MAP_SHARED, memfd, 0);
 	if (r->base == MAP_FAILED) {
 		r->base = NULL;

@@ -237,6 +237,8 @@ struct sci_rseg {
 	bool readonly;
 	size_t page;
 	int memfd;			/* huge pages only; else -1 */
+	dev_t dev;			/* of the memory */
+	ino_t inode;			/* of the memory */
 	int conn;			/* -1: disconnected, or merged */
 	struct shm_conn *pair;		/* the exporter's connection to this process, or NULL */
 	bool pair_stays;		/* the pair keeps this import's connection */
