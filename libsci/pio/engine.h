@@ -43,7 +43,10 @@ extern size_t sci_pio_stream_limit;
 size_t sci_pio_cache_size(void);
 sci_pio_copy_fn *sci_pio_auto_copy(void);
 
-/* Copy up to 16 bytes as two halves that overlap. */
+/*
+ * Copy up to 16 bytes as two halves that overlap. A word is stored once: after its first store a
+ * receiver may have handled the word and stored another value.
+ */
 static inline __attribute__((always_inline))
 void sci_pio_copy_short(char *d, const char *s, size_t len)
 {
@@ -54,17 +57,20 @@ void sci_pio_copy_short(char *d, const char *s, size_t len)
 	if (len >= 8) {
 		memcpy(&a8, s, 8);
 		memcpy(&b8, s + len - 8, 8);
-		memcpy(d, &a8, 8);
+		if (len > 8)
+			memcpy(d, &a8, 8);
 		memcpy(d + len - 8, &b8, 8);
 	} else if (len >= 4) {
 		memcpy(&a4, s, 4);
 		memcpy(&b4, s + len - 4, 4);
-		memcpy(d, &a4, 4);
+		if (len > 4)
+			memcpy(d, &a4, 4);
 		memcpy(d + len - 4, &b4, 4);
 	} else if (len >= 2) {
 		memcpy(&a2, s, 2);
 		memcpy(&b2, s + len - 2, 2);
-		memcpy(d, &a2, 2);
+		if (len > 2)
+			memcpy(d, &a2, 2);
 		memcpy(d + len - 2, &b2, 2);
 	} else if (len) {
 		*d = *s;

@@ -341,14 +341,20 @@ static bool hand_over_lines(char *dst)
 /*
  * DOC: watching stores
  *
- * A child writes blocks to a window. After each instruction, the parent notes which bytes are no
+ * A child writes blocks to a window, and words to cached memory. After each instruction, the parent notes which bytes are no
  * longer poison and poisons them again: a byte that is stored twice is seen twice.
  */
 static const struct {
 	unsigned int off, len;
+	enum sci_pio_map map;
 } watched[] = {
-	{ 0, 1 }, { 0, 64 }, { 1, 62 }, { 1, 63 }, { 1, 200 }, { 7, 9 },
-	{ 8, 300 }, { 13, 128 }, { 32, 96 }, { 60, 4 }, { 63, 130 }, { 0, 256 },
+	{ 0, 1, SCI_PIO_MAP_LINES }, { 0, 64, SCI_PIO_MAP_LINES }, { 1, 62, SCI_PIO_MAP_LINES },
+	{ 1, 63, SCI_PIO_MAP_LINES }, { 1, 200, SCI_PIO_MAP_LINES }, { 7, 9, SCI_PIO_MAP_LINES },
+	{ 8, 300, SCI_PIO_MAP_LINES }, { 13, 128, SCI_PIO_MAP_LINES },
+	{ 32, 96, SCI_PIO_MAP_LINES }, { 60, 4, SCI_PIO_MAP_LINES },
+	{ 63, 130, SCI_PIO_MAP_LINES }, { 0, 256, SCI_PIO_MAP_LINES },
+	{ 0, 1, SCI_PIO_MAP_CACHED }, { 0, 2, SCI_PIO_MAP_CACHED },
+	{ 0, 4, SCI_PIO_MAP_CACHED }, { 0, 8, SCI_PIO_MAP_CACHED },
 };
 
 #define NR_WATCHED	(sizeof(watched) / sizeof(watched[0]))
@@ -361,7 +367,7 @@ static void watched_child(struct region d, struct region s)
 	raise(SIGSTOP);
 	for (size_t i = 0; i < NR_WATCHED; i++)
 		sci_pio_write(d.start + i * WINDOW + watched[i].off, s.start,
-			      watched[i].len, SCI_PIO_MAP_LINES);
+			      watched[i].len, watched[i].map);
 	_exit(0);
 }
 
@@ -415,9 +421,10 @@ static bool look(struct region d, struct plan *plan)
 	return false;
 }
 
+static const char one_by_one[] = "stores, one by one";
+
 static void watch_stores(const char *who, struct region d, struct region s)
 {
-	static const char what[] = "window stores, one by one";
 	struct plan plan = { 0 };
 	cpu_set_t all, one;
 	bool ok = true;
@@ -443,10 +450,10 @@ static void watch_stores(const char *who, struct region d, struct region s)
 	}
 	sched_setaffinity(0, sizeof(all), &all);
 	if (pid < 0 || !WIFEXITED(status) || WEXITSTATUS(status) == 77)
-		skip(who, what, "no ptrace");
+		skip(who, one_by_one, "no ptrace");
 	else
 		report(ok && plan.i == NR_WATCHED && !WEXITSTATUS(status) &&
-		       is_poison(d.start, d.end - d.start), who, what);
+		       is_poison(d.start, d.end - d.start), who, one_by_one);
 }
 
 static bool step_ok(uintptr_t addr, size_t len)
@@ -588,7 +595,7 @@ static void skip_engine(const char *name)
 			skip(name, per_map[i][map], why);
 	skip(name, line_flag, why);
 	skip(name, streamed, why);
-	skip(name, "window stores, one by one", why);
+	skip(name, one_by_one, why);
 }
 
 /* Flushes of the cache change no byte, and access no line outside of the range. */
