@@ -718,6 +718,40 @@ TEST(too_little_room_keeps_the_message)
 	CHECK(!memcmp(data, "abc", 3));
 }
 
+static void *wait_long_data(void *arg)
+{
+	unsigned int len = 10;
+	char data[10];
+
+	return (void *)(uintptr_t)
+		ERR_OF(SCIWaitForDataInterrupt(arg, data, &len,
+					       SCI_INFINITE_TIMEOUT, 0, &err));
+}
+
+/* A thread with room takes the message, whichever thread wakes first. */
+TEST(too_little_room_wakes_another_waiter)
+{
+	sci_desc_t sd = test_open();
+	pthread_t small[4], large;
+	void *code;
+
+	for (unsigned int n = 0; n < 50; n++) {
+		sci_local_data_interrupt_t d = test_data_interrupt(sd, n);
+		sci_remote_data_interrupt_t r = test_connect_data_interrupt(sd, 4, n);
+
+		for (unsigned int k = 0; k < ARRAY_LEN(small); k++)
+			CHECK_EQ(pthread_create(&small[k], NULL, wait_data, d), 0);
+		CHECK_EQ(pthread_create(&large, NULL, wait_long_data, d), 0);
+		WAIT_UNTIL(others_asleep(), TEST_WAIT_MS);
+		send_data(r, "0123456789", 10);
+		CHECK_EQ(pthread_join(large, &code), 0);
+		CHECK_EQ((uintptr_t)code, SCI_ERR_OK);
+		CHECK_OK(SCIRemoveDataInterrupt(d, 0, &err));
+		for (unsigned int k = 0; k < ARRAY_LEN(small); k++)
+			CHECK_EQ(pthread_join(small[k], NULL), 0);
+	}
+}
+
 /* Messages are numbered per sender. */
 struct numbered {
 	unsigned int sender;

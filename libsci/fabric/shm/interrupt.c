@@ -443,8 +443,11 @@ static int intr_take_message(struct sci_lintr *i, void *data, size_t *len)
 	bool was_full = queue_is_full(i);
 
 	*len = m->len;
-	if (m->len > room)
+	if (m->len > room) {
+		/* another waiter may have room */
+		pthread_cond_signal(&i->arrived);
 		return -EMSGSIZE;
+	}
 	if (m->len)
 		memcpy(data, m->data, m->len);
 	list_del(&m->link);
