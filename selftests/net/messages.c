@@ -10,6 +10,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
 #include <linux/vm_sockets.h>
 #include <unistd.h>
 
@@ -492,6 +494,47 @@ TEST(a_path_of_a_dead_process_is_used_again)
 	CHECK_EQ(sci_net_fabric.open(&f, &at, spec), 0);
 	CHECK_EQ(net_of(f)->slot, 0);
 	f->ops->close(f);
+	CHECK_EQ(rmdir(dir), 0);
+}
+
+static int connect_error;		/* the next connect to a path fails with this error; 0: none */
+
+/* Replace connect() in this program and in the library. For ENOENT, remove the path first. */
+int connect(int fd, const struct sockaddr *sa, socklen_t len)
+{
+	const struct sockaddr_un *un = (const struct sockaddr_un *)sa;
+	int error = connect_error;
+
+	if (!error || sa->sa_family != AF_UNIX || !un->sun_path[0])
+		return (int)syscall(SYS_connect, fd, sa, len);
+	connect_error = 0;
+	if (error == ENOENT)
+		unlink(un->sun_path);
+	errno = error;
+	return -1;
+}
+
+/* The process of the path may end meanwhile, belong to another user, or be slow. */
+TEST(a_path_whose_process_cannot_be_reached)
+{
+	static const int errors[] = { ENOENT, EACCES, EAGAIN };
+	const struct sci_fabric_place at = { .node = 4 };
+	char dir[] = "/tmp/sci-net-XXXXXX", spec[64];
+	struct sci_fabric *f[2];
+
+	CHECK(mkdtemp(dir));
+	snprintf(spec, sizeof(spec), "unix:%s/socket", dir);
+	test_use_net("unix", 4);
+	for (unsigned int i = 0; i < ARRAY_LEN(errors); i++) {
+		CHECK_EQ(sci_net_fabric.open(&f[0], &at, spec), 0);
+		CHECK_EQ(net_of(f[0])->slot, 0);
+		connect_error = errors[i];
+		CHECK_EQ(sci_net_fabric.open(&f[1], &at, spec), 0);
+		CHECK_EQ(connect_error, 0);
+		CHECK_EQ(net_of(f[1])->slot, errors[i] == ENOENT ? 0 : 1);
+		f[1]->ops->close(f[1]);
+		f[0]->ops->close(f[0]);
+	}
 	CHECK_EQ(rmdir(dir), 0);
 }
 

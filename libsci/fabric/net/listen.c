@@ -61,17 +61,35 @@ static int directory_lock(const char *path)
 	return -1;
 }
 
-/* Remove the socket's path if a dead process has left it. Return true if it was removed. */
+/*
+ * Remove the socket's path if a dead process has left it. Return true if the path is free now: its
+ * process may also have removed it.
+ */
 static bool path_remove_stale(const struct net_addr *a)
 {
-	bool refused;
-	int fd = net_socket_open(AF_UNIX);
+	int fd = net_socket_open(AF_UNIX), error;
 
 	if (fd < 0)
 		return false;
-	refused = connect(fd, (const struct sockaddr *)&a->sa, a->len) && errno == ECONNREFUSED;
+	error = connect(fd, (const struct sockaddr *)&a->sa, a->len) ? errno : 0;
 	close(fd);
-	return refused && !unlink(addr_path(a));
+	if (error == ECONNREFUSED)
+		error = unlink(addr_path(a)) ? errno : ENOENT;
+	return error == ENOENT;
+}
+
+/* Bind a socket. @lock: the lock of the path's directory, or -1 */
+static int socket_bind(int fd, const struct net_addr *a, int lock)
+{
+	const struct sockaddr *sa = (const struct sockaddr *)&a->sa;
+
+	if (!bind(fd, sa, a->len))
+		return 0;
+	if (errno != EADDRINUSE)
+		return -errno;
+	if (lock < 0 || !path_remove_stale(a))
+		return -EADDRINUSE;
+	return bind(fd, sa, a->len) ? -errno : 0;
 }
 
 /*
@@ -82,11 +100,10 @@ static int socket_listen(int fd, const struct net_addr *a)
 {
 	const char *path = addr_path(a);
 	int lock = path ? directory_lock(path) : -1;
-	int ret = bind(fd, (const struct sockaddr *)&a->sa, a->len);
+	int ret = socket_bind(fd, a, lock);
 
-	if (ret && errno == EADDRINUSE && lock >= 0 && path_remove_stale(a))
-		ret = bind(fd, (const struct sockaddr *)&a->sa, a->len);
-	ret = ret || listen(fd, SOMAXCONN) ? -errno : 0;
+	if (!ret && listen(fd, SOMAXCONN))
+		ret = -errno;
 	if (lock >= 0)
 		close(lock);
 	return ret;
