@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -347,6 +348,118 @@ TEST(a_parked_peer_is_heard)
 	peer_send(p, "leave");
 	peer_join(p);
 	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+/* ---- the limit of descriptors ---- */
+
+#define FAR_PEERS	5u		/* that connect, and as many to connect to */
+
+static void ignore_event(void *owner, const struct sci_event *ev)
+{
+	(void)owner;
+	(void)ev;
+}
+
+/* Open the net alone: no other fabric raises the limit. */
+static struct sci_fabric *net_open_alone(unsigned int node, struct sci_lintr **i)
+{
+	const struct sci_fabric_place at = { .node = node };
+	struct sci_lintr_param intr = {
+		.number = TEST_ID, .flags = SCI_INTR_DATA | SCI_INTR_FIXED, .event = ignore_event,
+	};
+	struct sci_fabric *f;
+
+	test_use_net("unix", node);
+	CHECK_EQ(sci_net_fabric.open(&f, &at, getenv("SCI_NET")), 0);
+	CHECK_EQ(f->ops->lintr.create(f, &intr, i), 0);
+	return f;
+}
+
+static int net_connect(struct sci_fabric *f, unsigned int node)
+{
+	const struct sci_rintr_param param = {
+		.node = node, .number = TEST_ID, .timeout = TEST_WAIT_MS, .data = true,
+	};
+	struct sci_rintr *i;
+	int ret = f->ops->rintr.connect(f, &param, &i);
+
+	if (!ret)
+		f->ops->rintr.disconnect(i);
+	return ret;
+}
+
+static void far_peer(struct peer *proc, void *arg)
+{
+	unsigned int node = 8 + 4 * *(unsigned int *)arg;
+	struct sci_lintr *i;
+	struct sci_fabric *f = net_open_alone(node, &i);
+
+	peer_send(proc, "open");
+	peer_expect(proc, "go");
+	if (*(unsigned int *)arg < FAR_PEERS)
+		CHECK_EQ(net_connect(f, 4), 0);
+	peer_send(proc, "connected");
+	peer_expect(proc, "close");
+	f->ops->lintr.destroy(i);
+	f->ops->close(f);
+}
+
+/* Leave @n descriptors below the soft limit. @hard: also below the hard limit */
+static void leave_descriptors(unsigned int n, bool hard)
+{
+	int fd = dup(STDIN_FILENO);
+	struct rlimit rl;
+
+	CHECK(fd >= 0);
+	close(fd);
+	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &rl), 0);
+	rl.rlim_cur = (rlim_t)fd + n;
+	if (hard)
+		rl.rlim_max = rl.rlim_cur;
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &rl), 0);
+}
+
+TEST(more_peers_than_the_soft_limit_of_descriptors)
+{
+	static unsigned int numbers[2 * FAR_PEERS];
+	struct peer *p[2 * FAR_PEERS];
+	struct sci_fabric *f;
+	struct sci_lintr *i;
+
+	for (unsigned int k = 0; k < 2 * FAR_PEERS; k++) {
+		numbers[k] = k;
+		p[k] = peer_spawn(8 + 4 * k, far_peer, &numbers[k]);
+		peer_expect(p[k], "open");
+	}
+	f = net_open_alone(4, &i);
+	for (unsigned int k = 0; k < 2 * FAR_PEERS; k++) {
+		if (k % FAR_PEERS == 0)
+			leave_descriptors(3, false);
+		peer_send(p[k], "go");
+		peer_expect(p[k], "connected");
+		if (k >= FAR_PEERS)
+			CHECK_EQ(net_connect(f, 8 + 4 * k), 0);
+	}
+	for (unsigned int k = 0; k < 2 * FAR_PEERS; k++)
+		peer_send(p[k], "close");
+	f->ops->lintr.destroy(i);
+	f->ops->close(f);
+}
+
+TEST(no_descriptor_for_a_peer)
+{
+	static unsigned int number = FAR_PEERS;
+	struct peer *p = peer_spawn(8 + 4 * number, far_peer, &number);
+	struct sci_fabric *f;
+	struct sci_lintr *i;
+
+	peer_expect(p, "open");
+	f = net_open_alone(4, &i);
+	leave_descriptors(0, true);
+	CHECK_EQ(net_connect(f, 8 + 4 * number), -EMFILE);
+	f->ops->lintr.destroy(i);
+	f->ops->close(f);
+	peer_kill(p, SIGKILL);
 }
 
 /* ---- nodes with one address ---- */

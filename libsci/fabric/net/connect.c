@@ -154,6 +154,11 @@ static int dial_wait(struct net *net, struct net_dial *d, uint32_t timeout)
 	return net->stopped ? -ECANCELED : -ETIMEDOUT;
 }
 
+static bool has_no_descriptor(int error)
+{
+	return error == -EMFILE || error == -ENFILE;
+}
+
 /*
  * Connect to the processes in the slots from @first on, until one succeeds. Return true to stop
  * the search; *@ret is the result.
@@ -178,7 +183,8 @@ static bool dial_slots(struct net *net, const struct net_addr *first, unsigned i
 			return true;
 		}
 		/* the connect timed out, or a gateway is missing or has no further slot */
-		if (err == -ETIMEDOUT || err == -EHOSTUNREACH || err == -ERANGE || a.below)
+		if (err == -ETIMEDOUT || err == -EHOSTUNREACH || err == -ERANGE ||
+		    has_no_descriptor(err) || a.below)
 			break;
 		denied |= err == -EACCES;
 	}
@@ -200,7 +206,7 @@ static int dial_node(struct net *net, unsigned int node, uint32_t port,
 		if (dial_slots(net, &first, node, port, timeout, &err))
 			return err;
 		/* this error is temporary: return it if all other routes fail, too */
-		if (err == -ETIMEDOUT || err == -EACCES)
+		if (err == -ETIMEDOUT || err == -EACCES || has_no_descriptor(err))
 			ret = err;
 		else if (ret == -EHOSTUNREACH && err != -EHOSTUNREACH)
 			ret = -ENOENT;
@@ -213,7 +219,7 @@ static int dial_node(struct net *net, unsigned int node, uint32_t port,
  *
  * Context: called with svc.lock held, which it releases while waiting.
  * Return: 0; -EHOSTUNREACH: no route to the node; -ENOENT: no such interrupt there; -EACCES: an
- * instance there has another key; -ETIMEDOUT; -ECANCELED.
+ * instance there has another key; -EMFILE, -ENFILE: no descriptor is free; -ETIMEDOUT; -ECANCELED.
  */
 int net_reach(struct net *net, unsigned int node, uint32_t port, uint32_t timeout,
 	      struct net_link **out)

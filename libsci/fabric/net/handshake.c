@@ -45,8 +45,11 @@ static void handshake_ready(void *obj);
 
 int net_socket_open(int family)
 {
-	int one = 1, fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int one = 1, fd;
 
+	do {
+		fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	} while (fd < 0 && errno == EMFILE && !sci_raise_fd_limit());
 	if (fd < 0)
 		return -errno;
 	if (family == AF_INET || family == AF_INET6)

@@ -22,7 +22,9 @@ static void listener_ready(void *obj)
 	struct net *net = obj;
 	int one = 1, fd;
 
-	fd = accept4(net->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	do {
+		fd = accept4(net->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	} while (fd < 0 && errno == EMFILE && !sci_raise_fd_limit());
 	if (fd < 0) {
 		/* no descriptor is free: the connection waits in the kernel's queue */
 		net->svc.starved |= errno == EMFILE || errno == ENFILE || errno == ENOMEM;
