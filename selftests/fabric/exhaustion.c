@@ -19,6 +19,7 @@
 
 #include <sisci_api.h>
 
+#include "libsci/fabric/core/fabric.h"
 #include "selftests/harness.h"
 
 #define SIZE	8192u
@@ -550,6 +551,85 @@ TEST(creating_and_connecting_raise_the_soft_limit)
 TEST(probing_raises_the_soft_limit)
 {
 	check_soft_limit(6);
+}
+
+static void become_user(void)
+{
+	if (!geteuid())
+		peer_become(65534, 65534);
+	setenv("SCI_MODE", "0444", 1);
+}
+
+/* The connection takes the last descriptor, and the read-only descriptor of the memory needs one. */
+static void readonly_exporter(struct peer *self, void *arg)
+{
+	rlim_t hard = hard_limit(RLIMIT_NOFILE);
+	sci_desc_t sd;
+
+	(void)arg;
+	become_user();
+	sd = test_open();
+	test_segment(sd, ID, SIZE, 0);
+	set_limit(RLIMIT_NOFILE, count_fds() + 20, hard);
+	take_descriptors(1);
+	peer_send(self, "ready");
+	peer_expect(self, "leave");
+}
+
+static void readonly_importer(struct peer *self, void *arg)
+{
+	sci_remote_segment_t r;
+
+	(void)arg;
+	become_user();
+	peer_expect(self, "go");
+	CHECK_OK(SCIConnectSegment(test_open(), &r, 8, ID, 0, NULL, NULL, 0, 0, &err));
+}
+
+TEST(a_readonly_import_raises_the_soft_limit)
+{
+	struct peer *p, *importer;
+
+	test_needs_shm();
+	if (hard_limit(RLIMIT_NOFILE) < 1000)
+		SKIP("a low hard limit of descriptors");
+	p = peer_spawn(8, readonly_exporter, NULL);
+	importer = peer_spawn(4, readonly_importer, NULL);
+	peer_expect(p, "ready");
+	peer_send(importer, "go");
+	peer_join(importer);
+	peer_send(p, "leave");
+	peer_join(p);
+}
+
+static void no_event(void *owner, const struct sci_event *ev)
+{
+	(void)owner;
+	(void)ev;
+}
+
+TEST(a_twin_of_a_segment_raises_the_soft_limit)
+{
+	const struct sci_fabric_place at = { .node = 4 };
+	struct sci_lseg_param param = { .id = ID, .size = SIZE, .event = no_event };
+	rlim_t hard = hard_limit(RLIMIT_NOFILE);
+	struct sci_lseg *s, *twin;
+	struct sci_fabric *f;
+
+	test_needs_shm();
+	if (hard < 1000)
+		SKIP("a low hard limit of descriptors");
+	CHECK_EQ(sci_fabric_open_at(&f, &at), 0);
+	CHECK_EQ(f->ops->lseg.create(f, &param, &s), 0);
+	param.id++;
+	param.flags = SCI_LSEG_EMPTY;
+	CHECK_EQ(f->ops->lseg.create(f, &param, &twin), 0);
+	set_limit(RLIMIT_NOFILE, count_fds() + 20, hard);
+	take_descriptors(0);
+	CHECK_EQ(sci_lseg_twin(f, twin, s), 0);
+	f->ops->lseg.destroy(twin);
+	f->ops->lseg.destroy(s);
+	sci_fabric_close(f);
 }
 
 /* ---- very many ---- */

@@ -58,7 +58,9 @@ static int fd_reopen_readonly(int memfd)
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", memfd);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	do {
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	} while (fd < 0 && errno == EMFILE && !sci_raise_fd_limit());
 	return fd < 0 ? -errno : fd;
 }
 
@@ -576,7 +578,9 @@ int shm_lseg_twin(struct sci_lseg *s, struct sci_lseg *of)
 	if (shm->link.cache)
 		return -EOPNOTSUPP;
 	pthread_mutex_lock(&shm->svc.lock);
-	fd = fcntl(of->memfd, F_DUPFD_CLOEXEC, 0);
+	do {
+		fd = fcntl(of->memfd, F_DUPFD_CLOEXEC, 0);
+	} while (fd < 0 && errno == EMFILE && !sci_raise_fd_limit());
 	ret = fd < 0 ? -errno : sci_fd_track(&shm->svc, fd);
 	if (!ret) {
 		s->memfd = fd;
