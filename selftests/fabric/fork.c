@@ -6,6 +6,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -16,6 +17,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -712,6 +715,99 @@ TEST(a_fork_holds_no_names)
 	}
 	atomic_store(&stop, true);
 	pthread_join(t, NULL);
+}
+
+/* ---- names and started programs ---- */
+
+struct spawn {
+	char dir[32], here[64], leave[64];
+	_Atomic bool held;		/* the child waits before it starts its program */
+};
+
+static struct spawn spawned;
+
+/* Replace connect(): the library tests who holds a name. Then the child starts its program. */
+int connect(int fd, const struct sockaddr *sa, socklen_t len)
+{
+	int ret = (int)syscall(SYS_connect, fd, sa, len), error = errno;
+
+	if (atomic_load(&spawned.held)) {
+		int pipe = open(spawned.leave, O_WRONLY | O_CLOEXEC);
+
+		CHECK(pipe >= 0);
+		close(pipe);
+		WAIT_UNTIL(!atomic_load(&spawned.held), TEST_WAIT_MS);
+	}
+	errno = error;
+	return ret;
+}
+
+static void *spawn_held(void *arg)
+{
+	posix_spawn_file_actions_t actions;
+	char *const command[] = { (char[]){ "/bin/true" }, NULL };
+	pid_t pid;
+
+	(void)arg;
+	CHECK(!posix_spawn_file_actions_init(&actions));
+	/* each open of a pipe waits for its other end */
+	CHECK(!posix_spawn_file_actions_addopen(&actions, 200, spawned.here, O_WRONLY, 0));
+	CHECK(!posix_spawn_file_actions_addopen(&actions, 201, spawned.leave, O_RDONLY, 0));
+	CHECK(!posix_spawn(&pid, command[0], &actions, NULL, command, environ));
+	posix_spawn_file_actions_destroy(&actions);
+	atomic_store(&spawned.held, false);
+	reap(pid, 0);
+	return NULL;
+}
+
+/* Start a program. The child has all descriptors until the next connect(). */
+static pthread_t spawn_begin(void)
+{
+	pthread_t t;
+	int pipe;
+
+	CHECK(!pthread_create(&t, NULL, spawn_held, NULL));
+	pipe = open(spawned.here, O_RDONLY | O_CLOEXEC);
+	CHECK(pipe >= 0);
+	close(pipe);
+	atomic_store(&spawned.held, true);
+	return t;
+}
+
+TEST(a_started_program_holds_no_names)
+{
+	sci_local_data_interrupt_t d;
+	sci_local_interrupt_t i;
+	sci_local_segment_t s;
+	sci_desc_t sd;
+	pthread_t t;
+
+	test_needs_shm();
+	strcpy(spawned.dir, "/tmp/sci-fork-XXXXXX");
+	CHECK(mkdtemp(spawned.dir));
+	snprintf(spawned.here, sizeof(spawned.here), "%s/here", spawned.dir);
+	snprintf(spawned.leave, sizeof(spawned.leave), "%s/leave", spawned.dir);
+	CHECK(!mkfifo(spawned.here, 0600) && !mkfifo(spawned.leave, 0600));
+	sd = test_open();
+	s = test_segment(sd, ID, SIZE, 0);
+	i = test_interrupt(sd, ID);
+	d = test_data_interrupt(sd, ID);
+
+	t = spawn_begin();
+	CHECK_OK(SCIRemoveSegment(s, 0, &err));
+	test_segment(sd, ID, SIZE, 0);
+	pthread_join(t, NULL);
+	t = spawn_begin();
+	CHECK_OK(SCIRemoveInterrupt(i, 0, &err));
+	test_interrupt(sd, ID);
+	pthread_join(t, NULL);
+	t = spawn_begin();
+	CHECK_OK(SCIRemoveDataInterrupt(d, 0, &err));
+	test_data_interrupt(sd, ID);
+	pthread_join(t, NULL);
+	unlink(spawned.here);
+	unlink(spawned.leave);
+	rmdir(spawned.dir);
 }
 
 /* ---- descriptors in started programs ---- */

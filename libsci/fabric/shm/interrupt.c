@@ -326,11 +326,12 @@ static int intr_try_start(struct sci_lintr *i)
 
 static int lintr_start(struct sci_lintr *i)
 {
+	uint64_t begin = sci_now_ms();
 	int ret;
 
 	do {
 		ret = intr_try_start(i);
-	} while (ret == -EEXIST && sci_forked_lately(&i->shm->svc));
+	} while (ret == -EEXIST && shm_name_settles(i->shm, i->port.name, begin));
 	return ret;
 }
 

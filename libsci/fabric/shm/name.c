@@ -21,6 +21,7 @@
 #define BACKLOG		4096		/* the kernel lowers it to somaxconn */
 #define DIAL_SLICE_MS	100
 #define LOCK_TRIES	100		/* a millisecond apart */
+#define SPAWN_SETTLES_MS 1000
 #define LISTENING	0x10000u	/* Flags in /proc/net/unix */
 
 void shm_name(struct shm *shm, char *name, enum shm_kind kind,
@@ -221,7 +222,7 @@ int shm_bind(struct shm *shm, const char *name, int type, int *fd)
 	return 0;
 }
 
-/* Connect to the owner of an abstract name without waiting; -1 if there is none. */
+/* Connect to the owner of an abstract name without waiting; -1, and errno, if there is none. */
 static int owner_call(struct shm *shm, const char *name)
 {
 	struct sockaddr_un sa;
@@ -229,10 +230,81 @@ static int owner_call(struct shm *shm, const char *name)
 	int fd = name_socket_open(SOCK_SEQPACKET | SOCK_NONBLOCK);
 
 	if (fd >= 0 && connect(fd, (struct sockaddr *)&sa, len)) {
+		int error = errno;
+
 		close(fd);
+		errno = error;
 		fd = -1;
 	}
 	return fd;
+}
+
+static bool socket_listens_at(int fd, const struct sockaddr_un *sa, socklen_t len)
+{
+	socklen_t size = sizeof(int), at_len = sizeof(struct sockaddr_un);
+	struct sockaddr_un at = { 0 };
+	int listens = 0;
+
+	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) && listens &&
+	       !getsockname(fd, (struct sockaddr *)&at, &at_len) && at_len == len &&
+	       !memcmp(&at, sa, len);
+}
+
+/* Return true if this process itself listens at a name, in any fabric. */
+static bool name_listens_here(struct shm *shm, const char *name)
+{
+	struct sockaddr_un sa;
+	socklen_t len = name_address(shm, name, &sa);
+	DIR *dir = opendir("/proc/self/fd");
+	const struct dirent *e;
+	bool found = !dir;
+
+	while (!found && (e = readdir(dir)))
+		found = socket_listens_at(atoi(e->d_name), &sa, len);
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/* Return true if a child of this process holds a name that this process has released. */
+static bool name_is_in_child(struct shm *shm, const char *name)
+{
+	bool held;
+	int fd;
+
+	if (shm->rundir >= 0)
+		return false;
+	pthread_mutex_lock(&shm->svc.lock);
+	fd = owner_call(shm, name);
+	/* the child has released the name since the bind */
+	held = fd < 0 ? errno == ECONNREFUSED :
+			shm_peer(fd) == getpid() && !name_listens_here(shm, name);
+	if (fd >= 0)
+		close(fd);
+	pthread_mutex_unlock(&shm->svc.lock);
+	return held;
+}
+
+/**
+ * shm_name_settles() - test whether a name that could not be bound will soon be free
+ * @begin: the time of the first attempt, in sci_now_ms() time
+ *
+ * After fork() a child closes this process's sockets. posix_spawn(), system() and popen() run no fork
+ * handlers: their child has the sockets until it starts the program. The call pauses for 1 ms
+ * before it returns true.
+ *
+ * Context: svc.lock is not held.
+ */
+bool shm_name_settles(struct shm *shm, const char *name, uint64_t begin)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+
+	if (sci_forked_lately(&shm->svc))
+		return true;
+	if (sci_now_ms() - begin >= SPAWN_SETTLES_MS || !name_is_in_child(shm, name))
+		return false;
+	nanosleep(&ms, NULL);
+	return true;
 }
 
 /**

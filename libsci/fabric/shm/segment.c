@@ -356,11 +356,12 @@ static int lseg_try_name(struct sci_lseg *s)
 
 static int lseg_open_name(struct sci_lseg *s)
 {
+	uint64_t begin = sci_now_ms();
 	int ret;
 
 	do {
 		ret = lseg_try_name(s);
-	} while (ret == -EEXIST && sci_forked_lately(&s->shm->svc));
+	} while (ret == -EEXIST && shm_name_settles(s->shm, s->port.name, begin));
 	return ret;
 }
 

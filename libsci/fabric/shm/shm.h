@@ -265,6 +265,7 @@ void shm_name(struct shm *shm, char *name, enum shm_kind kind,
 	      unsigned int node, uint32_t id);
 int shm_bind(struct shm *shm, const char *name, int type, int *fd);
 void shm_name_taken(struct shm *shm, const char *name);
+bool shm_name_settles(struct shm *shm, const char *name, uint64_t begin);
 void shm_unbind(struct shm *shm, const char *name, bool shared, int *fd);
 int shm_dial(struct shm *shm, const char *name, struct shm_pending *call);
 int shm_dial_locked(struct shm *shm, const char *name, int *fd);
