@@ -197,6 +197,58 @@ TEST(files_of_the_dead_are_recycled)
 	remove_rundir();
 }
 
+static bool dies_before_rename;
+
+/* Replace renameat2(). */
+int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned int flags)
+{
+	if (dies_before_rename)
+		raise(SIGKILL);
+	return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, flags);
+}
+
+static void die_before_rename(struct peer *self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	dies_before_rename = true;
+	test_open();
+}
+
+/* Make the files with temporary names older by @seconds. */
+static void make_older(time_t seconds)
+{
+	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { time(NULL) - seconds, 0 } };
+	DIR *dir = opendir(rundir);
+	struct dirent *e;
+
+	CHECK(dir != NULL);
+	while ((e = readdir(dir)))
+		if (strstr(e->d_name, ".t."))
+			CHECK_EQ(utimensat(dirfd(dir), e->d_name, times, 0), 0);
+	closedir(dir);
+}
+
+TEST(a_temporary_file_of_the_dead_is_removed)
+{
+	struct peer *p;
+	sci_desc_t sd;
+
+	use_rundir();
+	p = peer_spawn(8, die_before_rename, NULL);
+	WAIT_UNTIL(count_names("t"), TEST_WAIT_MS);
+	peer_kill(p, SIGKILL);
+	sd = test_open();
+	/* a young file may belong to a process that binds its name now */
+	CHECK_EQ(SCIProbeNode(sd, 0, 8, 0, NULL), 0);
+	CHECK_EQ(count_names("t"), 1);
+	make_older(3600);
+	CHECK_EQ(SCIProbeNode(sd, 0, 8, 0, NULL), 0);
+	SCITerminate();
+	check_empty();
+	remove_rundir();
+}
+
 struct loop {
 	_Atomic bool stop;
 	_Atomic int owners;

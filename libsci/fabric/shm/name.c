@@ -21,6 +21,7 @@
 #define BACKLOG		4096		/* the kernel lowers it to somaxconn */
 #define DIAL_SLICE_MS	100
 #define LOCK_TRIES	100		/* a millisecond apart */
+#define TEMPORARY_MAX_S	60		/* a file with a temporary name gets its name sooner */
 #define SPAWN_SETTLES_MS 1000
 #define LISTENING	0x10000u	/* Flags in /proc/net/unix */
 
@@ -171,6 +172,11 @@ static int name_publish(struct shm *shm, const char *temp, const char *name)
 	return -errno;
 }
 
+static void temporary_prefix(struct shm *shm, char *prefix)
+{
+	snprintf(prefix, SHM_NAME_MAX, "sci.%s.t.", shm->cluster);
+}
+
 /*
  * Bind a socket file. A file whose socket does not listen yet looks stale: give the file its
  * name after listen().
@@ -183,7 +189,8 @@ static int file_bind(struct shm *shm, const char *name, int fd, int type)
 
 	if (getrandom(&unique, sizeof(unique), 0) != sizeof(unique))
 		return -EIO;
-	snprintf(temp, sizeof(temp), "sci.%s.t.%016llx", shm->cluster,
+	temporary_prefix(shm, temp);
+	snprintf(temp + strlen(temp), sizeof(temp) - strlen(temp), "%016llx",
 		 (unsigned long long)unique);
 	ret = socket_bind_and_listen(shm, temp, fd, type);
 	if (ret)
@@ -470,9 +477,22 @@ static int names_list_abstract(const char *prefix,
 	return ret;
 }
 
+/* Remove a file with a temporary name if its process has died in file_bind(). */
+static void file_remove_temporary(struct shm *shm, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(shm->rundir, name, &st, AT_SYMLINK_NOFOLLOW) ||
+	    time(NULL) - st.st_mtime < TEMPORARY_MAX_S)
+		return;
+	if (file_is_stale(shm, name))
+		file_unlink_stale(shm, name);
+}
+
 static int names_list_files(struct shm *shm, const char *prefix,
 			    int (*fn)(void *arg, const char *name), void *arg)
 {
+	char temp[SHM_NAME_MAX];
 	int fd = openat(shm->rundir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	size_t len = strlen(prefix);
 	const struct dirent *e;
@@ -487,7 +507,10 @@ static int names_list_files(struct shm *shm, const char *prefix,
 		close(fd);
 		return ret;
 	}
+	temporary_prefix(shm, temp);
 	while (!ret && (e = readdir(dir))) {
+		if (!strncmp(e->d_name, temp, strlen(temp)))
+			file_remove_temporary(shm, e->d_name);
 		if (strncmp(e->d_name, prefix, len))
 			continue;
 		if (file_is_stale(shm, e->d_name))
