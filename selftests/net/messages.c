@@ -462,6 +462,89 @@ TEST(no_descriptor_for_a_peer)
 	peer_kill(p, SIGKILL);
 }
 
+/* ---- connects that end before the answer ---- */
+
+struct connect {
+	struct sci_fabric *f;
+	_Atomic bool done;
+};
+
+static void count_event(void *owner, const struct sci_event *ev)
+{
+	_Atomic unsigned int *counts = owner;
+
+	atomic_fetch_add(&counts[ev->type], 1);
+}
+
+/* Connect to the segment of node 8. */
+static int segment_connect(struct sci_fabric *f, uint32_t timeout)
+{
+	const struct sci_rseg_param param = {
+		.node = 8, .id = 1, .port = TEST_ID, .timeout = timeout, .event = ignore_event,
+		.owner = f,
+	};
+	struct sci_rseg *r;
+	int ret = f->ops->rseg.connect(f, &param, &r);
+
+	if (!ret)
+		f->ops->rseg.disconnect(r);
+	return ret;
+}
+
+static void *connect_until_cancel(void *arg)
+{
+	struct connect *c = arg;
+	int ret = segment_connect(c->f, SCI_TIMEOUT_NONE);
+
+	atomic_store(&c->done, true);
+	return (void *)(intptr_t)ret;
+}
+
+/* Call net_ask() while the exporter, which has the lock of its service, cannot answer. */
+static void connects_end_early(struct sci_fabric *f, struct sci_fabric *exporter)
+{
+	struct connect c = { .f = f };
+	pthread_t t;
+	void *ret;
+
+	pthread_mutex_lock(&net_of(exporter)->svc.lock);
+	CHECK_EQ(segment_connect(f, 1), -ETIMEDOUT);
+	CHECK(!pthread_create(&t, NULL, connect_until_cancel, &c));
+	WAIT_UNTIL((f->ops->rseg.cancel_connect(f, f), atomic_load(&c.done)), TEST_WAIT_MS);
+	pthread_join(t, &ret);
+	CHECK_EQ((intptr_t)ret, -ECANCELED);
+	pthread_mutex_unlock(&net_of(exporter)->svc.lock);
+}
+
+TEST(a_connect_that_ends_early_leaves_no_importer)
+{
+	static _Atomic unsigned int counts[32];
+	struct sci_lseg_param param = {
+		.id = 1, .size = 4096, .event = count_event, .owner = (void *)counts,
+	};
+	struct sci_fabric *f[2];
+	struct sci_lintr *i[2];
+	struct sci_lseg *s;
+
+	f[1] = net_open_alone(8, &i[1]);
+	CHECK_EQ(f[1]->ops->lseg.create(f[1], &param, &s), 0);
+	CHECK_EQ(f[1]->ops->lseg.export(s, 0), 0);
+	f[0] = net_open_alone(4, &i[0]);
+	CHECK_EQ(net_connect(f[0], 8), 0);
+	connects_end_early(f[0], f[1]);
+	WAIT_UNTIL(atomic_load(&counts[SCI_EVENT_CONNECT]) == 2, TEST_WAIT_MS);
+	WAIT_UNTIL(!f[1]->ops->lseg.importers(s), TEST_WAIT_MS);
+	CHECK_EQ(atomic_load(&counts[SCI_EVENT_DISCONNECT]), 2);
+	/* a later connect works */
+	CHECK_EQ(segment_connect(f[0], TEST_WAIT_MS), 0);
+	WAIT_UNTIL(atomic_load(&counts[SCI_EVENT_DISCONNECT]) == 3, TEST_WAIT_MS);
+	f[1]->ops->lseg.destroy(s);
+	for (unsigned int k = 0; k < 2; k++) {
+		f[k]->ops->lintr.destroy(i[k]);
+		f[k]->ops->close(f[k]);
+	}
+}
+
 /* ---- nodes with one address ---- */
 
 /* Be @node. All nodes have the address of node 4, as virtual nodes of one host may have. */

@@ -19,11 +19,27 @@ static void question_end(struct net_question *q, int ret)
 	pthread_cond_broadcast(&q->net->cond);
 }
 
+/* End a question before its answer. */
+static void question_leave(struct net_link *l, struct net_question *q, int ret)
+{
+	list_add_tail(&q->left->link, &l->left);
+	q->left = NULL;
+	question_end(q, ret);
+}
+
+static void left_end(struct net_left *left)
+{
+	list_del(&left->link);
+	free(left);
+}
+
 void net_questions_end(struct net_link *l, int error)
 {
 	while (!list_empty(&l->questions))
 		question_end(container_of(l->questions.next, struct net_question, link),
 			     error);
+	while (!list_empty(&l->left))
+		left_end(container_of(l->left.next, struct net_left, link));
 }
 
 /* Return the error of an answer, limited to the errors that a question may end with. */
@@ -41,6 +57,24 @@ static int answer_error(uint32_t status)
 	}
 }
 
+/* Handle the late answer to a question. If it is yes, end the import. */
+static void left_answered(struct net_link *l, const struct net_frame *f)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &l->left) {
+		struct net_left *left = container_of(pos, struct net_left, link);
+		struct net_frame leave = { .type = NET_LEAVE, .object = left->segment };
+
+		if (left->question != f->request)
+			continue;
+		if (!f->object)
+			net_link_send(l, &leave, NULL);
+		left_end(left);
+		return;
+	}
+}
+
 /* Handle an answer. Register the import here: a later frame may already end it. */
 void net_answered(struct net_link *l, const struct net_frame *f)
 {
@@ -51,7 +85,7 @@ void net_answered(struct net_link *l, const struct net_frame *f)
 
 		if (q->id != f->request)
 			continue;
-		if (q->seg && !f->object) {
+		if (!f->object) {
 			q->seg->of = l;
 			q->seg->size = f->offset;
 			list_add_tail(&q->seg->link, &l->imports);
@@ -60,21 +94,20 @@ void net_answered(struct net_link *l, const struct net_frame *f)
 		l->net->answered = true;
 		return;
 	}
-	/* the question has timed out, so there is no import */
+	left_answered(l, f);
 }
 
 /**
- * net_ask() - send a question and wait for its answer
- * @seg: becomes an import if the answer is yes; or NULL
+ * net_ask() - ask for a segment and wait for the answer
+ * @seg: becomes an import if the answer is yes
  *
  * @l may have been freed after this call.
  *
  * Context: called with svc.lock held, which it releases while waiting.
  * Return: 0; -ENOENT, -EACCES or another error of the owner; -ETIMEDOUT; -ENOTCONN;
- * -ECANCELED.
+ * -ECANCELED; -ENOMEM.
  */
-int net_ask(struct net_link *l, enum net_type type, uint32_t object, uint32_t timeout,
-	    const void *owner, struct sci_rseg *seg)
+int net_ask(struct net_link *l, uint32_t timeout, const void *owner, struct sci_rseg *seg)
 {
 	struct net *net = l->net;
 	struct timespec until = sci_deadline(timeout);
@@ -82,17 +115,22 @@ int net_ask(struct net_link *l, enum net_type type, uint32_t object, uint32_t ti
 		.net = net, .id = ++net->next_question, .seg = seg, .owner = owner,
 	};
 	struct net_frame f = {
-		.type = (uint8_t)type, .object = object, .request = q.id,
+		.type = NET_CONNECT_SEG, .object = seg->id, .request = q.id,
 	};
 
 	if (net->stopped)
 		return -ECANCELED;
+	q.left = malloc(sizeof(*q.left));
+	if (!q.left)
+		return -ENOMEM;
+	*q.left = (struct net_left){ .question = q.id, .segment = seg->id };
 	list_add_tail(&q.link, &l->questions);
 	net_link_send(l, &f, NULL);
 	net_link_flush(l);
 	while (!q.done)
 		if (sci_cond_wait(&net->cond, &net->svc.lock, timeout, &until) && !q.done)
-			question_end(&q, -ETIMEDOUT);
+			question_leave(l, &q, -ETIMEDOUT);
+	free(q.left);
 	return q.ret;
 }
 
@@ -111,7 +149,7 @@ void net_cancel_connect(struct sci_fabric *f, const void *owner)
 							      link);
 
 			if (!owner || q->owner == owner)
-				question_end(q, -ECANCELED);
+				question_leave(l, q, -ECANCELED);
 		}
 	}
 	pthread_cond_broadcast(&net->cond);

@@ -63,7 +63,7 @@ int net_rseg_connect(struct sci_fabric *f, const struct sci_rseg_param *p,
 	pthread_mutex_lock(&net->svc.lock);
 	ret = net_reach(net, p->node, p->port, p->timeout, &l);
 	if (!ret)
-		ret = net_ask(l, NET_CONNECT_SEG, p->id, p->timeout, p->owner, r);
+		ret = net_ask(l, p->timeout, p->owner, r);
 	pthread_mutex_unlock(&net->svc.lock);
 	if (ret) {
 		*out = NULL;

@@ -47,6 +47,7 @@ struct net_link *net_link_new(struct net *net, uint64_t nonce, unsigned int node
 	list_init(&l->importers);
 	list_init(&l->targets);
 	list_init(&l->questions);
+	list_init(&l->left);
 	list_init(&l->gets);
 	list_init(&l->serving);
 	list_init(&l->held);

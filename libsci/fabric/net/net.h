@@ -334,6 +334,7 @@ struct net_link {
 	unsigned int n_importers;
 	struct list targets;		/* struct sci_stream_target */
 	struct list questions;		/* struct net_question */
+	struct list left;		/* struct net_left */
 	struct list gets;		/* struct sci_stream_get: our reads */
 	struct list serving;		/* struct net_served: the other side's reads */
 	unsigned int n_serving;
@@ -372,8 +373,19 @@ struct net_question {
 	uint32_t id;
 	bool done;
 	int ret;
-	struct sci_rseg *seg;		/* becomes an import with the answer; or NULL */
+	struct sci_rseg *seg;		/* becomes an import with the answer */
 	const void *owner;		/* for net_cancel_connect() */
+	struct net_left *left;
+};
+
+/*
+ * A connect to a segment for whose answer no thread waits any more. If the answer is yes, the owner
+ * of the segment counts this process as an importer, until a NET_LEAVE.
+ */
+struct net_left {
+	struct list link;
+	uint32_t question;
+	uint32_t segment;
 };
 
 /* A read that the other side has requested. It waits for room in the log. */
@@ -606,8 +618,7 @@ void net_big_came(struct net_link *l, size_t len);
 /* connect.c */
 int net_reach(struct net *net, unsigned int node, uint32_t port, uint32_t timeout,
 	      struct net_link **out);
-int net_ask(struct net_link *l, enum net_type type, uint32_t object, uint32_t timeout,
-	    const void *owner, struct sci_rseg *seg);
+int net_ask(struct net_link *l, uint32_t timeout, const void *owner, struct sci_rseg *seg);
 void net_cancel_connect(struct sci_fabric *f, const void *owner);
 void net_answered(struct net_link *l, const struct net_frame *f);
 void net_questions_end(struct net_link *l, int error);
