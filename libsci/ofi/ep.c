@@ -484,6 +484,7 @@ int sfi_ep_open(struct fid_domain *domain, struct fi_info *info,
 	ep->caps = info->caps;
 	ep->traits = sci_ep_traits(ep->ep);
 	ep->directed = info->caps & FI_DIRECTED_RECV;
+	ep->has_waiter = d->automatic.runs;
 	ep->tx.op_flags = info->tx_attr->op_flags;
 	ep->rx.op_flags = info->rx_attr->op_flags;
 	ep->min_multi_recv = 64;

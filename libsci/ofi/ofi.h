@@ -316,7 +316,7 @@ struct sfi_ep {
 	unsigned int traits;		/* enum sci_traits */
 	bool enabled;
 	bool directed;			/* FI_DIRECTED_RECV */
-	bool has_waiter;		/* a thread may sleep for completions */
+	bool has_waiter;		/* a thread may sleep for completions or messages */
 	int patience;			/* time limit for connecting, in ms */
 	size_t min_multi_recv;
 	struct sfi_lock lock;		/* protects the following members */

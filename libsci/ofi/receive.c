@@ -119,8 +119,9 @@ bool sfi_held_cancel(struct sfi_ep *ep, const void *context)
 
 /*
  * Poll for the message of a new receive, if threads may sleep for completions: a message that has
- * arrived must wake them. Other programs poll soon anyway, and an early poll costs the sender a
- * cache miss if the sender is writing the same line.
+ * arrived must wake them. The progress thread may sleep, too: after it has taken the message as
+ * unexpected, it does not poll for a held receive. Other programs poll soon anyway, and an early
+ * poll costs the sender a cache miss if the sender is writing the same line.
  */
 static inline int recv_try_now(struct sfi_ep *ep, const struct sfi_recv *r,
 			       struct sci_peer *peer)

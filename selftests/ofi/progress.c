@@ -206,6 +206,58 @@ TEST(a_program_that_never_looks_is_served)
 	peer_join(p);
 }
 
+/* The short message connects the two sides. The long one completes after its receive. */
+static void sends_early(struct peer *self, void *arg)
+{
+	struct link l = link_open(self, 4, arg);
+	size_t len = (size_t)1 << 20;
+	char *buf = calloc(1, len);
+
+	CHECK(buf);
+	both_are_ready(self);
+	CHECK_EQ(fi_tsend(l.ep, buf, 8, NULL, l.to, TAG + 1, NULL), 0);
+	CHECK_EQ(fi_cntr_wait(l.sent, 1, TEST_WAIT_MS), 0);
+	CHECK_EQ(fi_tsend(l.ep, buf, len, NULL, l.to, TAG, NULL), 0);
+	peer_send(self, "sent");
+	CHECK_EQ(fi_cntr_wait(l.sent, 2, TEST_WAIT_MS), 0);
+	peer_send(self, "done");
+	link_meet(&l);
+	link_close(&l);
+	free(buf);
+}
+
+/* The thread has taken the message as unexpected and sleeps. The program only posts a receive. */
+static void check_late_receive(bool directed)
+{
+	struct peer *p = peer_spawn(8, sends_early, (void *)&automatic);
+	struct link l = link_open(p, 8, &automatic);
+	size_t len = (size_t)1 << 20;
+	char *buf = malloc(len), word[8];
+
+	CHECK(buf);
+	both_are_ready(p);
+	peer_expect(p, "sent");
+	WAIT_UNTIL(others_asleep(), TEST_WAIT_MS);
+	CHECK_EQ(fi_trecv(l.ep, buf, len, NULL, directed ? l.to : FI_ADDR_UNSPEC,
+			  TAG, 0, NULL), 0);
+	peer_expect(p, "done");
+	CHECK_EQ(fi_trecv(l.ep, word, 8, NULL, l.to, TAG + 1, 0, NULL), 0);
+	link_meet(&l);
+	link_close(&l);
+	free(buf);
+	peer_join(p);
+}
+
+TEST(a_receive_after_its_message_needs_no_further_call)
+{
+	check_late_receive(false);
+}
+
+TEST(a_directed_receive_after_its_message_needs_no_further_call)
+{
+	check_late_receive(true);
+}
+
 /* The provider's thread and the program share endpoints, queues and messages. */
 static void echoes(struct peer *self, void *arg)
 {
