@@ -359,7 +359,9 @@ static int ep_control(struct fid *fid, int command, void *arg)
 	ret = sfi_domain_join(ep);
 	if (ret)
 		return ret;
+	sfi_lock(&ep->lock);
 	ep->enabled = true;
+	sfi_unlock(&ep->lock);
 	sfi_mr_exporter(ep);
 	return 0;
 }

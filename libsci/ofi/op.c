@@ -267,16 +267,26 @@ static inline bool op_needs_progress(const struct sfi_ep *ep, bool came)
 				 ep->empty_polls > 1 || ep->has_waiter;
 }
 
-__hot void sfi_ep_progress(struct sfi_ep *ep)
+static __always_inline void ep_round(struct sfi_ep *ep)
 {
 	bool came;
 
-	sfi_lock(&ep->lock);
 	ep->rounds++;
 	came = held_poll(ep);
 	ep->empty_polls = came ? 0 : ep->empty_polls + 1;
 	if (op_needs_progress(ep, came))
 		op_progress(ep);
+}
+
+/*
+ * Make progress, unless the endpoint is not enabled yet. It has no handler then, so a request of a
+ * peer would be dropped.
+ */
+__hot void sfi_ep_progress(struct sfi_ep *ep)
+{
+	sfi_lock(&ep->lock);
+	if (ep->enabled)
+		ep_round(ep);
 	sfi_unlock(&ep->lock);
 }
 

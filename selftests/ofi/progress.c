@@ -312,6 +312,58 @@ TEST(a_program_that_sleeps_shares_with_the_thread)
 
 /* ---- objects that are bound late ---- */
 
+/* rounds that are more than enough for the two endpoints to connect */
+#define LOOKS	2000u
+
+/* Write to the other side's second endpoint before that side enables it. */
+static void writes_early(struct peer *self, void *arg)
+{
+	struct link l = link_open(self, 4, arg);
+	fi_addr_t to = link_insert(&l, 4, 2);
+	uint64_t word = 4711;
+
+	both_are_ready(self);
+	CHECK_EQ(fi_write(l.ep, &word, 8, NULL, to, 0, KEY, NULL), 0);
+	for (unsigned int i = 0; i < LOOKS; i++) {
+		CHECK_EQ(fi_cntr_read(l.asked), 0);
+		both_are_ready(self);
+	}
+	CHECK_EQ(fi_cntr_wait(l.asked, 1, TEST_WAIT_MS), 0);
+	link_meet(&l);
+	link_close(&l);
+}
+
+/* A queue that is read makes no progress on an endpoint that cannot serve requests yet. */
+TEST(a_request_waits_until_the_endpoint_is_enabled)
+{
+	struct link_config c = { .caps = CAPS };
+	struct peer *p = peer_spawn(8, writes_early, &c);
+	struct link l = link_open(p, 8, &c);
+	struct fi_cq_tagged_entry e;
+	uint64_t word = 0;
+	struct fid_ep *ep;
+	struct fid_mr *mr;
+
+	CHECK_EQ(fi_mr_reg(l.domain, &word, 8, FI_REMOTE_WRITE, 0, KEY, 0, &mr,
+			   NULL), 0);
+	((struct sci_addr *)l.info->src_addr)->id = 2;
+	CHECK_EQ(fi_endpoint(l.domain, l.info, &ep, NULL), 0);
+	CHECK_EQ(fi_ep_bind(ep, &l.av->fid, 0), 0);
+	CHECK_EQ(fi_ep_bind(ep, &l.cq->fid, FI_RECV), 0);
+	both_are_ready(p);
+	for (unsigned int i = 0; i < LOOKS; i++) {
+		CHECK_EQ(fi_cq_read(l.cq, &e, 1), -FI_EAGAIN);
+		both_are_ready(p);
+	}
+	CHECK_EQ(fi_enable(ep), 0);
+	link_meet(&l);
+	CHECK_EQ(word, 4711);
+	CHECK_EQ(fi_close(&mr->fid), 0);
+	CHECK_EQ(fi_close(&ep->fid), 0);
+	link_close(&l);
+	peer_join(p);
+}
+
 TEST(counters_and_queues_are_bound_to_an_enabled_endpoint)
 {
 	struct link l = link_open(NULL, 4, NULL);
