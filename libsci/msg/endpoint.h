@@ -214,6 +214,7 @@ struct sci_peer {
 	_Atomic unsigned int events;
 	bool known;			/* the program has a pointer to the peer */
 	bool leaving;			/* the program is closing the peer */
+	bool dropped;			/* a message to a handler was dropped meanwhile */
 	bool asked;			/* a HELLO to the peer has been sent */
 	bool sums;			/* the peer sends checksums */
 	bool takes_events;		/* the peer has SCI_EP_WRITE_EVENTS */

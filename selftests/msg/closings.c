@@ -156,6 +156,53 @@ TEST(a_connect_keeps_the_connection)
 	two_close(&t);
 }
 
+static void ignored(void *arg, const struct sci_handled *m)
+{
+	(void)arg;
+	(void)m;
+}
+
+/* The peer may wait for a reply to the dropped message, so its connection must not stay. */
+static void check_dropped(bool finds)
+{
+	struct two t = two_open(&plain);
+	struct sci_peer *back, *again;
+	struct sci_req *req;
+	struct sci_status st;
+	uint64_t b = 0;
+
+	CHECK_EQ(sci_accept(t.b, TEST_WAIT_MS, &back), 0);
+	CHECK_EQ(sci_handler_set(t.a, SCI_HANDLER_USER, ignored, NULL), 0);
+	send_lots(&t);
+	CHECK_EQ(sci_peer_close(t.to), 0);
+	CHECK_EQ(sci_handler_send(back, SCI_HANDLER_USER, 0, NULL, 0), 0);
+	WAIT_UNTIL((sci_progress(t.a), test_ep_stats(t.a).unhandled == 1), TEST_WAIT_MS);
+	if (finds)
+		CHECK_EQ(sci_peer_find(t.a, &t.addr, &again), -ENOENT);
+	CHECK_EQ(sci_peer_open(t.a, &t.addr, -1, &again), 0);
+	WAIT_UNTIL((sci_progress(t.a), sci_progress(t.b),
+		    sci_peer_state(back) == -ENOTCONN && !sci_peer_state(again)), TEST_WAIT_MS);
+	/* the new connection runs the handler */
+	CHECK_EQ(sci_disconnect(back), 0);
+	CHECK_EQ(sci_itsend(again, 0, LOTS, &b, 8, &req), 0);
+	CHECK_EQ(sci_trecv(t.b, NULL, 0, LOTS, 0, &b, 8, &st), 0);
+	CHECK_EQ(test_wait(req, &st), 0);
+	CHECK_EQ(sci_peer_find(t.b, &(struct sci_addr){ 4, 1 }, &back), 0);
+	CHECK_EQ(sci_handler_send(back, SCI_HANDLER_USER, 0, NULL, 0), 0);
+	WAIT_UNTIL((sci_progress(t.a), test_ep_stats(t.a).handled == 1), TEST_WAIT_MS);
+	two_close(&t);
+}
+
+TEST(an_open_after_a_dropped_message_makes_a_new_connection)
+{
+	check_dropped(false);
+}
+
+TEST(a_connection_that_dropped_a_message_is_not_found)
+{
+	check_dropped(true);
+}
+
 /* ---- what a program sees of a closing peer ---- */
 
 static void handled(void *arg, const struct sci_handled *m)

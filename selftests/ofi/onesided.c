@@ -920,6 +920,73 @@ TEST(replies_wait_behind_what_is_injected)
 	peer_join(p);
 }
 
+/* ---- requests of a peer whose address was removed ---- */
+
+#define EARLIER	8u	/* requests before the removal */
+
+static void asks_meanwhile(struct peer *self, void *arg)
+{
+	struct link l = link_open(self, 4, &plain);
+
+	(void)arg;
+	link_meet(&l);
+	link_next(&l, NULL);
+	link_next(&l, NULL);
+	peer_expect(self, "go");
+	for (unsigned int i = 0; i < EARLIER; i++)
+		CHECK_EQ(fi_write(l.ep, "v", 1, NULL, l.to, i, KEY, &l), 0);
+	peer_send(self, "asked");
+	peer_expect(self, "removed");
+	CHECK_EQ(fi_write(l.ep, "w", 1, NULL, l.to, 0, KEY, &l), 0);
+	peer_send(self, "asked");
+	peer_expect(self, "inserted");
+	/* earlier replies may have been lost with the connection */
+	WAIT_UNTIL(fi_cntr_read(l.asked) + fi_cntr_readerr(l.asked) == EARLIER + 1,
+		   TEST_WAIT_MS);
+	CHECK(fi_cntr_readerr(l.asked));
+	CHECK_EQ(fi_av_remove(l.av, &l.to, 1, 0), 0);
+	l.to = link_insert(&l, 4, 1);
+	LINK_SEND(&l, fi_tinject(l.ep, "b", 1, l.to, 1));
+	link_meet(&l);
+	link_close(&l);
+}
+
+/* The connection stays for replies, and drops the peer's next request meanwhile. */
+TEST(a_request_after_the_removal_of_its_address_fails)
+{
+	struct peer *p = peer_spawn(8, asks_meanwhile, NULL);
+	struct link l = link_open(p, 8, &plain);
+	volatile char buf[EARLIER] = "";
+	struct fid_mr *mr = region(&l, (void *)buf, sizeof(buf), RIGHTS, KEY);
+	struct fi_cq_tagged_entry e;
+	char back = 0;
+
+	link_meet(&l);
+	link_next(&l, NULL);
+	link_next(&l, NULL);
+	peer_send(p, "go");
+	peer_expect(p, "asked");
+	while (!fi_tinject(l.ep, "i", 1, l.to, 1))
+		;
+	/* the last replies find no room */
+	WAIT_UNTIL((fi_cntr_read(l.received), buf[EARLIER - 1]), TEST_WAIT_MS);
+	CHECK_EQ(fi_av_remove(l.av, &l.to, 1, 0), 0);
+	peer_send(p, "removed");
+	peer_expect(p, "asked");
+	for (unsigned int i = 0; i < 1000; i++)
+		CHECK_EQ(fi_cq_read(l.cq, &e, 1), -FI_EAGAIN);
+	l.to = link_insert(&l, 8, 1);
+	/* this connects again, before the peer makes room for the replies */
+	CHECK_EQ(fi_trecv(l.ep, &back, 1, NULL, l.to, 1, 0, NULL), 0);
+	peer_send(p, "inserted");
+	link_meet(&l);
+	CHECK_EQ(buf[0], 'v');
+	CHECK_EQ(back, 'b');
+	CHECK_EQ(fi_close(&mr->fid), 0);
+	link_close(&l);
+	peer_join(p);
+}
+
 /* ---- peers that die or break the protocol ---- */
 
 static void stands_still(struct peer *self, void *arg)

@@ -400,8 +400,10 @@ int sci_disconnect(struct sci_peer *peer);
  *
  * This call works like sci_disconnect(), with these differences. Messages that have been sent
  * arrive while the endpoint makes progress; messages that the peer has not taken after two seconds
- * are lost. Requests complete when the connection ends. After this call statuses name no peer. If
- * either side connects again before the end, the connection stays.
+ * are lost. Requests complete when the connection ends. After this call statuses name no peer, and
+ * messages to handlers are dropped. If either side connects again before the end, the connection
+ * stays. But if this side connects after it has dropped a message to a handler, this connection
+ * ends at once, and a new connection begins.
  * Return: 0 or -ENOTCONN.
  */
 int sci_peer_close(struct sci_peer *peer);

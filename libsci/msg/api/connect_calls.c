@@ -43,7 +43,7 @@ int sci_peer_find(struct sci_ep *ep, const struct sci_addr *addr,
 		return -EINVAL;
 	if (!ep_lock(ep))
 		return -ENOTCONN;
-	p = peer_find(ep, addr);
+	p = peer_find_kept(ep, addr);
 	if (p && p->state != PEER_UP)
 		p = NULL;
 	if (p) {
@@ -185,7 +185,7 @@ int sci_iconnect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
 static int peer_open(struct sci_ep *ep, const struct sci_addr *addr,
 		     int timeout, struct sci_peer **out)
 {
-	struct sci_peer *p = peer_find(ep, addr);
+	struct sci_peer *p = peer_find_kept(ep, addr);
 	struct msg_dial *d;
 	int ret;
 

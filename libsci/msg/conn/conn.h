@@ -389,6 +389,7 @@ int peer_take_inbox(struct sci_peer *p, struct msg_call *c);
 void peer_event_add(struct sci_peer *p, unsigned int event);
 void peer_keep(struct sci_peer *p);
 void peer_drop(struct sci_peer *p);
+struct sci_peer *peer_find_kept(struct sci_ep *ep, const struct sci_addr *addr);
 
 /* import.c */
 void import_drop(struct msg_import *im);

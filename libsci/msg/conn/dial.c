@@ -33,7 +33,7 @@ static void dial_drop(struct msg_dial *d)
 /* Set d->p to the existing connection, or to a new peer. */
 int dial_pick(struct msg_dial *d)
 {
-	struct sci_peer *p = peer_find(d->ep, &d->addr);
+	struct sci_peer *p = peer_find_kept(d->ep, &d->addr);
 
 	d->again = 0;
 	d->asking = false;

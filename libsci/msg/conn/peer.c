@@ -614,3 +614,18 @@ void peer_drop(struct sci_peer *p)
 	if (!p->dialers)	/* otherwise the last dialer calls it */
 		peer_forget(p);
 }
+
+/*
+ * Find a peer as peer_find() does, for a program that asks for it. First end a closing connection
+ * that has dropped messages to handlers: they may be requests, and only the end of the connection
+ * tells the peer that they get no reply.
+ */
+struct sci_peer *peer_find_kept(struct sci_ep *ep, const struct sci_addr *addr)
+{
+	struct sci_peer *p = peer_find(ep, addr);
+
+	if (!p || !p->dropped || list_empty(&p->closing))
+		return p;
+	peer_drop(p);
+	return peer_find(ep, addr);
+}

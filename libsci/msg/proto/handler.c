@@ -35,6 +35,7 @@ void handler_run(struct sci_peer *p, uint32_t context, uint64_t tag,
 	/* after sci_peer_close(), the program must not get a pointer to the peer any more */
 	if (!h->fn || (p->leaving && handler_id(context) >= SCI_HANDLER_LIBRARY)) {
 		ep->stats.unhandled++;
+		p->dropped = p->leaving;
 		return;
 	}
 	p->known = true;
