@@ -10,16 +10,24 @@ static uint64_t cntr_read(struct fid_cntr *fid)
 {
 	struct sfi_cntr *c = (struct sfi_cntr *)fid;
 
+	uint64_t now;
+
 	sfi_eps_progress(&c->eps, c->domain);
-	return atomic_load(&c->value);
+	now = atomic_load(&c->value);
+	atomic_store_explicit(&c->seen, now, memory_order_relaxed);
+	return now;
 }
 
 static uint64_t cntr_readerr(struct fid_cntr *fid)
 {
 	struct sfi_cntr *c = (struct sfi_cntr *)fid;
 
+	uint64_t now;
+
 	sfi_eps_progress(&c->eps, c->domain);
-	return atomic_load(&c->errors);
+	now = atomic_load(&c->errors);
+	atomic_store_explicit(&c->seen_errors, now, memory_order_relaxed);
+	return now;
 }
 
 static int cntr_add(struct fid_cntr *fid, uint64_t value)

@@ -239,6 +239,7 @@ struct sfi_cntr {
 	struct sfi_eps eps;
 	struct sfi_wait wait;
 	_Atomic uint64_t value, errors;
+	_Atomic uint64_t seen, seen_errors; /* at the last fi_cntr_read() and fi_cntr_readerr() */
 };
 
 /* ---- operations ---- */

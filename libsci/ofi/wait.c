@@ -364,19 +364,31 @@ static int cq_try(struct sfi_cq *cq)
 	return -FI_EAGAIN;
 }
 
+/*
+ * Prepare a counter in the same way. sfi_wait_arm() clears the signal. That signal may report a change
+ * that the program has not read: a read of another object makes progress, too.
+ */
+static int cntr_try(struct sfi_cntr *c)
+{
+	int ret = sfi_wait_arm(&c->wait, c->domain);
+
+	if (ret)
+		return ret;
+	sfi_wait_disarm(&c->wait);
+	if (atomic_load(&c->value) == atomic_load(&c->seen) &&
+	    atomic_load(&c->errors) == atomic_load(&c->seen_errors))
+		return 0;
+	sfi_wait_signal(&c->wait);
+	return -FI_EAGAIN;
+}
+
 static int fid_try(struct fid *fid)
 {
-	struct sfi_cntr *cntr = (struct sfi_cntr *)fid;
-	int ret;
-
 	switch (fid->fclass) {
 	case FI_CLASS_CQ:
 		return cq_try((struct sfi_cq *)fid);
 	case FI_CLASS_CNTR:
-		ret = sfi_wait_arm(&cntr->wait, cntr->domain);
-		if (!ret)
-			sfi_wait_disarm(&cntr->wait);
-		return ret;
+		return cntr_try((struct sfi_cntr *)fid);
 	case FI_CLASS_EQ:
 		return 0;
 	default:

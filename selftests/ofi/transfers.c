@@ -893,6 +893,45 @@ TEST(a_descriptor_to_wait_for)
 	peer_join(p);
 }
 
+/* A change must keep the program awake until the program has read it. */
+static void check_change(struct link *l, struct pollfd *pfd)
+{
+	struct fid *fids[] = { &l->received->fid };
+
+	for (unsigned int i = 0; i < 10; i++)
+		CHECK_EQ(fi_trywait(l->fabric, fids, 1), -FI_EAGAIN);
+	CHECK_EQ(poll(pfd, 1, 0), 1);
+}
+
+/* The queue's reads make the progress, and count for the counter. */
+TEST(a_counter_that_has_changed_is_not_waited_for)
+{
+	const struct link_config c = { .wait = FI_WAIT_FD };
+	struct link l = link_open(NULL, 4, &c);
+	struct fid *fids[] = { &l.received->fid };
+	struct pollfd pfd = { .events = POLLIN };
+	struct fi_cq_tagged_entry e;
+	uint32_t word = 1;
+
+	CHECK_EQ(fi_control(&l.received->fid, FI_GETWAIT, &pfd.fd), 0);
+	for (unsigned int i = 1; i <= 3; i++) {
+		WAIT_UNTIL(!fi_trywait(l.fabric, fids, 1), TEST_WAIT_MS);
+		CHECK_EQ(poll(&pfd, 1, 0), 0);
+		CHECK_EQ(fi_trecv(l.ep, &word, 4, NULL, l.to, TAG, 0, NULL), 0);
+		CHECK_EQ(fi_tinject(l.ep, &word, 4, l.to, TAG), 0);
+		WAIT_UNTIL(fi_cq_read(l.cq, &e, 1) == 1, TEST_WAIT_MS);
+		check_change(&l, &pfd);
+		CHECK_EQ(fi_cntr_read(l.received), i);
+		WAIT_UNTIL(!fi_trywait(l.fabric, fids, 1), TEST_WAIT_MS);
+		CHECK_EQ(fi_trecv(l.ep, &word, 4, NULL, l.to, TAG, 0, &word), 0);
+		CHECK_EQ(fi_cancel(&l.ep->fid, &word), 0);
+		CHECK(link_error(&l).op_context == &word);
+		check_change(&l, &pfd);
+		CHECK_EQ(fi_cntr_readerr(l.received), i);
+	}
+	link_close(&l);
+}
+
 static void sends_one(struct peer *self, void *arg)
 {
 	struct link l = link_open(self, 4, NULL);
