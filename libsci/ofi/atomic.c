@@ -179,7 +179,8 @@ struct value {
 
 /*
  * Change values of 4 and 8 bytes by locked instructions: peers with direct access may change the
- * same values.
+ * same values. An 8-byte value at half its alignment is a complex number of two floats. No peer
+ * changes that type directly, so it needs no lock.
  */
 #define LOCKED(bits)							\
 	static int apply_##bits(enum fi_datatype type, enum fi_op op,	\
@@ -216,9 +217,10 @@ int sfi_atomic_apply(enum fi_datatype type, enum fi_op op, void *target,
 		     size_t n)
 {
 	size_t size = sfi_atomic_size(type), i;
+	bool locked = (size == 4 || size == 8) && !((uintptr_t)target % size);
 	int ret = 0;
 
-	if (size != 4 && size != 8) {
+	if (!locked) {
 		memcpy(before, target, n * size);
 		return value_apply(type, op, target, operand, compare, n);
 	}
