@@ -34,6 +34,20 @@ int sfi_address(const char *node, const char *service, struct sci_addr *addr)
 
 /* ---- hints ---- */
 
+static uint64_t caps_for(const struct fi_info *h)
+{
+	uint64_t caps = h && h->caps ? h->caps : SFI_CAPS;
+
+	/* a hint without a direction means both directions */
+	if (caps & SFI_MESSAGES && !(caps & (FI_SEND | FI_RECV)))
+		caps |= FI_SEND | FI_RECV;
+	if (caps & SFI_ONE_SIDED && !(caps & (SFI_ASKS | SFI_SERVES)))
+		caps |= SFI_ASKS | SFI_SERVES;
+	if (!(caps & (FI_LOCAL_COMM | FI_REMOTE_COMM)))
+		caps |= FI_LOCAL_COMM | FI_REMOTE_COMM;
+	return caps;
+}
+
 static bool bits_within(uint64_t wanted, uint64_t there)
 {
 	return !(wanted & ~there);
@@ -57,11 +71,13 @@ static bool domain_fits(const struct fi_domain_attr *a, const char *name)
 	       bits_within(a->caps, SFI_CAPS);
 }
 
-static bool tx_fits(const struct fi_tx_attr *a)
+/* Only one-sided calls have a limit: sends and receives may be posted while there is memory. */
+static bool tx_fits(const struct fi_tx_attr *a, uint64_t caps)
 {
 	return bits_within(a->caps, SFI_CAPS) && bits_within(a->op_flags, SFI_TX_FLAGS) &&
 	       bits_within(a->msg_order, FI_ORDER_SAS) &&
 	       !a->comp_order &&
+	       (a->size <= SFI_ASKING_MAX || !(caps & SFI_ASKS)) &&
 	       a->inject_size <= SFI_INJECT_MAX && a->iov_limit <= SFI_IOV_MAX &&
 	       a->rma_iov_limit <= SFI_RMA_IOV_MAX;
 }
@@ -81,7 +97,7 @@ static bool hints_fit(const struct fi_info *h, const char *domain)
 		h->addr_format == SFI_ADDR_FORMAT) &&
 	       (!h->ep_attr || ep_fits(h->ep_attr)) &&
 	       (!h->domain_attr || domain_fits(h->domain_attr, domain)) &&
-	       (!h->tx_attr || tx_fits(h->tx_attr)) &&
+	       (!h->tx_attr || tx_fits(h->tx_attr, caps_for(h))) &&
 	       (!h->rx_attr || rx_fits(h->rx_attr)) &&
 	       (!h->fabric_attr || !h->fabric_attr->name ||
 		!strcmp(h->fabric_attr->name, SFI_NAME)) &&
@@ -110,18 +126,9 @@ static int fabric_find(struct sci_addr *self, char *name, size_t size)
 	return 0;
 }
 
-static uint64_t caps_for(const struct fi_info *h)
+static size_t size_for(size_t wanted, size_t least)
 {
-	uint64_t caps = h && h->caps ? h->caps : SFI_CAPS;
-
-	/* a hint without a direction means both directions */
-	if (caps & SFI_MESSAGES && !(caps & (FI_SEND | FI_RECV)))
-		caps |= FI_SEND | FI_RECV;
-	if (caps & SFI_ONE_SIDED && !(caps & (SFI_ASKS | SFI_SERVES)))
-		caps |= SFI_ASKS | SFI_SERVES;
-	if (!(caps & (FI_LOCAL_COMM | FI_REMOTE_COMM)))
-		caps |= FI_LOCAL_COMM | FI_REMOTE_COMM;
-	return caps;
+	return wanted > least ? wanted : least;
 }
 
 static void attrs_fill(struct fi_info *i, const struct fi_info *h)
@@ -130,14 +137,16 @@ static void attrs_fill(struct fi_info *i, const struct fi_info *h)
 		.caps = i->caps & SFI_TX_CAPS,
 		.op_flags = h && h->tx_attr ? h->tx_attr->op_flags : 0,
 		.msg_order = FI_ORDER_SAS,
-		.inject_size = SFI_INJECT_MAX, .size = SFI_ASKING_MAX,
+		.inject_size = SFI_INJECT_MAX,
+		.size = size_for(h && h->tx_attr ? h->tx_attr->size : 0, SFI_ASKING_MAX),
 		.iov_limit = SFI_IOV_MAX, .rma_iov_limit = SFI_RMA_IOV_MAX,
 	};
 	*i->rx_attr = (struct fi_rx_attr){
 		.caps = i->caps & SFI_RX_CAPS,
 		.op_flags = h && h->rx_attr ? h->rx_attr->op_flags : 0,
 		.msg_order = FI_ORDER_SAS,
-		.size = 1024, .iov_limit = SFI_IOV_MAX,
+		.size = size_for(h && h->rx_attr ? h->rx_attr->size : 0, 1024),
+		.iov_limit = SFI_IOV_MAX,
 	};
 	*i->ep_attr = (struct fi_ep_attr){
 		.type = FI_EP_RDM, .protocol = SFI_PROTOCOL,

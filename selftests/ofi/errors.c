@@ -36,6 +36,12 @@ static void long_inject(struct fi_info *h) { h->tx_attr->inject_size = 1 << 20; 
 static void many_pieces(struct fi_info *h) { h->tx_attr->iov_limit = 1000; }
 static void read_order(struct fi_info *h) { h->tx_attr->msg_order = FI_ORDER_RAR; }
 
+static void many_requests(struct fi_info *h)
+{
+	h->caps |= FI_RMA;
+	h->tx_attr->size = 4096;
+}
+
 static void other_domain(struct fi_info *h)
 {
 	h->domain_attr->name = strdup("nonesuch");
@@ -45,7 +51,7 @@ TEST(hints_that_cannot_be_met)
 {
 	static void (*const bad[])(struct fi_info *h) = {
 		streams, many_places, fences, collectives, ip, long_inject,
-		many_pieces, read_order, other_domain,
+		many_pieces, read_order, many_requests, other_domain,
 	};
 
 	CHECK_EQ(info_for(as_it_is), 0);
@@ -53,6 +59,27 @@ TEST(hints_that_cannot_be_met)
 		CHECK_EQ(info_for(bad[i]), -FI_ENODATA);
 	setenv("SCI_FABRIC", "nonesuch", 1);
 	CHECK_EQ(info_for(as_it_is), -FI_ENODATA);
+}
+
+/* Sends and receives have no limit, so the sizes are at least those of the hints. */
+TEST(sizes_of_hints_are_met)
+{
+	static const struct link_config usual;
+	struct fi_info *hints = link_hints(&usual), *info;
+
+	link_environment();
+	hints->tx_attr->size = 4096;
+	hints->rx_attr->size = 8192;
+	CHECK_EQ(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info), 0);
+	CHECK_EQ(info->tx_attr->size, 4096);
+	CHECK_EQ(info->rx_attr->size, 8192);
+	fi_freeinfo(info);
+	hints->tx_attr->size = hints->rx_attr->size = 1;
+	CHECK_EQ(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info), 0);
+	CHECK_EQ(info->tx_attr->size, 512);
+	CHECK_EQ(info->rx_attr->size, 1024);
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
 }
 
 TEST(no_hints_at_all)
