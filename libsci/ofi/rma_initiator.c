@@ -22,11 +22,16 @@ static int rma_refusal(uint64_t imm)
 	return imm && imm < 4096 ? -(int)imm : -EPROTO;
 }
 
-/* Return the error of a reply or a send. A reply of the wrong length is a protocol error. */
+/*
+ * Return the error of a reply, a send or a direct transfer. A reply of the wrong length is a
+ * protocol error. A direct transfer to a closed region finds no segment.
+ */
 static int reply_get_error(const struct sci_status *st)
 {
 	int error = st->flags & SCI_STATUS_IMM ? rma_refusal(st->imm) : st->error;
 
+	if (error == -ENOENT)
+		return -FI_ENOKEY;
 	return error == -EMSGSIZE ? -EPROTO : error;
 }
 

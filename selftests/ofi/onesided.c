@@ -234,7 +234,7 @@ static bool fails(struct served *s)
 	if (ret == 1)
 		return false;
 	CHECK_EQ(fi_cq_readerr(s->l.cq, &err, 0), 1);
-	CHECK_EQ(err.err, ENOENT);
+	CHECK_EQ(err.err, FI_ENOKEY);
 	return true;
 }
 
