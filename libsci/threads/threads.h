@@ -294,6 +294,7 @@ bool memory_is_libsci(const void *code);
  */
 bool home_prepare(void);
 extern bool home_loads;			/* the initial thread allocates private memory */
+extern bool frees_nothing;		/* free() keeps global blocks of the initial thread */
 /*
  * Open the SCI Virtual Memory for the heap, on all nodes at once. Context: the initial thread of
  * each node (node 0: another thread, see span_end()), after home_prepare().

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <linux/sched.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 struct world *world;
 unsigned int self_node;
 _Thread_local struct thread *self_thread;
+bool frees_nothing;
 
 extern FILE *_IO_list_all;		/* libc's list of all open streams */
 
@@ -293,6 +295,51 @@ static int node_clone(unsigned int node, pthread_t main, bool homes)
 	return pid < 0 ? -errno : (int)pid;
 }
 
+/* ---- blocks of libc ---- */
+
+/* Let tzset() read another time zone, then that of the program. Leave tzname and its relatives. */
+static void time_zone_renew(void)
+{
+	static char **other;		/* never freed: another node may be in getenv() */
+	char **env = environ, *name[2] = { tzname[0], tzname[1] };
+	long zone = timezone;
+	int summer = daylight;
+	size_t n = 0;
+
+	while (env && env[n])
+		n++;
+	if (!other)
+		other = calloc(n + 2, sizeof(*other));
+	if (!other)
+		return;
+	other[0] = (char *)(uintptr_t)"TZ=SCI0";
+	for (size_t i = 0; i < n; i++)
+		other[i + 1] = env[i];
+	environ = other;
+	tzset();
+	environ = env;
+	tzset();
+	memcpy(tzname, name, sizeof(name));
+	timezone = zone;
+	daylight = summer;
+}
+
+/*
+ * Let libc allocate its blocks again that localtime() and setlocale() free, without freeing the old
+ * ones: those belong to the libc of the node that has been cloned.
+ */
+static void libc_renew(void)
+{
+	char *locale = strdup(setlocale(LC_ALL, NULL));
+
+	frees_nothing = true;
+	time_zone_renew();
+	if (locale && setlocale(LC_ALL, "C"))
+		setlocale(LC_ALL, locale);
+	frees_nothing = false;
+	free(locale);
+}
+
 static void *span_end(void *done)
 {
 	home_open();
@@ -345,6 +392,7 @@ bool world_span(pthread_t main, void (*done)(void))
 			abort();
 		}
 		world->node[i].pid = pid;
+		libc_renew();
 	}
 	if (!service_start())
 		abort();

@@ -79,6 +79,21 @@ TEST(mappings_that_fail_on_two_nodes)
 	same(PROGRAMS "mappings", 2, "limit");
 }
 
+/* libc frees blocks from before the first thread on each node. */
+TEST(localtime_on_three_nodes)
+{
+	unsetenv("TZ");
+	same(PROGRAMS "libc", 3, "time");
+	setenv("TZ", "CET-1CEST", 1);
+	same(PROGRAMS "libc", 3, "time");
+	same(PROGRAMS "libc", 3, "cleared");
+}
+
+TEST(setlocale_on_three_nodes)
+{
+	same(PROGRAMS "libc", 3, "locale");
+}
+
 #define COMPUTES(program)						\
 TEST(program##_on_two_and_four_nodes)					\
 {									\

@@ -51,7 +51,9 @@ static bool global_free(void *p)
 {
 	struct thread *t = self_thread;
 
-	return t ? heap_cache_free(&world->heap, &t->cache, p) : heap_free(&world->heap, p);
+	if (!t)
+		return frees_nothing || heap_free(&world->heap, p);
+	return heap_cache_free(&world->heap, &t->cache, p);
 }
 
 EXPORT void *malloc(size_t size)
