@@ -160,15 +160,21 @@ static int job_fault(struct sci_vm *vm, const struct vm_job *job)
 	return vm_view(vm, r, i, access_is_store(job->access, &r->pages[i]));
 }
 
+/* Do a job for another member, which may name only a range that a member has allocated. */
 static void job_remote(struct sci_vm *vm, const struct vm_job *job)
 {
 	struct vm_range *r = vm_range_lookup(vm, job->addr);
-	struct vm_wire w = { .value = r ? 0 : -EFAULT };
+	struct vm_wire w = { .value = -EFAULT };
 
-	if (r && job->kind == VM_JOB_EAGER)
-		w.value = vm_views_eager(vm, r);
-	else if (r)
+	if (!r || r->addr != job->addr || r->adopted) {
+		vm_answer(vm, job->rank, job->id, &w);
+		return;
+	}
+	w.value = 0;
+	if (job->kind == VM_JOB_FREE)
 		vm_range_remove(vm, r);
+	else if (r->flags & SCI_VM_EAGER)
+		w.value = vm_views_eager(vm, r);
 	vm_answer(vm, job->rank, job->id, &w);
 }
 

@@ -327,7 +327,7 @@ void vm_death(struct sci_vm *vm, int rank, const char *how);
 struct vm_range *vm_range_find(const struct sci_vm *vm, const void *addr);
 struct vm_range *vm_range_lookup(struct sci_vm *vm, const void *addr);
 struct vm_range *vm_range_after(struct sci_vm *vm, const uint8_t *addr);
-int vm_range_add(struct sci_vm *vm, const struct vm_range_wire *w);
+int vm_range_add(struct sci_vm *vm, const struct vm_range_wire *w, int rank);
 void vm_range_remove(struct sci_vm *vm, struct vm_range *r);
 void vm_ranges_free(struct sci_vm *vm);
 void vm_ranges_return(struct sci_vm *vm);

@@ -106,8 +106,8 @@ static bool wire_is_sane(const struct sci_vm *vm, const struct vm_range_wire *w)
 
 	return page >= VM_PAGE_MIN && page <= VM_PAGE_MAX && w->len &&
 	       !((w->addr | w->len) & (VM_PAGE_MIN - 1)) && w->addr + w->len > w->addr &&
-	       w->len < 1ull << 47 && w->policy <= SCI_VM_HOME &&
-	       (w->mode == SCI_VM_MAP || w->mode == SCI_VM_CACHE) &&
+	       w->len < 1ull << 47 && w->policy <= SCI_VM_HOME && !(w->flags & ~SCI_VM_EAGER) &&
+	       (w->mode == SCI_VM_MAP || (w->mode == SCI_VM_CACHE && !w->flags)) &&
 	       w->home >= 0 && w->home < vm->size &&
 	       w->creator >= 0 && w->creator < vm->size;
 }
@@ -211,12 +211,22 @@ static int table_add(struct sci_vm *vm, struct vm_range *r)
 	return 0;
 }
 
+/* Each member allocates in its own part of the memory. Return the length of a part. */
+static uint64_t part_len(const struct sci_vm *vm)
+{
+	return vm->length / (uint64_t)vm->size & ~(VM_ALIGN - 1);
+}
+
+static uint64_t part_begin(const struct sci_vm *vm, int rank)
+{
+	return (uint64_t)(uintptr_t)vm->base + (uint64_t)rank * part_len(vm);
+}
+
 /* Return the first gap of @len bytes in this member's part; 0: none. vm->serve_lock is held. */
 static uint64_t range_find_gap(const struct sci_vm *vm, uint64_t len, uint64_t align)
 {
-	uint64_t part = vm->length / (uint64_t)vm->size & ~(VM_ALIGN - 1);
-	uint64_t at = (uint64_t)(uintptr_t)vm->base + (uint64_t)vm->rank * part;
-	uint64_t end = at + part;
+	uint64_t at = part_begin(vm, vm->rank);
+	uint64_t end = at + part_len(vm);
 
 	while (at <= end && len <= end - at) {
 		const struct vm_range *r;
@@ -252,11 +262,26 @@ static int range_insert(struct sci_vm *vm, struct vm_range_wire *w)
  * Add a range at @w->addr. Context: no lock is held. Return: 0; -EINVAL, -EEXIST, -ENOSPC,
  * -ENOMEM.
  */
-int vm_range_add(struct sci_vm *vm, const struct vm_range_wire *w)
+static int range_add(struct sci_vm *vm, const struct vm_range_wire *w)
 {
 	struct vm_range_wire copy = *w;
 
 	return w->addr && wire_is_sane(vm, w) ? range_insert(vm, &copy) : -EINVAL;
+}
+
+/*
+ * Add a range that a member has allocated. A range outside of its part could be any memory of this
+ * process. Context: no lock is held. Return: as range_add().
+ */
+int vm_range_add(struct sci_vm *vm, const struct vm_range_wire *w, int rank)
+{
+	uint64_t at, part;
+
+	pthread_mutex_lock(&vm->serve_lock);
+	at = w->addr - part_begin(vm, rank);
+	part = part_len(vm);
+	pthread_mutex_unlock(&vm->serve_lock);
+	return w->creator == rank && at < part && w->len <= part - at ? range_add(vm, w) : -EINVAL;
 }
 
 /* Remove a range, its views and its frames. Context: vm->lock is held. */
@@ -602,7 +627,7 @@ int sci_vm_adopt(struct sci_vm *vm, void *addr, size_t len, int root,
 	w.creator = root;
 	if (range && range->policy == SCI_VM_HOME && range->home < 0)
 		w.home = root;
-	ret = vm_agree(vm, vm_range_add(vm, &w));
+	ret = vm_agree(vm, range_add(vm, &w));
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&vm->lock);

@@ -463,7 +463,7 @@ static void serve_request(struct sci_vm *vm, struct vm_request *q)
 		pthread_mutex_unlock(&vm->serve_lock);
 		break;
 	case VM_OP_ALLOC:
-		w.value = vm_range_add(vm, &q->range);
+		w.value = vm_range_add(vm, &q->range, q->rank);
 		break;
 	case VM_OP_EAGER:
 		job_queue(vm, VM_JOB_EAGER, q);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Member 1 gives false answers to member 0: calls fail, and change no memory. */
+/* Member 1 sends false answers and requests to member 0: calls fail, and change no memory. */
 
 #include "selftests/scivm/scivm.h"
 
@@ -186,4 +186,77 @@ TEST(a_frame_behind_its_segment)
 {
 	needs_mode(SCI_VM_MAP);
 	ranks_run_arg(2, 2, ask_for_frame, &(struct lie){ VM_OP_FRAME, VM_OP_ANSWER, 0, 0 }, false);
+}
+
+/* ---- requests of member 1 ---- */
+
+/* Let member 0 do @op with a range. Return the answer. */
+static int request(const struct member *m, enum vm_op op, const struct vm_range_wire *r)
+{
+	struct vm_wire w = { .addr = r->addr };
+	size_t len = op == VM_OP_ALLOC ? sizeof(*r) : 0;
+	struct vm_call c;
+	int ret = vm_call_start(m->vm, &c, 0, op, &w, r, len);
+
+	return ret ? ret : vm_call_wait(m->vm, &c);
+}
+
+/* Let member 0 add the range, map it and free it. */
+static void range_refused(const struct member *m, const struct vm_range_wire *r)
+{
+	CHECK_EQ(request(m, VM_OP_ALLOC, r), -EINVAL);
+	CHECK_EQ(request(m, VM_OP_EAGER, r), -EFAULT);
+	CHECK_EQ(request(m, VM_OP_FREE, r), -EFAULT);
+}
+
+static void ask_for_memory(void *arg)
+{
+	static uint8_t bytes[2 * PAGE] __attribute__((aligned(PAGE)));
+	const struct sci_vm_attr attr = { .size = sizeof(attr), .mode = *(uint32_t *)arg };
+	const struct sci_vm_range shape = kind(SCI_VM_HOME, 0);
+	struct vm_range_wire r = {
+		.len = sizeof(bytes), .shift = 12, .policy = SCI_VM_HOME, .mode = *(uint32_t *)arg,
+		.home = 1, .creator = 1,
+	};
+	uint64_t part;
+	struct member m;
+	uint8_t *p;
+
+	member_open(&m, &attr);
+	p = alloc_for_all(&m, 2 * PAGE, &shape);
+	part = m.vm->length / 2;
+	memset(bytes, 7, sizeof(bytes));
+	if (!m.rank)
+		memset(p, 7, 2 * PAGE);
+	meet(&m);
+	if (m.rank) {
+		r.addr = (uintptr_t)bytes;
+		range_refused(&m, &r);
+		r.addr = (uintptr_t)m.vm->base + part - PAGE;	/* begins in the part of member 0 */
+		range_refused(&m, &r);
+		r.addr = (uintptr_t)m.vm->base + 2 * part - PAGE;	/* ends behind the memory */
+		range_refused(&m, &r);
+		r.addr = (uintptr_t)m.vm->base + part;
+		r.creator = 0;
+		range_refused(&m, &r);
+		r.addr = (uintptr_t)p + PAGE;	/* the middle of a range */
+		CHECK_EQ(request(&m, VM_OP_FREE, &r), -EFAULT);
+	}
+	meet(&m);
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		CHECK_EQ(bytes[i], 7);
+	for (size_t i = 0; !m.rank && i < 2 * PAGE; i++)
+		CHECK_EQ(p[i], 7);
+	member_close(&m);
+}
+
+TEST(a_cached_range_in_memory_of_the_program)
+{
+	ranks_run_arg(2, 2, ask_for_memory, &(uint32_t){ SCI_VM_CACHE }, false);
+}
+
+TEST(a_mapped_range_in_memory_of_the_program)
+{
+	needs_mode(SCI_VM_MAP);
+	ranks_run_arg(2, 2, ask_for_memory, &(uint32_t){ SCI_VM_MAP }, false);
 }
