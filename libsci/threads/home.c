@@ -113,7 +113,7 @@ static void pages_count(char *p, size_t len)
 	}
 }
 
-/* Get memory for the heap: the function @grow of struct heap. Context: a thread of the program. */
+/* Get memory for the heap: the function @grow of struct heap. */
 static void *home_grow(size_t len)
 {
 	struct sci_vm_range r = {
@@ -123,6 +123,8 @@ static void *home_grow(size_t len)
 	void *p = NULL;
 	int ret, state, err = errno;
 
+	if (!self_thread)
+		return NULL;		/* the service thread starts a thread for exit() */
 	if (world->memory == MEMORY_ROUND) {
 		r.policy = SCI_VM_ROUND_ROBIN;
 		r.home = 0;

@@ -94,6 +94,12 @@ TEST(setlocale_on_three_nodes)
 	same(PROGRAMS "libc", 3, "locale");
 }
 
+/* All slots for stacks are in use. */
+TEST(exit_on_another_node_without_slots)
+{
+	same(PROGRAMS "ends", 2, "full");
+}
+
 #define COMPUTES(program)						\
 TEST(program##_on_two_and_four_nodes)					\
 {									\

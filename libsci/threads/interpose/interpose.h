@@ -13,7 +13,10 @@ bool threads_span(void);
 
 /* Start the program's main thread, on a stack in global memory. Return: 0, or errno. */
 int thread_main_start(void *(*fn)(void *arg));
-/* Start a thread of the program in this process, from a service thread. Return: 0, or errno. */
+/*
+ * Start a thread of the program in this process, from a service thread, also if all slots for
+ * stacks are in use. Return: 0, or errno.
+ */
 int thread_start_local(void *(*fn)(void *arg), void *arg);
 struct thread *thread_find(pthread_t t);
 

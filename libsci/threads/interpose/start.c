@@ -69,9 +69,17 @@ static void *exit_thread(void *arg)
 	exit((int)(intptr_t)arg);
 }
 
+/* End the program without handlers. Context: the first node. */
+static void exit_now(void *arg)
+{
+	world_end();
+	syscall(SYS_exit_group, *(int *)arg);
+}
+
 static void exit_first(void *arg)
 {
-	thread_start_local(exit_thread, (void *)(intptr_t)*(int *)arg);
+	if (thread_start_local(exit_thread, (void *)(intptr_t)*(int *)arg))
+		exit_now(arg);
 }
 
 /*
@@ -255,12 +263,6 @@ int __libc_start_main(main_fn main, int argc, char **argv,
 }
 
 /* ---- the end without handlers ---- */
-
-static void exit_now(void *arg)
-{
-	world_end();
-	syscall(SYS_exit_group, *(int *)arg);
-}
 
 EXPORT noreturn void _exit(int status)
 {

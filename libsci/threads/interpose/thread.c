@@ -12,6 +12,8 @@
 
 #include "interpose.h"
 
+#define HEAP_STACK	((size_t)1 << 20)
+
 /* ---- records and stacks ---- */
 
 /*
@@ -418,9 +420,21 @@ int thread_main_start(void *(*fn)(void *arg))
 
 int thread_start_local(void *(*fn)(void *arg), void *arg)
 {
+	int err;
+	pthread_attr_t attr;
 	pthread_t t;
+	void *stack;
 
-	return thread_start(&t, NULL, fn, arg, self_node);
+	err = thread_start(&t, NULL, fn, arg, self_node);
+	if (err != EAGAIN)
+		return err;
+	/* threads of the program may have all slots: use a stack from the heap, never freed */
+	stack = heap_alloc(&world->heap, self_node * HEAP_NODE_ARENAS, HEAP_STACK, 4096, false);
+	if (!stack)
+		return err;
+	pthread_attr_init(&attr);
+	pthread_attr_setstack(&attr, stack, HEAP_STACK);
+	return thread_start(&t, &attr, fn, arg, self_node);
 }
 
 EXPORT int pthread_create(pthread_t *out, const pthread_attr_t *attr,
