@@ -100,6 +100,11 @@ TEST(exit_on_another_node_without_slots)
 	same(PROGRAMS "ends", 2, "full");
 }
 
+TEST(a_node_flushes_a_stream_that_another_one_reads)
+{
+	same(PROGRAMS "ends", 3, "flush");
+}
+
 #define COMPUTES(program)						\
 TEST(program##_on_two_and_four_nodes)					\
 {									\

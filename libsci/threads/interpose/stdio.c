@@ -31,6 +31,16 @@ void stdio_replace(void)
 	}
 }
 
+/*
+ * Run @fn(@arg) on the first node, in a thread of its own: @fn waits while another thread reads
+ * from a stream, and meanwhile the service thread must serve calls.
+ */
+static void first_run(void (*fn)(void *arg), void *arg)
+{
+	if (!forward_run(fn, arg))
+		node_call(0, fn, arg);
+}
+
 static void list_add(void *f)
 {
 	_IO_link_in(f);
@@ -54,7 +64,7 @@ static FILE *stream_opened(FILE *f)
 	if (!stream_is_elsewhere(f))
 		return f;
 	_IO_un_link(f);
-	node_call(0, list_add, f);
+	first_run(list_add, f);
 	return f;
 }
 
@@ -77,7 +87,7 @@ OPENS(fopencookie, (void *cookie, const char *mode, cookie_io_functions_t fn),
 EXPORT int fclose(FILE *f)
 {
 	if (stream_is_elsewhere(f))
-		node_call(0, list_remove, f);
+		first_run(list_remove, f);
 	return REAL(fclose)(f);
 }
 
@@ -85,7 +95,7 @@ static FILE *stream_reopened(FILE *(*real)(const char *, const char *, FILE *), 
 			     const char *mode, FILE *f)
 {
 	if (stream_is_elsewhere(f))
-		node_call(0, list_remove, f);
+		first_run(list_remove, f);
 	return stream_opened(real(path, mode, f));
 }
 
@@ -110,6 +120,6 @@ EXPORT int fflush(FILE *f)
 
 	if (f || !world_spans() || !self_node)
 		return REAL(fflush)(f);
-	node_call(0, streams_flush, &ret);
+	first_run(streams_flush, &ret);
 	return ret;
 }

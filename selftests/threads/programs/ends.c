@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * usage: ends full
+ * usage: ends full|flush
  *
  * Threads and the program end. The first thread is on the second node.
  */
@@ -66,11 +66,53 @@ static void full(void)
 	wait_for_end(NULL);
 }
 
+/* ---- _exit() while fflush() waits for a stream ---- */
+
+static FILE *input, *output;
+static int from_output;
+
+static void *flush_all(void *arg)
+{
+	while (!ftrylockfile(input))
+		funlockfile(input);
+	fflush(NULL);
+	return arg;
+}
+
+/* fflush() has written to @output, and waits for @input. */
+static void *exit_after_flush(void *arg)
+{
+	char c;
+
+	if (read(from_output, &c, 1) != 1)
+		exit(1);
+	_exit((int)(long)arg);
+}
+
+static void flush(void)
+{
+	static const char text[] = "fflush() waits\n";
+	int in[2], out[2];
+
+	if (pipe(in) || pipe(out) || write(1, text, sizeof(text) - 1) < 0)
+		exit(1);
+	/* fflush() begins with the newest stream */
+	input = fdopen(in[0], "r");
+	output = fdopen(out[1], "w");
+	from_output = out[0];
+	fputc('x', output);
+	start(flush_all, NULL);
+	start(exit_after_flush, (void *)3L);
+	getc(input);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2 || sem_init(&go, 0, 0))
 		return 2;
 	if (!strcmp(argv[1], "full"))
 		full();
+	if (!strcmp(argv[1], "flush"))
+		flush();
 	return 0;
 }
