@@ -105,6 +105,11 @@ TEST(a_node_flushes_a_stream_that_another_one_reads)
 	same(PROGRAMS "ends", 3, "flush");
 }
 
+TEST(threads_are_cancelled_in_a_destructor)
+{
+	same(PROGRAMS "ends", 2, "destructor");
+}
+
 #define COMPUTES(program)						\
 TEST(program##_on_two_and_four_nodes)					\
 {									\

@@ -22,8 +22,8 @@ struct thread *thread_find(pthread_t t);
 
 /* Replace stdin, stdout and stderr by streams in global memory. */
 void stdio_replace(void);
-/* Call the destructors of the calling thread's keys. */
-void keys_destroy(void);
+/* Forget the values of the calling thread's keys. @call: call the destructors before. */
+void keys_destroy(bool call);
 
 pid_t getpid_real(void);
 

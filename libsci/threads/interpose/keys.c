@@ -65,7 +65,7 @@ EXPORT void *pthread_getspecific(pthread_key_t key)
 static void values_free(void *arg)
 {
 	(void)arg;
-	keys_destroy();
+	keys_destroy(true);
 }
 
 /* Make libc call values_free() at the end of a thread that this library has not started. */
@@ -131,9 +131,9 @@ static bool keys_round(void)
 	return any;
 }
 
-void keys_destroy(void)
+void keys_destroy(bool call)
 {
-	for (unsigned int i = 0; i < PTHREAD_DESTRUCTOR_ITERATIONS && keys_round(); i++)
+	for (unsigned int i = 0; call && i < PTHREAD_DESTRUCTOR_ITERATIONS && keys_round(); i++)
 		;
 	free(values);
 	values = NULL;

@@ -200,13 +200,31 @@ static void thread_reap_free(void *arg)
 	thread_free(arg);
 }
 
-/* Handle the end of a thread. This function is the destructor of a libc key. */
+static pthread_key_t end_key;		/* of libc; thread_end() is its destructor */
+
+/*
+ * Call the destructors of the program. If the thread is cancelled in one of them, libc calls
+ * thread_end() again, but no other destructor of the program.
+ */
+static void thread_end_keys(struct thread *t)
+{
+	static _Thread_local bool again;
+	bool first = !again;
+
+	again = true;
+	REAL(pthread_setspecific)(end_key, t);
+	keys_destroy(first);
+	REAL(pthread_setcancelstate)(PTHREAD_CANCEL_DISABLE, NULL);
+	REAL(pthread_setspecific)(end_key, NULL);
+}
+
+/* Handle the end of a thread. */
 static void thread_end(void *arg)
 {
 	struct thread *t = arg;
 	unsigned int node = t->node;
 
-	keys_destroy();
+	thread_end_keys(t);
 	if (hosts_on) {
 		robust_end();
 		atomic_store(tid_owner(), 0);
@@ -230,14 +248,13 @@ static void thread_end(void *arg)
 static void *thread_run(void *arg)
 {
 	static futex_t once;		/* private to this process */
-	static pthread_key_t key;
 	struct thread *t = arg;
 	uint32_t none = 0;
 
 	if (hosts_on && !tid_claim(t))
 		return NULL;
 	if (atomic_compare_exchange_strong(&once, &none, 1)) {
-		REAL(pthread_key_create)(&key, thread_end);
+		REAL(pthread_key_create)(&end_key, thread_end);
 		atomic_store(&once, 2);
 		futex_wake(&once, INT_MAX);
 	}
@@ -246,7 +263,7 @@ static void *thread_run(void *arg)
 	t->native = pthread_self();
 	t->cache.arena = self_node * HEAP_NODE_ARENAS + t->slot % HEAP_NODE_ARENAS;
 	self_thread = t;
-	REAL(pthread_setspecific)(key, t);
+	REAL(pthread_setspecific)(end_key, t);
 	REAL(pthread_sigmask)(SIG_SETMASK, &t->mask, NULL);
 	if (hosts_on && self_node)
 		forward_begin();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * usage: ends full|flush
+ * usage: ends full|flush|destructor
  *
  * Threads and the program end. The first thread is on the second node.
  */
@@ -106,6 +106,38 @@ static void flush(void)
 	getc(input);
 }
 
+/* ---- a thread is cancelled in the destructor of a key ---- */
+
+static pthread_key_t keys[2];
+
+static void key_end(void *value)
+{
+	puts(value);
+	fflush(stdout);
+	write(-1, NULL, 0);		/* a cancellation point */
+	puts("the destructor goes on");
+}
+
+static void *cancelled(void *arg)
+{
+	pthread_setspecific(keys[0], "first key");
+	pthread_setspecific(keys[1], "second key");
+	pthread_cancel(pthread_self());
+	return arg;
+}
+
+static void destructor(void)
+{
+	void *result;
+
+	for (int i = 0; i < 2; i++)
+		pthread_key_create(&keys[i], key_end);
+	for (int i = 0; i < 2; i++) {
+		pthread_join(start(cancelled, NULL), &result);
+		printf("%s\n", result == PTHREAD_CANCELED ? "cancelled" : "not cancelled");
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2 || sem_init(&go, 0, 0))
@@ -114,5 +146,7 @@ int main(int argc, char **argv)
 		full();
 	if (!strcmp(argv[1], "flush"))
 		flush();
+	if (!strcmp(argv[1], "destructor"))
+		destructor();
 	return 0;
 }
