@@ -252,6 +252,8 @@ static inline bool world_spans(void)
  * Context: the initial thread, while thread @main waits.
  */
 bool world_span(pthread_t main, void (*done)(void));
+/* Return the number of threads of this process. */
+unsigned int tasks_count(void);
 /* Wait for the death of another node. Context: the initial thread of the first node. */
 noreturn void world_watch(void);
 /*

@@ -110,6 +110,18 @@ TEST(threads_are_cancelled_in_a_destructor)
 	same(PROGRAMS "ends", 2, "destructor");
 }
 
+TEST(main_ends_first_on_the_only_node)
+{
+	const char *const argv[] = { "early", NULL };
+	static struct result r;
+
+	skip_sanitizers();
+	program_run(&r, PROGRAMS "ends", 2, argv);
+	text_compare("sci: a library has started threads before main(): all threads stay on node "
+		     "4\njoined 0\n", r.text);
+	CHECK_EQ(r.status, 0);
+}
+
 #define COMPUTES(program)						\
 TEST(program##_on_two_and_four_nodes)					\
 {									\

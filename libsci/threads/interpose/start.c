@@ -150,6 +150,22 @@ static void span_done(void)
 	futex_wake(&span_state, 1);
 }
 
+/*
+ * End the program after its last thread, if the program stays on one node: libc counts those
+ * threads, but also the initial one.
+ */
+static noreturn void last_wait(void)
+{
+	const struct timespec pause = { 0, 10000000 };
+	uint32_t main_lives;
+
+	while ((main_lives = atomic_load(&world->live)))
+		futex_wait(&world->live, main_lives);
+	while (tasks_count() != 1)
+		nanosleep(&pause, NULL);
+	exit(0);
+}
+
 /* Run the initial thread. It blocks signals, so that threads of the program receive them. */
 static noreturn void initial_main(void)
 {
@@ -164,6 +180,7 @@ static noreturn void initial_main(void)
 	if (!world_span(span_main, span_done)) {
 		world->failed = true;
 		span_done();
+		last_wait();
 	}
 	world_watch();
 }

@@ -235,10 +235,12 @@ static void thread_end(void *arg)
 	if (world->leader != getpid_real() && !node)
 		return;			/* a child of fork() */
 	atomic_fetch_sub(&world->node[node].live, 1);
-	if (atomic_fetch_sub(&world->live, 1) == 1) {
+	if (atomic_fetch_sub(&world->live, 1) == 1 && !world->failed) {
 		self_thread = t;
 		exit(0);
 	}
+	if (world->failed)
+		futex_wake(&world->live, 1);	/* see last_wait() */
 	if (atomic_fetch_or(&t->state, THREAD_ENDED) & THREAD_DETACHED)
 		node_post(node, &t->call, thread_reap_free, t);
 	else

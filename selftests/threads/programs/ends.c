@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * usage: ends full|flush|destructor
+ * usage: ends full|flush|destructor|early
  *
  * Threads and the program end. The first thread is on the second node.
  */
@@ -138,6 +138,40 @@ static void destructor(void)
 	}
 }
 
+/* ---- main() ends first, and a thread ran before main(): the program is on one node ---- */
+
+static sem_t early_go;
+static pthread_t main_thread;
+
+static void *early_wait(void *arg)
+{
+	sem_wait(&early_go);
+	return arg;
+}
+
+static void early_start(int argc, char **argv)
+{
+	if (argc == 2 && !strcmp(argv[1], "early") && !sem_init(&early_go, 0, 0))
+		start(early_wait, NULL);
+}
+
+__attribute__((section(".preinit_array"), used))
+static void (*const preinit)(int argc, char **argv) = early_start;
+
+static void *main_join(void *arg)
+{
+	printf("joined %d\n", pthread_join(main_thread, NULL));
+	sem_post(&early_go);
+	return arg;
+}
+
+static void early(void)
+{
+	main_thread = pthread_self();
+	start(main_join, NULL);
+	pthread_exit(NULL);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2 || sem_init(&go, 0, 0))
@@ -148,5 +182,7 @@ int main(int argc, char **argv)
 		flush();
 	if (!strcmp(argv[1], "destructor"))
 		destructor();
+	if (!strcmp(argv[1], "early"))
+		early();
 	return 0;
 }
