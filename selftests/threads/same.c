@@ -122,6 +122,11 @@ TEST(main_ends_first_on_the_only_node)
 	CHECK_EQ(r.status, 0);
 }
 
+TEST(threads_with_large_stacks)
+{
+	same(PROGRAMS "ends", 2, "large");
+}
+
 #define COMPUTES(program)						\
 TEST(program##_on_two_and_four_nodes)					\
 {									\

@@ -16,14 +16,38 @@
 
 /* ---- records and stacks ---- */
 
+/* Take @n adjacent slots that are free again. Return: the first slot; -1: there are not enough. */
+static long slots_reuse(unsigned int n)
+{
+	uint32_t first, kept = 0, end = 0;
+	unsigned int run = 0;
+
+	while (end < world->slot_top && run < n)
+		run = world->slots[end++] ? 0 : run + 1;
+	if (run < n)
+		return -1;
+	first = end - n;
+	for (uint32_t i = 0; i < world->nslot_free; i++)
+		if (world->slot_free[i] < first || world->slot_free[i] >= end)
+			world->slot_free[kept++] = world->slot_free[i];
+	world->nslot_free = kept;
+	return first;
+}
+
 /*
  * Take @n adjacent slots. Return: the first slot; -1: there are not enough. Context: world->lock
  * is held.
  */
 static long slots_take(unsigned int n)
 {
+	long slot = -1;
+
 	if (n == 1 && world->nslot_free)
 		return world->slot_free[--world->nslot_free];
+	if (n <= world->nslot_free)
+		slot = slots_reuse(n);
+	if (slot >= 0)
+		return slot;
 	if (n > THREADS_MAX - world->slot_top)
 		return -1;
 	world->slot_top += n;

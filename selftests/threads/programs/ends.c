@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * usage: ends full|flush|destructor|early
+ * usage: ends full|flush|destructor|early|large
  *
  * Threads and the program end. The first thread is on the second node.
  */
@@ -172,6 +172,31 @@ static void early(void)
 	pthread_exit(NULL);
 }
 
+/* ---- large stacks are used again ---- */
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+static void large(void)
+{
+	pthread_attr_t attr;
+	pthread_t t;
+	int ret = 0;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 20 << 20);
+	for (int i = 0; i < 9000 && !ret; i++) {
+		ret = pthread_create(&t, &attr, nothing, NULL);
+		if (!ret)
+			pthread_join(t, NULL);
+		if (!ret && i % 100 == 0)
+			pthread_join(start(nothing, NULL), NULL);
+	}
+	printf("%s\n", strerror(ret));
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2 || sem_init(&go, 0, 0))
@@ -184,5 +209,7 @@ int main(int argc, char **argv)
 		destructor();
 	if (!strcmp(argv[1], "early"))
 		early();
+	if (!strcmp(argv[1], "large"))
+		large();
 	return 0;
 }
