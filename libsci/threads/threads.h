@@ -165,6 +165,7 @@ struct world {
 	struct node node[NODES_MAX];
 	_Atomic uint32_t live;		/* threads of the program, on all nodes */
 	struct lock env_lock;		/* held by a thread that changes the environment */
+	struct lock user_lock;		/* held by a thread that changes users or groups */
 	struct lock lock;		/* protects slots and thread records */
 	struct thread *free;
 	struct thread *foreign;		/* threads whose stack the program provides */
@@ -263,6 +264,8 @@ noreturn void world_watch(void);
  * Return: false: the first node lives; true: another handler is ending this process.
  */
 bool world_orphaned(pid_t sender);
+/* Let the kernel end this node when the first node dies, until the user of this node changes. */
+void orphan_watch(void);
 /* Return the ID of a node that users see: 4, 8, 12, ... */
 unsigned int node_id(unsigned int node);
 /* Print a line that begins with "sci: " on standard error. */

@@ -261,12 +261,17 @@ static void thread_list_forget(pthread_t main)
 	}
 }
 
+void orphan_watch(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGSYS);	/* its handler calls world_orphaned() */
+	world_orphaned(0);
+}
+
 /* Begin the process of a node other than the first. @homes: heap pages have home nodes. */
 static noreturn void node_begin(unsigned int node, pthread_t main, bool homes)
 {
 	self_node = node;
-	prctl(PR_SET_PDEATHSIG, SIGSYS);	/* its handler calls world_orphaned() */
-	world_orphaned(0);
+	orphan_watch();
 	setsid();			/* signals of the terminal are for the first node */
 	snprintf(world->node[node].id, sizeof(world->node[node].id), "%u", node_id(node));
 	_IO_list_all = NULL;		/* streams belong to the first node, see stdio.c */
@@ -288,8 +293,15 @@ static noreturn void node_begin(unsigned int node, pthread_t main, bool homes)
 static int node_clone(unsigned int node, pthread_t main, bool homes)
 {
 	struct clone_args args = { .flags = CLONE_FILES | CLONE_FS };
-	long pid = syscall(SYS_clone3, &args, sizeof(args));
+	void *tid;
+	long pid;
 
+	/* libc signals all threads of its process in setuid(), by their IDs */
+	if (!prctl(PR_GET_TID_ADDRESS, &tid)) {
+		args.flags |= CLONE_CHILD_SETTID;
+		args.child_tid = (uintptr_t)tid;
+	}
+	pid = syscall(SYS_clone3, &args, sizeof(args));
 	if (!pid)
 		node_begin(node, main, homes);
 	return pid < 0 ? -errno : (int)pid;
@@ -499,8 +511,8 @@ void world_end(void)
 	for (unsigned int i = 0; world->report && i < world->nodes; i++)
 		report_node(i);
 	for (unsigned int i = 1; i < world->nodes; i++)
-		if (world->node[i].pid)
-			kill(world->node[i].pid, SIGKILL);
+		if (world->node[i].pid && kill(world->node[i].pid, SIGKILL))
+			world->node[i].pid = 0;	/* another user: it ends after this process */
 	for (unsigned int i = 1; i < world->nodes; i++)
 		if (world->node[i].pid)
 			waitpid(world->node[i].pid, NULL, __WALL);

@@ -204,6 +204,11 @@ TEST(another_node_closes_a_library)
 	same_on(PROGRAMS "machines", 2, none, "close");
 }
 
+TEST(another_machine_changes_the_user)
+{
+	same_on(PROGRAMS "ends", 2, machines, "user");
+}
+
 TEST(futexes_in_variables_of_threads)
 {
 	static const char *const none[] = { NULL };

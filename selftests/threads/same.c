@@ -127,6 +127,24 @@ TEST(threads_with_large_stacks)
 	same(PROGRAMS "ends", 2, "large");
 }
 
+/* As root, or no call changes the user. */
+TEST(all_nodes_change_the_user)
+{
+	same(PROGRAMS "ends", 3, "user");
+}
+
+TEST(the_first_node_is_killed_after_it_has_changed_the_user)
+{
+	const char *const argv[] = { "orphan", NULL };
+	static struct result r;
+
+	skip_sanitizers();
+	program_run(&r, PROGRAMS "ends", 3, argv);
+	if (!strstr(r.text, "sci: node 4 has died: the program ends\n"))
+		FAIL("'%s'", r.text);
+	CHECK_EQ(r.status, SIGKILL);
+}
+
 #define COMPUTES(program)						\
 TEST(program##_on_two_and_four_nodes)					\
 {									\

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * usage: ends full|flush|destructor|early|large
+ * usage: ends full|flush|destructor|early|large|user|orphan
  *
  * Threads and the program end. The first thread is on the second node.
  */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <grp.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,6 +201,45 @@ static void large(void)
 	printf("%s\n", strerror(ret));
 }
 
+/* ---- another user ---- */
+
+static void *user_show(void *arg)
+{
+	printf("%d %d %d\n", geteuid(), getegid(), getgroups(0, NULL));
+	fflush(stdout);
+	return arg;
+}
+
+static void *user_change(void *arg)
+{
+	gid_t groups[2] = { 65534, 65533 };
+
+	printf("%d\n", setgroups(2, groups));
+	printf("%d\n", setgid(65534));
+	printf("%d\n", setuid(65534));
+	printf("%d\n", setuid(0) && errno == EPERM);
+	return arg;
+}
+
+static void user(void (*end)(void))
+{
+	pthread_join(start(user_show, NULL), NULL);
+	pthread_join(start(user_show, NULL), NULL);
+	pthread_join(start(user_change, NULL), NULL);
+	for (int i = 0; i < 3; i++)
+		pthread_join(start(user_show, NULL), NULL);
+	end();
+}
+
+static void end_return(void)
+{
+}
+
+static void end_kill(void)
+{
+	kill(getpid(), SIGKILL);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2 || sem_init(&go, 0, 0))
@@ -211,5 +254,9 @@ int main(int argc, char **argv)
 		early();
 	if (!strcmp(argv[1], "large"))
 		large();
+	if (!strcmp(argv[1], "user"))
+		user(end_return);
+	if (!strcmp(argv[1], "orphan"))
+		user(end_kill);
 	return 0;
 }
