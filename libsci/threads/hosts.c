@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <time.h>
 
@@ -240,6 +241,8 @@ void hosts_open(void (*follow)(void))
 {
 	int ret;
 
+	/* futexes of a child at the addresses of this program would raise SIGSYS: see futex.c */
+	personality((unsigned long)personality(0xffffffff) & ~(unsigned long)ADDR_NO_RANDOMIZE);
 	home_loads = true;
 	hosts_alone = true;
 	memory_libsci_loads(true);

@@ -209,6 +209,12 @@ TEST(another_machine_changes_the_user)
 	same_on(PROGRAMS "ends", 2, machines, "user");
 }
 
+/* The child has the filter of its parent, but the addresses of another process. */
+TEST(a_child_with_threads)
+{
+	same_on(PROGRAMS "ends", 2, machines, "child");
+}
+
 TEST(futexes_in_variables_of_threads)
 {
 	static const char *const none[] = { NULL };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * usage: ends full|flush|destructor|early|large|user|orphan
+ * usage: ends full|flush|destructor|early|large|user|orphan|child
  *
  * Threads and the program end. The first thread is on the second node.
  */
@@ -11,9 +11,11 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static sem_t go;
@@ -240,6 +242,45 @@ static void end_kill(void)
 	kill(getpid(), SIGKILL);
 }
 
+/* ---- threads of a child that has the same program ---- */
+
+#define MEETINGS 1000
+
+static sem_t mine, yours;
+
+static void *meet(void *arg)
+{
+	for (int i = 0; i < MEETINGS; i++) {
+		sem_post(&mine);
+		sem_wait(&yours);
+	}
+	return arg;
+}
+
+static int meet_here(void)
+{
+	pthread_t t = start(meet, NULL);
+
+	for (int i = 0; i < MEETINGS; i++) {
+		sem_wait(&mine);
+		sem_post(&yours);
+	}
+	return pthread_join(t, NULL);
+}
+
+static void child(const char *program)
+{
+	char name[] = "ends", how[] = "meet", *const argv[] = { name, how, NULL };
+	int status = -1;
+	pid_t pid;
+
+	meet_here();
+	if (posix_spawn(&pid, program, NULL, NULL, argv, environ))
+		exit(1);
+	waitpid(pid, &status, 0);
+	printf("child: %#x\n", status);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2 || sem_init(&go, 0, 0))
@@ -258,5 +299,9 @@ int main(int argc, char **argv)
 		user(end_return);
 	if (!strcmp(argv[1], "orphan"))
 		user(end_kill);
+	if (!strcmp(argv[1], "child"))
+		child(argv[0]);
+	if (!strcmp(argv[1], "meet"))
+		return meet_here();
 	return 0;
 }
