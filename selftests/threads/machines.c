@@ -69,6 +69,7 @@ TEST(mappings_of_two_machines)
 	same_on(PROGRAMS "mappings", 2, machines, "parts");
 	same_on(PROGRAMS "mappings", 2, machines, "zero");
 	same_on(PROGRAMS "mappings", 2, machines, "fixed");
+	same_on(PROGRAMS "mappings", 2, machines, "protected");
 }
 
 TEST(nbody_on_two_machines)

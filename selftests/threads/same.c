@@ -145,6 +145,16 @@ TEST(the_first_node_is_killed_after_it_has_changed_the_user)
 	CHECK_EQ(r.status, SIGKILL);
 }
 
+TEST(protected_mappings_grow_on_two_nodes)
+{
+	same(PROGRAMS "mappings", 2, "protected");
+}
+
+TEST(mappings_from_before_the_first_thread)
+{
+	same(PROGRAMS "mappings", 2, "inherited");
+}
+
 #define COMPUTES(program)						\
 TEST(program##_on_two_and_four_nodes)					\
 {									\

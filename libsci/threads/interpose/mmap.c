@@ -424,30 +424,65 @@ EXPORT int madvise(void *p, size_t len, int advice)
 	return 0;
 }
 
-/* Grow a mapping in its place. Return false if that is not possible. */
+/*
+ * Grow a mapping in its place, with the protection of its last page. Return false if that is not
+ * possible.
+ */
 static bool mapping_grow(void *p, size_t len, size_t new_len)
 {
+	struct mapping m = { .addr = (char *)p + len - PAGE, .len = PAGE };
+
 	/* if more is mapped than @len, the pages behind @len are in use */
 	if (heap_mapped(&world->heap, p) != len || !heap_resize(&world->heap, p, new_len))
 		return false;
 	heap_map(&world->heap, p, new_len);
 	memory_discard((char *)p + len, new_len - len);	/* the heap may have used it before */
-	return true;
+	prot_find(&m);
+	m.addr = (char *)p + len;
+	m.len = new_len - len;
+	return m.prot == (PROT_READ | PROT_WRITE) || !nodes_run_all(range_protect_here, &m);
 }
 
-EXPORT void *mremap(void *old, size_t len, size_t new_len, int flags, ...)
+/* Copy a mapping to a longer one, with its protection. */
+static int mapping_copy(char *to, char *from, size_t len, size_t new_len)
 {
-	void *p, *at = NULL;
+	for (size_t at = 0, part; at < len; at += part) {
+		struct mapping m = { .addr = from + at, .len = len - at };
+		int prot;
 
-	if (flags & MREMAP_FIXED) {
-		va_list ap;
-
-		va_start(ap, flags);
-		at = va_arg(ap, void *);
-		va_end(ap);
+		prot_find(&m);
+		part = m.len;
+		prot = m.prot;
+		m.prot = PROT_READ;
+		if (!(prot & PROT_READ) && nodes_run_all(range_protect_here, &m))
+			return -1;
+		memcpy(to + at, from + at, part);
+		m.addr = to + at;
+		m.len = at + part < len ? part : new_len - at;
+		m.prot = prot;
+		if (prot != (PROT_READ | PROT_WRITE) && nodes_run_all(range_protect_here, &m))
+			return -1;
 	}
-	if (!world || !new_len || !is_global(old) || !heap_has(&world->heap, old))
-		return REAL(mremap)(old, len, new_len, flags, at);
+	return 0;
+}
+
+static void *mapping_move(void *old, size_t len, size_t new_len)
+{
+	void *p = block_get(new_len);
+
+	if (!p)
+		return MAP_FAILED;
+	if (mapping_copy(p, old, len, new_len)) {
+		munmap(p, new_len);
+		return MAP_FAILED;
+	}
+	munmap(old, len);
+	return p;
+}
+
+/* Resize a mapping of the heap. */
+static void *block_remap(void *old, size_t len, size_t new_len, int flags)
+{
 	if (flags & ~MREMAP_MAYMOVE) {
 		errno = ENOMEM;		/* MREMAP_FIXED and MREMAP_DONTUNMAP are not supported */
 		return MAP_FAILED;
@@ -464,16 +499,32 @@ EXPORT void *mremap(void *old, size_t len, size_t new_len, int flags, ...)
 	}
 	if (mapping_grow(old, len, new_len))
 		return old;
-	if (!(flags & MREMAP_MAYMOVE)) {
+	if (flags & MREMAP_MAYMOVE)
+		return mapping_move(old, len, new_len);
+	errno = ENOMEM;
+	return MAP_FAILED;
+}
+
+EXPORT void *mremap(void *old, size_t len, size_t new_len, int flags, ...)
+{
+	void *at = NULL;
+
+	if (flags & MREMAP_FIXED) {
+		va_list ap;
+
+		va_start(ap, flags);
+		at = va_arg(ap, void *);
+		va_end(ap);
+	}
+	if (world && new_len && is_global(old) && heap_has(&world->heap, old))
+		return block_remap(old, len, new_len, flags);
+	/* each node has inherited the mapping: it would grow or move on this node only */
+	if (world_spans() && (new_len > len || flags & ~MREMAP_MAYMOVE) &&
+	    !memory_is_libsci(__builtin_return_address(0))) {
 		errno = ENOMEM;
 		return MAP_FAILED;
 	}
-	p = block_get(new_len);
-	if (!p)
-		return MAP_FAILED;
-	memcpy(p, old, len);
-	munmap(old, len);
-	return p;
+	return REAL(mremap)(old, len, new_len, flags, at);
 }
 
 /* Open a library. After the other nodes have started, a new library is on this node only: warn. */

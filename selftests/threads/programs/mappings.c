@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * usage: mappings parts|zero|fixed|shared|passed|cancel|limit
+ * usage: mappings parts|zero|fixed|shared|passed|protected|cancel|inherited|limit
  *
  * Maps and unmaps memory before the first thread and on two nodes. The output is the same as
  * natively.
@@ -422,6 +422,77 @@ static void *passed(void *arg)
 	return arg;
 }
 
+/* ---- mappings that grow ---- */
+
+/* Return errno of a read from the byte at @p, or of a write to it; 0: it is permitted. */
+static int touch(char *p, int writes)
+{
+	int fd[2], err = 0;
+
+	if (pipe(fd) || write(fd[1], "x", 1) != 1)
+		exit(1);
+	if (writes ? read(fd[0], p, 1) != 1 : write(fd[1], p, 1) != 1)
+		err = errno;
+	close(fd[0]);
+	close(fd[1]);
+	return err;
+}
+
+static void protected_grow(char *p, size_t len, int prot)
+{
+	memset(p, 7, len);
+	SHOW(mprotect(p, len, prot));
+	p = mremap(p, len, 2 * len, MREMAP_MAYMOVE);
+	SHOW(p != MAP_FAILED);
+	for (int i = 0; i < 2; i++) {
+		SHOW(touch(p, i));
+		SHOW(touch(p + len, i));
+	}
+	SHOW(mprotect(p, 2 * len, PROT_READ | PROT_WRITE));
+	SHOW(differ(p, len, 7));
+	SHOW(differ(p + len, len, 0));
+	SHOW(munmap(p, 2 * len));
+}
+
+static void *protected(void *arg)
+{
+	static const int prots[] = { PROT_NONE, PROT_READ, PROT_READ | PROT_WRITE };
+
+	for (int i = 0; i < 3; i++) {
+		char *p = map(UNIT), *behind = map(UNIT);
+
+		protected_grow(map(PAGE), PAGE, prots[i]);
+		protected_grow(p, UNIT, prots[i]);
+		munmap(behind, UNIT);
+	}
+	return arg;
+}
+
+/* A mapping may refuse to grow, but must be the same on both nodes. */
+static void *inherited_grow(void *arg)
+{
+	char *p = mremap(*(char **)arg, PAGE, 2 * PAGE, MREMAP_MAYMOVE);
+
+	if (p != MAP_FAILED)
+		*(char **)arg = p;
+	return NULL;
+}
+
+static void inherited(void)
+{
+	int fd = memfd_create("mappings", 0);
+	char *p;
+	pthread_t t;
+
+	SHOW(ftruncate(fd, 2 * PAGE));
+	p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	p[1] = 7;
+	SHOW(pthread_create(&t, NULL, inherited_grow, &p));
+	SHOW(pthread_join(t, NULL));
+	SHOW(p[1]);
+	close(fd);
+}
+
 /* ---- threads that are cancelled ---- */
 
 /* The calls are no cancellation points. */
@@ -488,11 +559,12 @@ int main(int argc, char **argv)
 	const char *how = argc > 1 ? argv[1] : "";
 	void *(*all)(void *) = !strcmp(how, "parts") ? parts : !strcmp(how, "zero") ? zero :
 			       !strcmp(how, "fixed") ? fixed : !strcmp(how, "passed") ? passed :
-			       !strcmp(how, "limit") ? limit : shared;
+			       !strcmp(how, "limit") ? limit :
+			       !strcmp(how, "protected") ? protected : shared;
 	pthread_t t;
 
-	if (!strcmp(how, "cancel")) {
-		cancel();
+	if (!strcmp(how, "cancel") || !strcmp(how, "inherited")) {
+		*how == 'c' ? cancel() : inherited();
 		return 0;
 	}
 
