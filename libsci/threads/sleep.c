@@ -309,7 +309,31 @@ static void sleeper_end(struct sleeper *s)
 	sleeper_free(s);
 }
 
-static int wait_at(futex_t *f, uint32_t value, int clock, const struct timespec *at)
+/* Leave the list, and pass on a wake-up that came first. */
+static void sleeper_cancel(void *arg)
+{
+	struct sleeper *s = arg;
+
+	if (sleeper_leave(s))
+		wake_send(s->w.addr, 1);
+	sleeper_end(s);
+}
+
+/* Sleep, with cancellation type @type. Return errno. */
+static int sleeper_sleep(struct sleeper *s, int type, int clock, const struct timespec *at)
+{
+	int err;
+
+	pthread_cleanup_push(sleeper_cancel, s);
+	REAL(pthread_setcanceltype)(type, NULL);
+	err = sleeper_wait(s, SLEEPER_SLEEPS, clock, at);
+	REAL(pthread_setcanceltype)(PTHREAD_CANCEL_DEFERRED, NULL);
+	pthread_cleanup_pop(0);
+	return err;
+}
+
+/* Context: cancellation is deferred. @type: the cancellation type of the sleep. */
+static int wait_at(futex_t *f, uint32_t value, int type, int clock, const struct timespec *at)
 {
 	struct sleeper *s = sleeper_new((uintptr_t)f);
 	bool woken, same;
@@ -322,7 +346,7 @@ static int wait_at(futex_t *f, uint32_t value, int clock, const struct timespec 
 	while (sleeper_wait(s, SLEEPER_COMES, 0, NULL))
 		;
 	same = atomic_load(f) == value;
-	err = same ? sleeper_wait(s, SLEEPER_SLEEPS, clock, at) : EAGAIN;
+	err = same ? sleeper_sleep(s, type, clock, at) : EAGAIN;
 	if (!err) {
 		sleeper_end(s);
 		return 0;
@@ -334,6 +358,28 @@ static int wait_at(futex_t *f, uint32_t value, int clock, const struct timespec 
 	if (woken)
 		wake_send((uintptr_t)f, 1);
 	return -err;
+}
+
+static void wake_pass(void *f)
+{
+	wake_send((uintptr_t)f, 1);
+}
+
+/*
+ * libc waits with an asynchronous cancellation type in sem_wait() and similar functions. So the
+ * thread may be cancelled only while it sleeps, or at the end, when another thread gets its
+ * wake-up.
+ */
+static long wait_cancelable(futex_t *f, uint32_t value, int clock, const struct timespec *at)
+{
+	int type, ret;
+
+	REAL(pthread_setcanceltype)(PTHREAD_CANCEL_DEFERRED, &type);
+	ret = wait_at(f, value, type, clock, at);
+	pthread_cleanup_push(wake_pass, f);
+	REAL(pthread_setcanceltype)(type, NULL);
+	pthread_cleanup_pop(0);
+	return ret;
 }
 
 /* Convert a relative timeout to a time of CLOCK_MONOTONIC. */
@@ -357,12 +403,13 @@ long hosts_futex(futex_t *f, int op, uint32_t value, const struct timespec *time
 	case FUTEX_WAIT:
 		if (timeout)
 			timeout_to_time(&at, timeout);
-		return wait_at(f, value, 0, timeout ? &at : NULL);
+		return wait_cancelable(f, value, 0, timeout ? &at : NULL);
 	case FUTEX_WAIT_BITSET:
 		if (timeout)
 			at = *timeout;
 		if (bits == FUTEX_BITSET_MATCH_ANY)
-			return wait_at(f, value, op & FUTEX_CLOCK_REALTIME, timeout ? &at : NULL);
+			return wait_cancelable(f, value, op & FUTEX_CLOCK_REALTIME,
+					       timeout ? &at : NULL);
 		break;
 	case FUTEX_WAKE:
 		wake_send((uintptr_t)f, value > INT_MAX ? INT_MAX : (int)value);

@@ -9,6 +9,8 @@
 /* Options of `sci run --threads` for nodes that share no memory. */
 static const char *const machines[] = { "--clusters", "2", "--net", "tcp", NULL };
 
+static const char *const three[] = { "--clusters", "3", "--net", "tcp", NULL };
+
 static struct result native, spread;
 
 static void skip_without_faults(void)
@@ -54,8 +56,6 @@ TEST(two_machines_are_as_one)
 
 TEST(three_machines_are_as_one)
 {
-	static const char *const three[] = { "--clusters", "3", "--net", "tcp", NULL };
-
 	same_on(PROGRAMS "machines", 3, three, NULL);
 }
 
@@ -214,6 +214,13 @@ TEST(another_machine_changes_the_user)
 TEST(a_child_with_threads)
 {
 	same_on(PROGRAMS "ends", 2, machines, "child");
+}
+
+/* In most rounds the cancelled thread has come first. */
+TEST(cancelled_threads_get_no_wake_ups)
+{
+	same_on(PROGRAMS "ends", 2, machines, "cancel");
+	same_on(PROGRAMS "ends", 3, three, "cancel");
 }
 
 TEST(futexes_in_variables_of_threads)

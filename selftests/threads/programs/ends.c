@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * usage: ends full|flush|destructor|early|large|user|orphan|child
+ * usage: ends full|flush|destructor|early|large|user|orphan|child|cancel
  *
  * Threads and the program end. The first thread is on the second node.
  */
@@ -9,9 +9,11 @@
 #include <errno.h>
 #include <grp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -281,6 +283,64 @@ static void child(const char *program)
 	printf("child: %#x\n", status);
 }
 
+/* ---- a cancelled thread waits for the owner of a mutex, which waits for a wake-up ---- */
+
+#define CANCELS	20
+
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+static sem_t awaited;
+static atomic_int comes, cleans;
+
+static void held_take(void *arg)
+{
+	(void)arg;
+	cleans = 1;
+	pthread_mutex_lock(&held);
+	pthread_mutex_unlock(&held);
+}
+
+static void *cancelled_wait(void *arg)
+{
+	pthread_cleanup_push(held_take, NULL);
+	comes = 1;
+	sem_wait(&awaited);
+	pthread_cleanup_pop(0);
+	return arg;
+}
+
+static void *owner_wait(void *arg)
+{
+	pthread_mutex_lock(&held);
+	comes = 2;
+	sem_wait(&awaited);
+	pthread_mutex_unlock(&held);
+	return arg;
+}
+
+static void cancel(void)
+{
+	void *result;
+
+	for (int i = 0; i < CANCELS; i++) {
+		pthread_t t, owner;
+
+		comes = cleans = 0;
+		t = start(cancelled_wait, NULL);
+		while (comes != 1)
+			sched_yield();
+		owner = start(owner_wait, NULL);
+		while (comes != 2)
+			sched_yield();
+		pthread_cancel(t);
+		while (!cleans)
+			sched_yield();
+		sem_post(&awaited);
+		pthread_join(owner, NULL);
+		pthread_join(t, &result);
+		printf("%s\n", result == PTHREAD_CANCELED ? "cancelled" : "not cancelled");
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2 || sem_init(&go, 0, 0))
@@ -301,6 +361,8 @@ int main(int argc, char **argv)
 		user(end_kill);
 	if (!strcmp(argv[1], "child"))
 		child(argv[0]);
+	if (!strcmp(argv[1], "cancel"))
+		cancel();
 	if (!strcmp(argv[1], "meet"))
 		return meet_here();
 	return 0;
