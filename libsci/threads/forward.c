@@ -118,6 +118,7 @@ static const uint16_t local_calls[] = {
 	SYS_futex, SYS_munmap, SYS_mprotect, SYS_madvise, SYS_mremap, SYS_brk,
 	SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_rt_sigsuspend,
 	SYS_rt_sigpending, SYS_rt_sigtimedwait, SYS_sigaltstack, SYS_tgkill, SYS_tkill,
+	SYS_rt_tgsigqueueinfo,
 	SYS_exit, SYS_exit_group, SYS_gettid, SYS_getpid, SYS_getppid,
 	SYS_sched_yield, SYS_sched_setaffinity, SYS_sched_getaffinity, SYS_sched_setscheduler,
 	SYS_sched_getscheduler, SYS_sched_setparam, SYS_sched_getparam,

@@ -223,6 +223,11 @@ TEST(cancelled_threads_get_no_wake_ups)
 	same_on(PROGRAMS "ends", 3, three, "cancel");
 }
 
+TEST(names_of_threads_of_both_machines)
+{
+	same_on(PROGRAMS "ends", 2, machines, "names");
+}
+
 TEST(futexes_in_variables_of_threads)
 {
 	static const char *const none[] = { NULL };
@@ -255,10 +260,10 @@ TEST(robust_mutexes_of_threads_that_end)
 }
 
 /*
- * Make a remote shell that runs the command on this machine, by the words @how, and run a program
+ * Make a remote shell that runs the command on this machine, by the words @how, and run @program
  * with an argument on two machines of this shell.
  */
-static void shell_run(const char *how, const char *hosts, const char *arg)
+static void shell_run(const char *how, const char *hosts, const char *program, const char *arg)
 {
 	const char *const options[] = { "--hosts", hosts, NULL };
 	const char *const argv[] = { arg, NULL };
@@ -272,15 +277,15 @@ static void shell_run(const char *how, const char *hosts, const char *arg)
 	CHECK(f && fprintf(f, "#!/bin/sh\nshift\nexec %s \"$@\"\n", how) > 0);
 	CHECK(!fchmod(fd, 0700) && !fclose(f));
 	setenv("SCI_RSH", path, 1);
-	program_run(&native, PROGRAMS "machines", 0, argv);
-	program_run_with(&spread, PROGRAMS "machines", 2, options, argv);
+	program_run(&native, program, 0, argv);
+	program_run_with(&spread, program, 2, options, argv);
 	unlink(path);
 }
 
 TEST(hosts_of_a_remote_shell)
 {
 	skip_without_faults();
-	shell_run("env SCI_TEST=1", "localhost,other", NULL);
+	shell_run("env SCI_TEST=1", "localhost,other", PROGRAMS "machines", NULL);
 	text_compare(native.text, spread.text);
 	CHECK_EQ(spread.status, native.status);
 }
@@ -297,7 +302,16 @@ TEST(threads_of_two_machines_with_equal_ids)
 {
 	skip_without_faults();
 	needs_pid_namespaces();
-	shell_run("unshare -fp --kill-child", "localhost,other", NULL);
+	shell_run("unshare -fp --kill-child", "localhost,other", PROGRAMS "machines", NULL);
+	text_compare(native.text, spread.text);
+	CHECK_EQ(spread.status, native.status);
+}
+
+TEST(signals_with_values_on_both_machines)
+{
+	skip_without_faults();
+	needs_pid_namespaces();
+	shell_run("unshare -fp --kill-child", "localhost,other", PROGRAMS "ends", "queue");
 	text_compare(native.text, spread.text);
 	CHECK_EQ(spread.status, native.status);
 }
@@ -307,7 +321,7 @@ TEST(another_node_cannot_replace_the_program)
 {
 	skip_without_faults();
 	needs_pid_namespaces();
-	shell_run("unshare -fp --kill-child", "first,other", "replace");
+	shell_run("unshare -fp --kill-child", "first,other", PROGRAMS "machines", "replace");
 	text_compare("sci: exec: only threads on node 4 may replace the program\n"
 		     "execv: -1, Function not implemented\n", spread.text);
 	CHECK_EQ(spread.status, 0);
@@ -318,7 +332,7 @@ TEST(hosts_with_another_cpu_are_refused)
 {
 	skip_without_faults();
 	shell_run("env GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2_Usable,-AVX2,-AVX512VL,-AVX_Fast_Unaligned_Load,-ERMS",
-		  "localhost,other", NULL);
+		  "localhost,other", PROGRAMS "machines", NULL);
 	if (WIFEXITED(spread.status) && WEXITSTATUS(spread.status) == 4)
 		SKIP("this libc has one variant of each function");
 	if (!strstr(spread.text, "threads need the same files at the same addresses, and the same kind of CPU"))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * usage: ends full|flush|destructor|early|large|user|orphan|child|cancel
+ * usage: ends full|flush|destructor|early|large|user|orphan|child|cancel|
+ *	       queue|names
  *
  * Threads and the program end. The first thread is on the second node.
  */
@@ -341,6 +342,52 @@ static void cancel(void)
 	}
 }
 
+/* ---- calls about threads of the same node and of another one ---- */
+
+static atomic_int queued;
+
+static void queued_take(int sig, siginfo_t *info, void *context)
+{
+	(void)sig;
+	(void)context;
+	queued = info->si_value.sival_int;
+}
+
+static void *queue_use(void *arg)
+{
+	pthread_t other = *(pthread_t *)arg;
+
+	printf("sigqueue %d\n", pthread_sigqueue(pthread_self(), SIGUSR1,
+						 (union sigval){ .sival_int = 7 }));
+	printf("value %d\n", queued);
+	printf("sigqueue %d\n", pthread_sigqueue(other, SIGUSR1, (union sigval){ .sival_int = 8 }));
+	while (queued != 8)
+		sched_yield();
+	return NULL;
+}
+
+static void *names_use(void *arg)
+{
+	pthread_t other = *(pthread_t *)arg;
+	char name[16] = "";
+
+	printf("name %d\n", pthread_setname_np(other, "another"));
+	printf("name %d\n", pthread_getname_np(other, name, sizeof(name)));
+	puts(name);
+	return NULL;
+}
+
+static void about(void *(*use)(void *arg))
+{
+	struct sigaction sa = { .sa_sigaction = queued_take, .sa_flags = SA_SIGINFO };
+	pthread_t t;
+
+	sigaction(SIGUSR1, &sa, NULL);
+	t = start(wait_for_end, NULL);
+	for (int i = 0; i < 2; i++)
+		pthread_join(start(use, &t), NULL);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2 || sem_init(&go, 0, 0))
@@ -363,6 +410,10 @@ int main(int argc, char **argv)
 		child(argv[0]);
 	if (!strcmp(argv[1], "cancel"))
 		cancel();
+	if (!strcmp(argv[1], "queue"))
+		about(queue_use);
+	if (!strcmp(argv[1], "names"))
+		about(names_use);
 	if (!strcmp(argv[1], "meet"))
 		return meet_here();
 	return 0;
