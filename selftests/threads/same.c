@@ -38,6 +38,11 @@ TEST(streams_on_three_nodes)
 	same(PROGRAMS "streams", 3, NULL);
 }
 
+TEST(a_stream_that_libraries_keep)
+{
+	same(PROGRAMS "ends", 3, "stream");
+}
+
 TEST(threads_of_all_nodes_create_threads)
 {
 	same(PROGRAMS "nested", 2, NULL);

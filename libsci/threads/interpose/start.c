@@ -234,6 +234,20 @@ static void arguments_copy(void)
 	environ = strings_copy(environ);
 }
 
+/*
+ * Replace the streams before any library keeps a pointer to them, as libstdc++ does for std::cout.
+ * The linker marks this library, so that its constructor runs first, also before that of libc.
+ */
+__attribute__((constructor))
+static void streams_begin(int argc, char **argv, char **env)
+{
+	(void)argc;
+	(void)argv;
+	environ = environ ? environ : env;
+	if (world_active() && !self_node)
+		stdio_replace();
+}
+
 static void *program_main(void *arg)
 {
 	(void)arg;
@@ -266,7 +280,6 @@ int __libc_start_main(main_fn main, int argc, char **argv,
 	}
 	if (!self_node) {
 		arguments_copy();
-		stdio_replace();
 		exit_handler_set(program_end);
 	}
 	if (hosts_on)

@@ -4,7 +4,8 @@
  * Streams. A FILE is in the global heap, its lock works between nodes (futex.c), and nodes share
  * descriptors: any thread may use any stream, and output comes in order. libc keeps open streams
  * in a list, which exit() flushes: the list of the first node's process has the streams of all
- * nodes. The standard streams, which are in libc's data, are replaced at the start.
+ * nodes. The standard streams, which are in libc's data, are replaced at the start: see
+ * streams_begin().
  */
 
 #include <errno.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * usage: ends full|flush|destructor|early|large|user|orphan|child|cancel|
- *	       queue|names
+ * usage: ends full|flush|destructor|early|large|user|orphan|child|cancel|queue|names|stream
  *
- * Threads and the program end. The first thread is on the second node.
+ * Threads and the program end, and threads of two nodes act on each other. The first thread is on
+ * the second node.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -158,8 +158,11 @@ static void *early_wait(void *arg)
 	return arg;
 }
 
+static FILE *early_out;			/* standard output, as constructors of libraries see it */
+
 static void early_start(int argc, char **argv)
 {
+	early_out = stdout;
 	if (argc == 2 && !strcmp(argv[1], "early") && !sem_init(&early_go, 0, 0))
 		start(early_wait, NULL);
 }
@@ -388,6 +391,23 @@ static void about(void *(*use)(void *arg))
 		pthread_join(start(use, &t), NULL);
 }
 
+/* ---- a stream that constructors of libraries keep, as libstdc++ does ---- */
+
+static void *stream_use(void *arg)
+{
+	fprintf(early_out, "thread %d\n", *(int *)arg);
+	return NULL;
+}
+
+static void stream(void)
+{
+	fprintf(early_out, "main\n");
+	for (int i = 0; i < 6; i++) {
+		printf("%d: ", i);
+		pthread_join(start(stream_use, &i), NULL);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2 || sem_init(&go, 0, 0))
@@ -414,6 +434,8 @@ int main(int argc, char **argv)
 		about(queue_use);
 	if (!strcmp(argv[1], "names"))
 		about(names_use);
+	if (!strcmp(argv[1], "stream"))
+		stream();
 	if (!strcmp(argv[1], "meet"))
 		return meet_here();
 	return 0;
