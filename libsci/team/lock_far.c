@@ -306,18 +306,21 @@ static bool sender_is(const struct team_world *w, struct sci_peer *peer, uint32_
 static void lock_handle(void *arg, const struct sci_handled *m)
 {
 	struct team_world *w = arg;
-	const struct lock_msg *msg = m->data;
+	struct lock_msg msg;
 
-	if (m->error || m->len != sizeof(*msg))
+	if (m->error || m->len != sizeof(msg))
 		return;
-	if (msg->op == LOCK_ANSWER)
-		call_answered(w, m, msg->result);
-	else if (!sender_is(w, m->peer, msg->rank))
+	memcpy(&msg, m->data, sizeof(msg));
+	/* check the copy: the peer can still change the message */
+	sci_compiler_barrier();
+	if (msg.op == LOCK_ANSWER)
+		call_answered(w, m, msg.result);
+	else if (!sender_is(w, m->peer, msg.rank))
 		return;
-	else if (msg->op == LOCK_CANCEL)
+	else if (msg.op == LOCK_CANCEL)
 		request_cancel(w, m);
-	else if (msg->op < LOCK_ANSWER)
-		request_handle(w, m, msg);
+	else if (msg.op < LOCK_ANSWER)
+		request_handle(w, m, &msg);
 }
 
 int locks_open(struct team_world *w)
