@@ -8,6 +8,9 @@
  *	  liar		node 12, see attacker.h
  */
 #include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "libsci/msg/proto/proto.h"
 #include "selftests/msg/attacker.h"
@@ -49,6 +52,8 @@ struct lie {
 	struct peer *proc;
 	_Atomic unsigned int stage;	/* how far both sides have come */
 	_Atomic unsigned int connects;	/* connects to the foreign segment */
+	unsigned int handler;		/* handler and length of a request */
+	uint32_t len;
 };
 
 static void liar(struct peer *self, void *arg)
@@ -675,6 +680,98 @@ TEST(a_peer_that_writes_without_end)
 	CHECK(now - kept < 2 * (DATA_LINES + CTL_LINES));
 	peer_join(lie->proc);
 	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+/* ---- requests that change while a handler serves them ---- */
+
+#define CHANGING_BLOCK	8u
+#define CHANGING_LEN	2000u
+
+static uint8_t *second_page;			/* protected, so that a request stops in it */
+static struct copy_request *changing;		/* the request, in the victim's eager ring */
+static volatile sig_atomic_t changed;
+
+/* Change the request as the peer can, after its first blocks. */
+static void change_request(int sig, siginfo_t *info, void *context)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	(void)context;
+	if (changed || (uint8_t *)info->si_addr - second_page >= (ptrdiff_t)page) {
+		signal(sig, SIG_DFL);
+		return;
+	}
+	changed = true;
+	changing->stride = (uint64_t)1 << 40;
+	mprotect(second_page, page, PROT_READ | PROT_WRITE);
+}
+
+static void change_at_second_page(uint8_t *second)
+{
+	struct sigaction sa = { .sa_sigaction = change_request, .sa_flags = SA_SIGINFO };
+
+	second_page = second;
+	changed = false;
+	CHECK_EQ(sigaction(SIGSEGV, &sa, NULL), 0);
+	CHECK_EQ(mprotect(second, (size_t)sysconf(_SC_PAGESIZE), PROT_NONE), 0);
+}
+
+/* Send a request without its bytes: the victim has written them into the ring. */
+static void request_in_one_block(struct attacker *a, struct lie *lie)
+{
+	struct msg_typed t;
+
+	CHECK(meet_victim(a));
+	tell(a, &a->data, LINE_ATTACH, (struct msg_typed){ .attach = { .size = 16384 } });
+	t = hear(&a->in_ctl);
+	CHECK_EQ(t.type, LINE_ATTACHED);
+	CHECK_EQ(t.attached.status, 0);
+	stage_set(lie, 1);
+	stage_wait(lie, 2);
+	tell(a, &a->data, LINE_EAGER, (struct msg_typed){
+		.eager = { .context = MSG_HANDLERS + lie->handler, .len = lie->len,
+			   .first = lie->len, .end = MSG_PAD(lie->len) } });
+	stage_wait(lie, 3);
+	leave_victim(a);
+}
+
+static void check_changing(unsigned int handler, size_t bytes)
+{
+	struct lie *lie = lie_begin(request_in_one_block);
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *from = test_ep_accept(ep);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct sci_key key;
+	void *buf = NULL;
+
+	lie->handler = handler;
+	lie->len = (uint32_t)(sizeof(*changing) + bytes);
+	CHECK_EQ(sci_buf_alloc(ep, 2 * page, &buf), 0);
+	CHECK_EQ(sci_buf_key(ep, buf, 2 * page, &key), 0);
+	PROGRESS_UNTIL(ep, atomic_load(&lie->stage) == 1, TEST_WAIT_MS);
+	changing = (struct copy_request *)(void *)from->blocks_rx[RING_EAGER].base;
+	*changing = (struct copy_request){
+		.segment = key.segment, .offset = page - CHANGING_LEN / 2, .len = CHANGING_LEN,
+		.block = CHANGING_BLOCK, .stride = CHANGING_BLOCK };
+	change_at_second_page((uint8_t *)buf + page);
+	stage_set(lie, 2);
+	PROGRESS_UNTIL(ep, test_ep_stats(ep).handled == 1, TEST_WAIT_MS);
+	CHECK(changed);
+	CHECK_EQ(from->state, PEER_UP);
+	stage_set(lie, 3);
+	peer_join(lie->proc);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+/* A message of one block is passed to its handler in the ring, which the peer can write to. */
+TEST(a_read_that_changes_while_it_is_served)
+{
+	check_changing(HANDLER_READ, 0);
+}
+
+TEST(a_write_that_changes_while_it_is_served)
+{
+	check_changing(HANDLER_WRITE, CHANGING_LEN);
 }
 
 /* ---- check sums ---- */

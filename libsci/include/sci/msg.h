@@ -900,7 +900,8 @@ void sci_msg_free(struct sci_msg *msg);
  * @peer: the sender of the message
  * @tag: the number that the sender passed to sci_handler_send()
  * @data, @len: the bytes of the message, aligned to 8, in memory of the library that is valid
- *	until the handler returns
+ *	until the handler returns. A hostile peer can change the bytes until then: a handler copies
+ *	the numbers that it checks, and uses the copies.
  * @error: 0; -EBADMSG: a check sum is wrong, and @data is not valid
  */
 struct sci_handled {

@@ -188,25 +188,25 @@ static void atomic_handle_request(void *arg, const struct sci_handled *m)
 	struct atomic_reply reply = { 0 };
 	const struct iovec iov = { .iov_base = &reply, .iov_len = sizeof(reply) };
 	struct sci_ep *ep = arg;
+	struct atomic_request r;
 
-	if (m->error || m->len != sizeof(struct atomic_request))
+	if (m->error || m->len != sizeof(r)) {
 		reply.status = m->error ? m->error : -EPROTO;
-	else
-		reply.status = atomic_serve(ep, m->data, &reply.before);
+	} else {
+		handled_copy(&r, m->data, sizeof(r));
+		reply.status = atomic_serve(ep, &r, &reply.before);
+	}
 	handler_answer(m->peer, HANDLER_ATOMIC_REPLY, m->tag, &iov, 1);
 }
 
 static void atomic_handle_reply(void *arg, const struct sci_handled *m)
 {
-	const struct atomic_reply *r = m->data;
+	struct atomic_reply r = { .status = m->error ? m->error : -EPROTO };
 
 	(void)arg;
-	if (m->error)
-		onesided_answer(m->peer, m->tag, m->error, 0);
-	else if (m->len != sizeof(*r) || r->status > 0)
-		onesided_answer(m->peer, m->tag, -EPROTO, 0);
-	else
-		onesided_answer(m->peer, m->tag, r->status, r->before);
+	if (!m->error && m->len == sizeof(r))
+		handled_copy(&r, m->data, sizeof(r));
+	onesided_answer(m->peer, m->tag, r.status > 0 ? -EPROTO : r.status, r.before);
 }
 
 void atomics_init(struct sci_ep *ep)

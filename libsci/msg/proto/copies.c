@@ -120,6 +120,19 @@ void copy_take(struct sci_req *req, const void *data, size_t len)
 
 /* ---- the owner ---- */
 
+/*
+ * Copy the request of a message: the peer can still change a message in its ring. Return 0, or the
+ * error of a message that is shorter than a request.
+ */
+static int request_take(const struct sci_handled *m, struct copy_request *r)
+{
+	*r = (struct copy_request){ 0 };
+	if (m->error || m->len < sizeof(*r))
+		return m->error ? m->error : -EPROTO;
+	handled_copy(r, m->data, sizeof(*r));
+	return 0;
+}
+
 /* Return the first block that a peer names, or NULL and an error. */
 static uint8_t *piece_find(struct sci_ep *ep, const struct copy_request *r, int *error)
 {
@@ -153,49 +166,54 @@ static void copy_answer(const struct sci_handled *m, int status, const void *dat
 
 static void copy_handle_write(void *arg, const struct sci_handled *m)
 {
-	const struct copy_request *r = m->data;
-	int error = m->error;
+	const uint8_t *bytes = (const uint8_t *)m->data + sizeof(struct copy_request);
+	struct copy_request r;
+	int error = request_take(m, &r);
 	uint8_t *to = NULL;
 
-	if (!error && (m->len < sizeof(*r) || m->len - sizeof(*r) != r->len))
+	if (!error && m->len - sizeof(r) != r.len)
 		error = -EPROTO;
 	if (!error)
-		to = piece_find(arg, r, &error);
-	for (uint32_t at = 0; to && at < r->len; at += r->block)
-		msg_copy(block_find(to, r, at), (const uint8_t *)(r + 1) + at, r->block);
-	if (error || r->last)
+		to = piece_find(arg, &r, &error);
+	for (uint32_t at = 0; to && at < r.len; at += r.block)
+		msg_copy(block_find(to, &r, at), bytes + at, r.block);
+	if (error || r.last)
 		copy_answer(m, error, NULL, 0);
 }
 
 static void copy_handle_read(void *arg, const struct sci_handled *m)
 {
-	const struct copy_request *r = m->data;
+	struct copy_request r;
 	uint8_t *from = NULL;
 	uint8_t bytes[PIECE];
-	int error = m->error;
+	int error = request_take(m, &r);
 
-	if (!error && (m->len != sizeof(*r) || r->len > PIECE))
+	if (!error && (m->len != sizeof(r) || r.len > PIECE))
 		error = -EPROTO;
 	if (!error)
-		from = piece_find(arg, r, &error);
-	if (!from || r->block == r->len) {
-		copy_answer(m, error, from, from ? r->len : 0);
+		from = piece_find(arg, &r, &error);
+	if (!from || r.block == r.len) {
+		copy_answer(m, error, from, from ? r.len : 0);
 		return;
 	}
-	for (uint32_t at = 0; at < r->len; at += r->block)
-		msg_copy(bytes + at, block_find(from, r, at), r->block);
-	copy_answer(m, 0, bytes, r->len);
+	for (uint32_t at = 0; at < r.len; at += r.block)
+		msg_copy(bytes + at, block_find(from, &r, at), r.block);
+	copy_answer(m, 0, bytes, r.len);
 }
 
 static void copy_handle_reply(void *arg, const struct sci_handled *m)
 {
-	const struct copy_reply *r = m->data;
+	const size_t head = sizeof(struct copy_reply);
+	struct copy_reply r = { .status = -EPROTO };
 
 	(void)arg;
-	if (m->error || m->len < sizeof(*r) || r->status > 0)
+	if (!m->error && m->len >= head)
+		handled_copy(&r, m->data, head);
+	if (m->error || m->len < head || r.status > 0)
 		onesided_copied(m->peer, m->tag, m->error ? m->error : -EPROTO, NULL, 0);
 	else
-		onesided_copied(m->peer, m->tag, r->status, r + 1, m->len - sizeof(*r));
+		onesided_copied(m->peer, m->tag, r.status, (const uint8_t *)m->data + head,
+				m->len - head);
 }
 
 void copies_init(struct sci_ep *ep)

@@ -190,6 +190,16 @@ static inline unsigned int handler_id(uint32_t context)
 	return context - MSG_HANDLERS;
 }
 
+/*
+ * Copy the first @len bytes of a message for a handler. A peer can still change a message in its
+ * ring, so a handler checks and uses only the copy.
+ */
+static inline void handled_copy(void *to, const void *data, size_t len)
+{
+	memcpy(to, data, len);
+	sci_compiler_barrier();
+}
+
 /* Number of polls before a message without a posted receive is copied out of the ring. */
 #define DEFER_POLLS	64u
 
