@@ -413,8 +413,9 @@ struct sci_ep {
 	struct sci_lintr *bell;
 	struct sci_lintr *port;		/* HELLOs */
 	int bell_fd;
-	int wake_fd;
+	int wake_fd;			/* for the thread that sleeps in poll() */
 	int user_fd;			/* epoll descriptor for the program; -1: none yet */
+	_Atomic int user_wake_fd;	/* part of user_fd, as wake_fd; -1: none yet */
 	int timer_fd;			/* part of user_fd, for what is due without a doorbell */
 	bool timer_set;
 	bool armed;			/* user_fd must become readable at the next completion */

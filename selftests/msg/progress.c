@@ -486,9 +486,11 @@ TEST(a_poller_sleeps_until_a_write_can_be_stored)
 	couple_close(&c);
 }
 
-/* A thread that sleeps until a completion is queued. */
+/* A thread that sleeps until a request has completed, or until a completion is queued. */
 struct sleeper {
 	struct sci_ep *ep;
+	struct sci_req *req;		/* NULL: any completion */
+	int error;			/* error of the request */
 	_Atomic bool done;
 	pthread_t thread;
 };
@@ -497,21 +499,32 @@ static void *sleeps(void *arg)
 {
 	struct sleeper *s = arg;
 	struct sci_completion done;
+	int error;
 
-	CHECK_EQ(sci_completions(s->ep, -1, &done, 1), 1);
-	CHECK_EQ(done.status.error, 0);
+	if (s->req) {
+		error = sci_wait(s->req, -1, NULL);
+	} else {
+		CHECK_EQ(sci_completions(s->ep, -1, &done, 1), 1);
+		error = done.status.error;
+	}
+	CHECK_EQ(error, s->error);
 	atomic_store(&s->done, true);
 	return NULL;
 }
 
-static void sleeper_begin(struct sleeper *s, struct sci_ep *ep)
+static void sleeper_begin_for(struct sleeper *s, struct sci_ep *ep, struct sci_req *req)
 {
 	uint64_t before = test_ep_stats(ep).sleeps;
 
-	*s = (struct sleeper){ .ep = ep };
+	*s = (struct sleeper){ .ep = ep, .req = req };
 	CHECK_EQ(sci_ep_set(ep, SCI_PARAM_SPIN_US, 0), 0);
 	CHECK_EQ(pthread_create(&s->thread, NULL, sleeps, s), 0);
 	WAIT_UNTIL(test_ep_stats(ep).sleeps > before && others_asleep(), TEST_WAIT_MS);
+}
+
+static void sleeper_begin(struct sleeper *s, struct sci_ep *ep)
+{
+	sleeper_begin_for(s, ep, NULL);
 }
 
 static void sleeper_end(struct sleeper *s)
@@ -602,6 +615,57 @@ TEST(a_sleeper_sees_a_message_that_found_no_room)
 	CHECK_EQ(sci_irecv_many(c.ep[0], NULL, &b, 1, 0, NULL, &req), 0);
 	sleeper_end(&s);
 	couple_close(&c);
+}
+
+static struct sci_req *any_recv(struct sci_ep *ep)
+{
+	static char b;
+	struct sci_req *req;
+
+	CHECK_EQ(sci_irecv(ep, NULL, &b, 1, &req), 0);
+	return req;
+}
+
+static void sleeper_cancel(struct sleeper *s)
+{
+	s->error = -ECANCELED;
+	CHECK_EQ(sci_cancel(s->req), 0);
+}
+
+TEST(arming_leaves_a_sleeper_its_wake_up)
+{
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sleeper s;
+
+	for (unsigned int i = 0; i < 20; i++) {
+		sleeper_begin_for(&s, ep, any_recv(ep));
+		sleeper_cancel(&s);
+		sci_ep_arm(ep);
+		sleeper_end(&s);
+	}
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+TEST(a_sleeper_leaves_an_event_loop_its_wake_up)
+{
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct pollfd pfd = { .fd = sci_ep_fd(ep), .events = POLLIN };
+	struct sci_req *queued = any_recv(ep);
+	struct sci_completion done;
+	struct sleeper s;
+	uint64_t before;
+
+	CHECK_EQ(sci_req_queue(queued, NULL), 0);
+	sleeper_begin_for(&s, ep, any_recv(ep));
+	arm_for_sure(ep);
+	before = test_ep_stats(ep).sleeps;
+	CHECK_EQ(sci_cancel(queued), 0);
+	WAIT_UNTIL(test_ep_stats(ep).sleeps > before && others_asleep(), TEST_WAIT_MS);
+	CHECK_EQ(poll(&pfd, 1, 0), 1);
+	CHECK_EQ(sci_completions(ep, 0, &done, 1), 1);
+	sleeper_cancel(&s);
+	sleeper_end(&s);
+	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
 /* ---- counters ---- */

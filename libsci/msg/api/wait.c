@@ -259,7 +259,7 @@ int sci_ep_arm(struct sci_ep *ep)
 		return -EINVAL;
 	if (!ep_lock(ep))
 		return -ENOTCONN;
-	wake_drain(ep);
+	wake_drain_user(ep);
 	wait_set_timer(ep);
 	msg_woken(ep);
 	ret = msg_announce_sleep(ep) && list_empty(&ep->dirty) &&

@@ -542,6 +542,7 @@ int wake_init(struct sci_ep *ep);
 void wake_fini(struct sci_ep *ep);
 int wake_user_fd(struct sci_ep *ep);
 void wake_drain(struct sci_ep *ep);
+void wake_drain_user(struct sci_ep *ep);
 void wake_self(struct sci_ep *ep);
 void wake_waiters(struct sci_ep *ep);
 void wake_all(struct sci_ep *ep);

@@ -6,6 +6,9 @@
  * One thread of an endpoint sleeps on the endpoint's descriptors, other threads sleep on a
  * condition variable: see api/wait.c. This file has the descriptors, and the functions that wake
  * these threads.
+ *
+ * A sleeping thread and the program's event loop have one eventfd each. Each clears only its own:
+ * it would take a wake-up from the other, which does not poll again before it.
  */
 
 #include "libsci/msg/conn/conn.h"
@@ -43,6 +46,7 @@ static void fds_close(struct sci_ep *ep)
 	list_del(&ep->open);
 	if (ep->user_fd >= 0) {
 		close(ep->user_fd);
+		close(ep->user_wake_fd);
 		close(ep->timer_fd);
 	}
 	close(ep->wake_fd);
@@ -76,6 +80,7 @@ int wake_init(struct sci_ep *ep)
 		return ret;
 	ep->bell_fd = ret;
 	ep->user_fd = -1;
+	ep->user_wake_fd = -1;
 	pthread_mutex_lock(&open_lock);
 	ep->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ret = ep->wake_fd < 0 ? -errno : 0;
@@ -98,21 +103,50 @@ void wake_fini(struct sci_ep *ep)
 	pthread_cond_destroy(&ep->sleep_cond);
 }
 
-/* Wake the thread that sleeps in poll(). Context: any thread, any locks. */
-void wake_self(struct sci_ep *ep)
+static void event_add(int fd)
 {
 	uint64_t one = 1;
-	ssize_t n = write(ep->wake_fd, &one, sizeof(one));
+	ssize_t n = write(fd, &one, sizeof(one));
 
 	(void)n;	/* a full counter is readable, which is enough */
 }
 
-void wake_drain(struct sci_ep *ep)
+static void event_drain(int fd)
 {
 	uint64_t count;
-	ssize_t n = read(ep->wake_fd, &count, sizeof(count));
+	ssize_t n = read(fd, &count, sizeof(count));
 
 	(void)n;
+}
+
+/* Make the program's descriptor readable, if there is one. Context: any thread, any locks. */
+static void wake_user(struct sci_ep *ep)
+{
+	int fd = atomic_load(&ep->user_wake_fd);
+
+	if (fd >= 0)
+		event_add(fd);
+}
+
+/*
+ * Wake the thread that sleeps in poll(), and the program's event loop. Context: any thread, any
+ * locks.
+ */
+void wake_self(struct sci_ep *ep)
+{
+	event_add(ep->wake_fd);
+	wake_user(ep);
+}
+
+void wake_drain(struct sci_ep *ep)
+{
+	event_drain(ep->wake_fd);
+}
+
+void wake_drain_user(struct sci_ep *ep)
+{
+	if (ep->user_fd >= 0)
+		event_drain(ep->user_wake_fd);
 }
 
 /* Wake all sleeping threads after a completion or another change. */
@@ -120,7 +154,7 @@ void wake_waiters(struct sci_ep *ep)
 {
 	if (ep->sleeping && !ep->woken) {
 		ep->woken = true;
-		wake_self(ep);
+		event_add(ep->wake_fd);
 	}
 	if (ep->waiters) {
 		pthread_mutex_lock(&ep->sleep_lock);
@@ -134,33 +168,40 @@ void wake_all(struct sci_ep *ep)
 {
 	if (ep->armed) {
 		ep->armed = false;
-		wake_self(ep);
+		wake_user(ep);
 	}
 	msg_changed(ep);
 }
 
 /* ---- descriptor for the program's own event loop ---- */
 
+static void fd_close(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
 static int user_fd_make(struct sci_ep *ep)
 {
 	struct epoll_event in = { .events = EPOLLIN };
-	int ret, fd, timer;
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+	int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	int ret;
 
-	fd = epoll_create1(EPOLL_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (timer < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, timer, &in) ||
+	if (fd < 0 || timer < 0 || wake < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, timer, &in) ||
 	    epoll_ctl(fd, EPOLL_CTL_ADD, ep->bell_fd, &in) ||
-	    epoll_ctl(fd, EPOLL_CTL_ADD, ep->wake_fd, &in)) {
+	    epoll_ctl(fd, EPOLL_CTL_ADD, wake, &in)) {
 		ret = -errno;
-		if (timer >= 0)
-			close(timer);
-		close(fd);
+		fd_close(wake);
+		fd_close(timer);
+		fd_close(fd);
 		return ret;
 	}
 	ep->timer_fd = timer;
 	ep->user_fd = fd;
+	/* wake_self() may use it from now on, in another thread */
+	atomic_store(&ep->user_wake_fd, wake);
 	return fd;
 }
 
