@@ -15,6 +15,7 @@
 
 #include "libsci/msg/proto/proto.h"
 #include "selftests/harness.h"
+#include "selftests/msg/couple.h"
 #include "selftests/msg/crowd.h"
 #include "selftests/msg/peers.h"
 #include "selftests/msg/servant.h"
@@ -355,40 +356,6 @@ TEST(nobody_sleeps_over_a_message_without_memory)
 }
 
 /* ---- idle endpoints on a lossy link ---- */
-
-/* Two endpoints of this process. The link can lose packets if there is a @fault. */
-struct couple {
-	struct sci_ep *ep[2];
-	struct sci_peer *to[2];
-};
-
-static void *accept_one(void *ep)
-{
-	return test_ep_accept(ep);
-}
-
-static struct couple couple_open(const char *fault)
-{
-	struct couple c;
-	pthread_t thread;
-	void *from;
-
-	if (fault)
-		setenv("SCI_FAULT", fault, 1);
-	for (uint32_t i = 0; i < 2; i++)
-		c.ep[i] = test_ep_open(i + 1, 0);
-	CHECK_EQ(pthread_create(&thread, NULL, accept_one, c.ep[1]), 0);
-	c.to[0] = test_ep_connect(c.ep[0], 4, 2);
-	CHECK_EQ(pthread_join(thread, &from), 0);
-	c.to[1] = from;
-	return c;
-}
-
-static void couple_close(struct couple *c)
-{
-	for (unsigned int i = 0; i < 2; i++)
-		CHECK_EQ(sci_ep_close(c->ep[i]), 0);
-}
 
 static void arm_soon(struct sci_ep *ep)
 {
