@@ -10,6 +10,7 @@
 #include <sci/msg.h>
 
 #include "selftests/harness.h"
+#include "selftests/msg/couple.h"
 #include "selftests/msg/peers.h"
 
 #define PAGES	(64u * 4096)
@@ -484,6 +485,41 @@ TEST(memory_that_was_freed_by_an_owner_that_copies)
 	}
 	pair_close(&l);
 	peer_join(p);
+}
+
+static struct sci_key key_make(struct sci_ep *ep, size_t len)
+{
+	struct sci_key key;
+	void *buf;
+
+	CHECK_EQ(sci_buf_alloc(ep, len, &buf), 0);
+	CHECK_EQ(sci_buf_key(ep, buf, len, &key), 0);
+	return key;
+}
+
+/* The write has more pieces than messages may wait for a peer. */
+TEST(a_long_write_leaves_room_for_an_answer)
+{
+	enum { LARGE = 40 << 20 };
+	static const struct sci_rmw one = { SCI_RMW_ADD, SCI_RMW_UINT64, 1, 0 };
+	static unsigned char bytes[LARGE];
+	const struct iovec iov = { bytes, LARGE };
+	struct sci_req *write, *add;
+	struct sci_key key[2];
+	struct couple c;
+
+	test_needs_shm();
+	setenv("SCI_SHM_CHECK", "1", 1);
+	c = couple_open(NULL);
+	key[0] = key_make(c.ep[0], sizeof(uint64_t));
+	key[1] = key_make(c.ep[1], LARGE);
+	CHECK_EQ(sci_irmw(c.to[1], &key[0], 0, &one, NULL, &add), 0);
+	CHECK_EQ(sci_iwritev(c.to[0], &key[1], 0, &iov, 1, &write), 0);
+	CHECK(sci_progress(c.ep[0]) >= 0);
+	CHECK_EQ(sci_peer_state(c.to[0]), 0);
+	CHECK_EQ(couple_wait(&c, write), 0);
+	CHECK_EQ(couple_wait(&c, add), 0);
+	couple_close(&c);
 }
 
 static void check_death(bool used_before)

@@ -85,6 +85,9 @@ static void piece_skip(struct sci_req *req, size_t len)
  * last piece of a write, and each piece of a read: see onesided_copied(). A message that
  * is sent later arrives after all pieces. A write that has sent a piece does not end before the
  * answer to its last piece: an answer to an earlier piece must not find another request.
+ *
+ * Requests use at most the share of programs in the room for queued messages: the other half is for
+ * answers to the peer.
  */
 int copy_ask(struct sci_req *req)
 {
@@ -93,6 +96,8 @@ int copy_ask(struct sci_req *req)
 	do {
 		const struct copy_request r = piece_describe(req);
 
+		if (req->peer->detached >= SCI_DETACHED_MAX)
+			return -EAGAIN;
 		ret = piece_ask(req, &r);
 		req->want = r.len;
 		if (ret == -ENOMEM && req->kind == MSG_WRITE && req->moved) {
