@@ -11,6 +11,7 @@
  * is free then, not only its end.
  */
 #include "libsci/msg/conn/conn.h"
+#include "selftests/msg/couple.h"
 #include "selftests/msg/traffic.h"
 
 #define CLIENTS		20u
@@ -20,6 +21,7 @@
 #define RING_LEAST	8192u		/* libsci/msg/proto/rings.c */
 #define CONTEXT		7u
 #define STOP		UINT64_MAX	/* the tag of the last message */
+#define LONG		(1u << 20)
 
 static size_t length(uint64_t n)
 {
@@ -227,9 +229,59 @@ TEST(a_ring_that_starts_again_has_room_for_many_blocks)
 		CHECK_EQ(sci_ep_close(s.ep[i]), 0);
 }
 
-/* ---- descriptors ---- */
+/* ---- rings of a peer that leaves ---- */
 
-#define LONG	(1u << 20)
+/*
+ * The peer leaves before the other side has imported the ring that it was waiting for. Behind the
+ * line with this ring are the blocks of a message.
+ */
+TEST(a_ring_that_comes_too_late_loses_no_message)
+{
+	enum { LEN = 300000 };
+	static unsigned char in[LEN], out[LEN], eager[3000];
+	struct couple c = couple_open(NULL);
+	struct sci_req *received, *sent, *failed;
+
+	msg_fill(out, LEN, 1);
+	CHECK_EQ(sci_irecv(c.ep[0], c.to[0], in, LEN, &received), 0);
+	CHECK_EQ(sci_isend(c.to[1], out, LEN, &sent), 0);
+	CHECK(sci_progress(c.ep[0]) >= 0);
+	CHECK_EQ(sci_isend(c.to[0], eager, sizeof(eager), &failed), 0);
+	CHECK_EQ(test_wait(sent, NULL), 0);
+	CHECK_EQ(sci_ep_close(c.ep[1]), 0);
+	CHECK_EQ(test_wait(received, NULL), 0);
+	CHECK_BYTES(in, LEN, 1);
+	CHECK_EQ(test_wait(failed, NULL), -ENOTCONN);
+	CHECK_EQ(sci_ep_close(c.ep[0]), 0);
+}
+
+/* The peer reads no answers, asks for a ring, sends a message in lines, and leaves. */
+TEST(a_request_for_a_ring_that_cannot_be_answered_loses_no_message)
+{
+	static unsigned char in[CTL_LINES + 2][LONG], out[LONG];
+	struct sci_req *received[CTL_LINES + 2], *sent;
+	struct couple c = couple_open(NULL);
+	unsigned char small[100];
+
+	for (unsigned int i = 0; i < ARRAY_LEN(received); i++) {
+		CHECK_EQ(sci_itrecv(c.ep[0], c.to[0], 1, i, 0, in[i], LONG, &received[i]), 0);
+		CHECK_EQ(sci_itsend(c.to[1], 1, i, out, LONG, &sent), 0);
+	}
+	WAIT_UNTIL(sci_progress(c.ep[0]) >= 0 && !list_empty(&c.to[0]->ctlq), TEST_WAIT_MS);
+	CHECK_EQ(sci_ep_set(c.ep[1], SCI_PARAM_ATTACH_AFTER, 0), 0);
+	msg_fill(small, sizeof(small), 1);
+	CHECK_EQ(sci_tsend(c.to[1], 2, 0, small, sizeof(small)), 0);
+	CHECK(c.to[1]->waiting_attach);
+	CHECK_EQ(sci_disconnect(c.to[1]), 0);
+	memset(small, 0, sizeof(small));
+	CHECK_EQ(sci_trecv(c.ep[0], c.to[0], 2, 0, 0, small, sizeof(small), NULL), 0);
+	CHECK_BYTES(small, sizeof(small), 1);
+	for (unsigned int i = 0; i < ARRAY_LEN(received); i++)
+		CHECK_EQ(test_wait(received[i], NULL), -ENOTCONN);
+	couple_close(&c);
+}
+
+/* ---- descriptors ---- */
 
 /* Send and receive a long message: each side lends the other a ring. */
 static void swap_long(struct pair *l)

@@ -126,6 +126,9 @@ static int ring_asked(struct sci_peer *p, const struct line_attach *want)
 {
 	if (p->attach_asked)
 		return -EPROTO;
+	/* the peer has left: do not keep the lines behind from their receives */
+	if (p->draining)
+		return 0;
 	/* a peer that reads no control lines must not fill memory with queued lines */
 	if (!list_empty(&p->ctlq)) {
 		p->ep->retry = true;
@@ -159,6 +162,9 @@ int ring_attached(struct sci_peer *p, const struct line_attached *a)
 	if (a->ring >= peer_rings(p) || !status_is_valid(a->status) ||
 	    (a->ring == RING_EAGER && !p->waiting_attach))
 		return -EPROTO;
+	/* the peer has left: do not keep the lines behind from their receives */
+	if (p->draining)
+		return 0;
 	if (a->ring == RING_RAIL || (a->ring == RING_XFER && p->rail_node))
 		return rail_lent(p, a);
 	if (!ret)
