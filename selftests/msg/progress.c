@@ -453,14 +453,31 @@ TEST(a_poller_sleeps_until_a_write_can_be_stored)
 	couple_close(&c);
 }
 
-/* A thread that sleeps until a request has completed, or until a completion is queued. */
+/* A thread that sleeps until a request completes, a completion is queued, or a handler runs. */
 struct sleeper {
 	struct sci_ep *ep;
+	bool by_handler;
+	bool handled;
 	struct sci_req *req;		/* NULL: any completion */
 	int error;			/* error of the request */
 	_Atomic bool done;
 	pthread_t thread;
 };
+
+static void sleeper_handle(void *arg, const struct sci_handled *m)
+{
+	struct sleeper *s = arg;
+
+	(void)m;
+	s->handled = true;
+}
+
+static int look_handled(void *arg)
+{
+	struct sleeper *s = arg;
+
+	return s->handled ? 0 : -EAGAIN;
+}
 
 static void *sleeps(void *arg)
 {
@@ -468,7 +485,9 @@ static void *sleeps(void *arg)
 	struct sci_completion done;
 	int error;
 
-	if (s->req) {
+	if (s->by_handler) {
+		error = sci_wait_until(s->ep, look_handled, s, -1);
+	} else if (s->req) {
 		error = sci_wait(s->req, -1, NULL);
 	} else {
 		CHECK_EQ(sci_completions(s->ep, -1, &done, 1), 1);
@@ -479,19 +498,32 @@ static void *sleeps(void *arg)
 	return NULL;
 }
 
-static void sleeper_begin_for(struct sleeper *s, struct sci_ep *ep, struct sci_req *req)
+static void sleeper_start(struct sleeper *s)
 {
+	struct sci_ep *ep = s->ep;
 	uint64_t before = test_ep_stats(ep).sleeps;
 
-	*s = (struct sleeper){ .ep = ep, .req = req };
 	CHECK_EQ(sci_ep_set(ep, SCI_PARAM_SPIN_US, 0), 0);
 	CHECK_EQ(pthread_create(&s->thread, NULL, sleeps, s), 0);
 	WAIT_UNTIL(test_ep_stats(ep).sleeps > before && others_asleep(), TEST_WAIT_MS);
 }
 
+static void sleeper_begin_for(struct sleeper *s, struct sci_ep *ep, struct sci_req *req)
+{
+	*s = (struct sleeper){ .ep = ep, .req = req };
+	sleeper_start(s);
+}
+
 static void sleeper_begin(struct sleeper *s, struct sci_ep *ep)
 {
 	sleeper_begin_for(s, ep, NULL);
+}
+
+static void sleeper_begin_handler(struct sleeper *s, struct sci_ep *ep)
+{
+	*s = (struct sleeper){ .ep = ep, .by_handler = true };
+	CHECK_EQ(sci_handler_set(ep, SCI_HANDLER_USER, sleeper_handle, s), 0);
+	sleeper_start(s);
 }
 
 static void sleeper_end(struct sleeper *s)
@@ -581,6 +613,31 @@ TEST(a_sleeper_sees_a_message_that_found_no_room)
 	sleeper_begin(&s, c.ep[0]);
 	CHECK_EQ(sci_irecv_many(c.ep[0], NULL, &b, 1, 0, NULL, &req), 0);
 	sleeper_end(&s);
+	couple_close(&c);
+}
+
+/* A message stays in the ring, and a message to a handler is behind it. */
+TEST(a_sleeper_sees_that_there_is_room_again)
+{
+	struct couple c = couple_open(NULL);
+	struct sci_msg *msg = NULL;
+	struct sci_req *req;
+	struct sleeper s;
+
+	CHECK_EQ(sci_ep_set(c.ep[0], SCI_PARAM_UNEXPECTED_MAX, 4096), 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		unexpected_fill(&c);
+		CHECK_EQ(sci_handler_send(c.to[1], SCI_HANDLER_USER, 0, NULL, 0), 0);
+		if (i)
+			CHECK_EQ(sci_tmatch(c.ep[0], c.to[0], CONTEXT + 1, 0, 0, 0, &msg, NULL), 0);
+		sleeper_begin_handler(&s, c.ep[0]);
+		if (i)
+			sci_msg_free(msg);
+		else
+			CHECK_EQ(sci_itrecv(c.ep[0], c.to[0], CONTEXT + 1, 0, 0, NULL, 0, &req), 0);
+		sleeper_end(&s);
+	}
+	CHECK_EQ(test_wait(req, NULL), 0);
 	couple_close(&c);
 }
 

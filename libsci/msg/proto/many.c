@@ -91,5 +91,5 @@ void recv_many_start(struct sci_req *whole)
 	}
 	whole->state = MSG_POSTED;
 	sci_match_post(m, &whole->match);
-	recv_posted(whole->ep);
+	held_back_wake(whole->ep);
 }

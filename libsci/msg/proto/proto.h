@@ -267,10 +267,10 @@ static inline size_t *wanted_counter(struct sci_ep *ep, struct sci_peer *p)
 }
 
 /*
- * Wake the sleeping threads after a receive was posted: it may be for a message that stays in a ring,
- * which no doorbell reports again.
+ * Wake the sleeping threads after a receive was posted, or after an unexpected message was freed: a
+ * message that stays in a ring may have its receive or its room now. No doorbell reports it again.
  */
-static inline void recv_posted(struct sci_ep *ep)
+static inline void held_back_wake(struct sci_ep *ep)
 {
 	if (!ep->held_back)
 		return;

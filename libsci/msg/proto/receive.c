@@ -123,6 +123,8 @@ static struct sci_msg *unexpected_keep(struct sci_peer *p, uint32_t context, uin
 void msg_unexpected_free(struct sci_msg *msg)
 {
 	msg->ep->unexpected_bytes -= msg->kept;
+	if (msg->kept)
+		held_back_wake(msg->ep);
 	if (msg->data != msg->small)
 		free(msg->data);
 	free(msg);
@@ -503,6 +505,6 @@ int recv_start(struct sci_req *req)
 		return peer_error(req->peer);
 	req->state = MSG_POSTED;
 	sci_match_post(m, &req->match);
-	recv_posted(req->ep);
+	held_back_wake(req->ep);
 	return 0;
 }
