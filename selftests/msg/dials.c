@@ -12,6 +12,7 @@
 
 #include <sci/msg.h>
 
+#include "libsci/msg/proto/proto.h"
 #include "selftests/harness.h"
 #include "selftests/msg/peers.h"
 #include "selftests/msg/unanswered.h"
@@ -752,17 +753,18 @@ TEST(an_opened_peer_whose_inbox_comes_late)
 static struct {
 	const struct sci_fabric_ops *real;
 	struct sci_fabric_ops ops;
+	unsigned int fast;		/* calls before the slow one */
 	atomic_uint calls;
 	atomic_bool go;
 } slow;
 
-/* The first call returns when slow.go is set. */
+/* One call returns when slow.go is set. Both endpoints of this process use the same fabric. */
 static int connect_slowly(struct sci_fabric *f, const struct sci_rseg_param *p,
 			  struct sci_rseg **out)
 {
 	int ret = slow.real->rseg.connect(f, p, out);
 
-	if (!atomic_fetch_add(&slow.calls, 1))
+	if (atomic_fetch_add(&slow.calls, 1) == slow.fast)
 		while (!atomic_load(&slow.go))
 			test_pause();
 	return ret;
@@ -811,6 +813,41 @@ TEST(a_connect_that_times_out_ends_no_connection)
 	WAIT_UNTIL((both_progress(ep), sci_test(req, &st)) != -EAGAIN, TEST_WAIT_MS);
 	CHECK_EQ(st.error, 0);
 	CHECK_EQ(test_wait(more, NULL), 0);
+	use_ops(ep[0], slow.real);
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(sci_ep_close(ep[i]), 0);
+}
+
+/*
+ * The connect times out when the peer has imported the inbox of this endpoint, and this endpoint has
+ * not imported the peer's. No later import of the peer reports the connection.
+ */
+TEST(a_connect_that_times_out_after_the_import_is_accepted)
+{
+	static const struct sci_addr addr[2] = { { 4, 1 }, { 4, 2 } };
+	struct sci_ep *ep[2] = { test_ep_open(1, 0), test_ep_open(2, 0) };
+	struct sci_peer *p, *from;
+	struct sci_status st;
+	struct sci_req *req;
+
+	slow.real = ep[0]->ops;
+	slow.ops = *ep[0]->ops;
+	slow.ops.rseg.connect = connect_slowly;
+	/* the peer imports first */
+	slow.fast = 1;
+	use_ops(ep[0], &slow.ops);
+	req = dial(ep[0], &addr[1], -1);
+	p = req->dial->p;
+	WAIT_UNTIL((both_progress(ep), p->imported && atomic_load(&slow.calls) > 1),
+		   TEST_WAIT_MS);
+	req->dial->until = 0;
+	WAIT_UNTIL((both_progress(ep), sci_test(req, &st)) != -EAGAIN, TEST_WAIT_MS);
+	CHECK_EQ(st.error, -ETIME);
+	CHECK_EQ(p->state, PEER_CONNECTING);
+	atomic_store(&slow.go, true);
+	CHECK_EQ(sci_accept(ep[0], TEST_WAIT_MS, &from), 0);
+	CHECK_EQ((uintptr_t)from, (uintptr_t)p);
+	CHECK_EQ(sci_peer_state(from), 0);
 	use_ops(ep[0], slow.real);
 	for (int i = 0; i < 2; i++)
 		CHECK_EQ(sci_ep_close(ep[i]), 0);

@@ -298,6 +298,17 @@ int peer_ask_inbox(struct sci_peer *p)
 		       -EPROTO;
 }
 
+/* Queue a connection for sci_accept() that the peer has begun, or whose connect has timed out here. */
+static void peer_offer(struct sci_peer *p)
+{
+	if (!p->incoming || !p->imported)
+		return;
+	p->incoming = false;
+	/* it is in the queue already if a connect to a waiting peer has timed out */
+	if (list_empty(&p->accept_link))
+		list_add_tail(&p->accept_link, &p->ep->accept_queue);
+}
+
 /* When each side has imported the other's inbox, let the inboxes share descriptors. */
 static void peer_pair(struct sci_peer *p)
 {
@@ -333,6 +344,7 @@ int peer_take_inbox(struct sci_peer *p, struct msg_call *c)
 	peer_heat(p);
 	if (!list_empty(&p->sendq) || peer_has_transfers(p))
 		peer_busy(p);
+	peer_offer(p);
 	peer_pair(p);
 	if (p->rail_node)
 		route_ask(p, RAIL_SECOND);
@@ -469,9 +481,7 @@ void peer_event_check(struct sci_peer *p)
 		peer_heat(p);
 	if (events & PEER_CAME) {
 		p->imported = true;
-		if (p->incoming)
-			list_add_tail(&p->accept_link, &p->ep->accept_queue);
-		p->incoming = false;
+		peer_offer(p);
 		peer_pair(p);
 		p->ep->up->came(p);
 		msg_changed(p->ep);
