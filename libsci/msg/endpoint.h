@@ -107,6 +107,7 @@ struct msg_callers {
 	pthread_cond_t ended;		/* signalled when a thread ends */
 	unsigned int threads;
 	bool stopped;			/* the endpoint closes: no call begins */
+	bool waits;			/* a call waits for a thread: counted in ep->n_suspect */
 	struct list waiting;
 	struct list running;
 };
@@ -358,7 +359,9 @@ struct sci_ep {
 	struct list busy;
 	struct list dirty;
 	unsigned int n_hot;
-	unsigned int n_suspect;		/* peers that are closing or whose inbox has ended */
+	unsigned int n_suspect;		/* reasons for ep_attend(): peers that are closing or whose
+					 * inbox has ended, and calls that wait for a thread
+					 */
 	size_t wanted;			/* receives and probes for any peer */
 	struct sci_match match;
 	uint32_t turns;			/* progress calls, modulo 2^32 */

@@ -404,7 +404,28 @@ TEST(a_close_during_the_call_to_a_stopped_peer)
 
 #define STOPPED		12u		/* more than the threads that make calls */
 
-/* Many peers are stopped after their HELLO; another peer can still connect. */
+/* Let many peers say HELLO to @ep and stop. */
+static void stopped_begin(struct sci_ep *ep, struct peer *stopped[STOPPED])
+{
+	for (unsigned int i = 0; i < STOPPED; i++) {
+		atomic_store(ready, false);
+		stopped[i] = peer_spawn(8 + 4 * i, connects_in_vain, NULL);
+		stop_when_ready(stopped[i]);
+	}
+	for (unsigned int i = 0; i < CALLS; i++)
+		CHECK(sci_progress(ep) >= 0);
+}
+
+static void stopped_end(struct peer *stopped[STOPPED])
+{
+	atomic_store(ready, false);
+	for (unsigned int i = 0; i < STOPPED; i++) {
+		peer_continue(stopped[i]);
+		peer_join(stopped[i]);
+	}
+}
+
+/* Another peer can still connect. */
 TEST(stopped_peers_do_not_hold_up_others)
 {
 	struct peer *stopped[STOPPED], *p;
@@ -415,21 +436,44 @@ TEST(stopped_peers_do_not_hold_up_others)
 	test_needs_shm();
 	ep = test_ep_open(TEST_ID, 0);
 	ready = test_shared(sizeof(*ready));
-	for (unsigned int i = 0; i < STOPPED; i++) {
-		atomic_store(ready, false);
-		stopped[i] = peer_spawn(8 + 4 * i, connects_in_vain, NULL);
-		stop_when_ready(stopped[i]);
-	}
-	for (unsigned int i = 0; i < CALLS; i++)
-		CHECK(sci_progress(ep) >= 0);
+	stopped_begin(ep, stopped);
 	p = peer_spawn(8 + 4 * STOPPED, connects, NULL);
 	l = (struct pair){ .proc = p, .ep = ep };
 	l.to = test_ep_accept(ep);
 	pair_close(&l);
 	peer_join(p);
-	atomic_store(ready, false);
-	for (unsigned int i = 0; i < STOPPED; i++) {
-		peer_continue(stopped[i]);
-		peer_join(stopped[i]);
-	}
+	stopped_end(stopped);
+}
+
+#define EAGER_LEN	3000u
+
+static void takes_eager(struct peer *self, void *arg)
+{
+	struct pair l = pair_open(self, 4, 0);
+	char buf[EAGER_LEN];
+
+	(void)arg;
+	CHECK_EQ(sci_recv(l.ep, l.to, buf, sizeof(buf), NULL), 0);
+	pair_close(&l);
+}
+
+/* A connected peer lends a ring. Its import has no thread before the other calls count as slow. */
+TEST(stopped_peers_do_not_hold_up_the_import_of_a_ring)
+{
+	struct peer *stopped[STOPPED], *p;
+	static char buf[EAGER_LEN];
+	struct sci_req *req;
+	struct pair l;
+
+	/* on other fabrics the kernel answers */
+	test_needs_shm();
+	p = peer_spawn(8 + 4 * STOPPED, takes_eager, NULL);
+	l = pair_open(p, 8 + 4 * STOPPED, 0);
+	ready = test_shared(sizeof(*ready));
+	stopped_begin(l.ep, stopped);
+	CHECK_EQ(sci_isend(l.to, buf, sizeof(buf), &req), 0);
+	CHECK_EQ(test_wait(req, NULL), 0);
+	pair_close(&l);
+	peer_join(p);
+	stopped_end(stopped);
 }

@@ -175,6 +175,7 @@ static int ep_attend(struct sci_ep *ep)
 	int done = hello_poll(ep) + closings_poll(ep);
 
 	refusals_end(ep);
+	callers_check(ep);
 	if (ep->net)
 		net_news_take(ep);
 	if (ep->rail && atomic_exchange(&ep->rail_rang, 0))

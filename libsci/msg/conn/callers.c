@@ -4,8 +4,8 @@
  * The threads that make calls to other nodes. A thread ends when no call is waiting.
  *
  * A peer that is stopped, or hostile, does not answer its call for up to a minute. So a call that
- * lasts longer than CALL_SLOW_MS makes room for another thread. Calls that wait for this room get it
- * when the program dials, or when a peer repeats its HELLO.
+ * lasts longer than CALL_SLOW_MS makes room for another thread. While a call waits for this room,
+ * progress calls callers_check(), and a sleep of the endpoint is short.
  */
 
 #include "libsci/msg/conn/conn.h"
@@ -87,30 +87,52 @@ static int thread_add(struct sci_ep *ep)
 	return 0;
 }
 
-void callers_check(struct sci_ep *ep)
+/* Note whether a call waits for room. Called with the endpoint's lock held. */
+static void callers_note(struct sci_ep *ep, bool waits)
 {
 	struct msg_callers *t = &ep->callers;
 
+	ep->n_suspect += waits - t->waits;
+	t->waits = waits;
+}
+
+/* Start a thread if a call waits and there is room now. Called with the endpoint's lock held. */
+void callers_check(struct sci_ep *ep)
+{
+	struct msg_callers *t = &ep->callers;
+	bool waits;
+
+	if (!t->waits)
+		return;
 	pthread_mutex_lock(&t->lock);
-	if (!list_empty(&t->waiting))
+	waits = !list_empty(&t->waiting);
+	if (waits)
 		thread_add(ep);
 	pthread_mutex_unlock(&t->lock);
+	callers_note(ep, waits);
 }
 
 /* Make the call @c on a thread. Called with the endpoint's lock held. */
 void callers_make(struct msg_call *c)
 {
-	struct msg_callers *t = &c->ep->callers;
+	struct sci_ep *ep = c->ep;
+	struct msg_callers *t = &ep->callers;
+	unsigned int before;
+	bool waits;
 	int ret;
 
 	pthread_mutex_lock(&t->lock);
 	list_add_tail(&c->waiting, &t->waiting);
-	ret = thread_add(c->ep);
+	before = t->threads;
+	ret = thread_add(ep);
 	/*
 	 * if no thread starts, make the call in this thread: blocking is better than no connection
 	 */
 	c = ret && !t->threads ? callers_take(t) : NULL;
+	waits = !c && t->threads == before;
 	pthread_mutex_unlock(&t->lock);
+	if (waits)
+		callers_note(ep, true);
 	if (c)
 		call_run(c);
 	else

@@ -166,7 +166,6 @@ static void accept_hello(struct sci_ep *ep, struct sci_fabric *fabric,
 			 const struct sci_addr *from, const struct msg_hello *h)
 {
 	struct sci_peer *p = peer_find(ep, from);
-	bool asking;
 	int ret;
 
 	if (p && fabric == ep->fabric)
@@ -206,11 +205,8 @@ static void accept_hello(struct sci_ep *ep, struct sci_fabric *fabric,
 		p->incoming = true;
 	}
 	/* when the import for the earlier HELLO ends, inbox_handle() uses the new HELLO */
-	asking = call_find(p, CALL_INBOX, 0);
 	peer_store_hello(p, h);
-	if (asking)
-		callers_check(ep);
-	ret = asking ? 0 : peer_ask_inbox(p);
+	ret = call_find(p, CALL_INBOX, 0) ? 0 : peer_ask_inbox(p);
 	if (ret)
 		accept_handle_failure(p, ret);
 }

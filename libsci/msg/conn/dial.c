@@ -165,22 +165,17 @@ void dial_done(struct msg_dial *d, int ret)
 int dials_poll(struct sci_ep *ep)
 {
 	struct list *pos, *n;
-	bool asking = false;
 	int done = 0;
 
 	list_for_each_safe(pos, n, &ep->dials) {
 		struct msg_dial *d = container_of(pos, struct msg_dial, link);
 		int ret = dial_step(d);
 
-		if (ret == -EAGAIN) {
-			asking |= d->asking;
+		if (ret == -EAGAIN)
 			continue;
-		}
 		dial_done(d, ret);
 		done++;
 	}
-	if (asking)
-		callers_check(ep);
 	return done;
 }
 
@@ -195,8 +190,8 @@ int dials_due(struct sci_ep *ep)
 	now = msg_now_ms();
 	list_for_each_safe(pos, n, &ep->dials) {
 		struct msg_dial *d = container_of(pos, struct msg_dial, link);
-		/* while it is asking, other calls may become slow */
-		uint64_t at = d->asking ? now + CALL_SLOW_MS : d->again;
+		/* the end of its call wakes the endpoint */
+		uint64_t at = d->asking ? UINT64_MAX : d->again;
 
 		if (d->until < at && dial_is_limited(d))
 			at = d->until;
