@@ -229,6 +229,7 @@ struct sci_peer {
 	bool incoming;			/* on import, the peer goes to ep->accept_queue */
 	bool fence;			/* full barrier between a store and the load of *sleeps */
 	bool waiting_attach;
+	bool xfer_unused;		/* the import of the lent transfer ring has failed */
 	bool attach_failed;
 	bool attach_asked;		/* the peer has asked for an eager ring */
 	bool announced;			/* this endpoint has announced a sleep to the peer */

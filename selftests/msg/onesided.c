@@ -4,13 +4,12 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <sci/msg.h>
 
 #include "selftests/harness.h"
 #include "selftests/msg/couple.h"
+#include "selftests/msg/descriptors.h"
 #include "selftests/msg/peers.h"
 
 #define PAGES	(64u * 4096)
@@ -126,29 +125,6 @@ static void end(struct pair *l)
 }
 
 /* ---- no room for imports ---- */
-
-#define DESCRIPTORS	256u
-
-static int used[DESCRIPTORS];
-static unsigned int n_used;
-
-/* Open all descriptors: an import needs one. */
-static void descriptors_use_up(void)
-{
-	const struct rlimit few = { DESCRIPTORS, DESCRIPTORS };
-
-	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
-	while (n_used < DESCRIPTORS && (used[n_used] = dup(2)) >= 0)
-		n_used++;
-	CHECK_EQ(errno, EMFILE);
-}
-
-/* Sanitizers need descriptors at the end of the process. */
-static void descriptors_give_back(void)
-{
-	while (n_used)
-		close(used[--n_used]);
-}
 
 /* Write and read all lengths at all offsets, with @fault on both sides. */
 static void all_lengths(const char *fault, bool room)

@@ -12,6 +12,7 @@
  */
 #include "libsci/msg/conn/conn.h"
 #include "selftests/msg/couple.h"
+#include "selftests/msg/descriptors.h"
 #include "selftests/msg/traffic.h"
 
 #define CLIENTS		20u
@@ -320,6 +321,39 @@ TEST(a_ring_takes_one_descriptor_on_each_side)
 	pair_meet(&l);
 	/* its own ring and the peer's */
 	WAIT_UNTIL(count_fds() <= fds + 2, TEST_WAIT_MS);
+	pair_close(&l);
+	peer_join(proc);
+}
+
+static void takes_three(struct peer *proc, void *arg)
+{
+	struct pair l = pair_open(proc, 4, 0);
+	static unsigned char in[LONG];
+
+	(void)arg;
+	for (unsigned int i = 0; i < 2; i++)
+		CHECK(sci_recv(l.ep, l.to, in, sizeof(in), NULL) < 0);
+	CHECK_EQ(sci_peer_state(l.to), 0);
+	CHECK_EQ(sci_recv(l.ep, l.to, in, sizeof(in), NULL), 0);
+	CHECK_BYTES(in, LONG, 1);
+	pair_close(&l);
+}
+
+/* The messages need the transfer ring. The sender cannot import the first two that it is lent. */
+TEST(a_ring_is_imported_when_there_is_room_again)
+{
+	struct peer *proc = peer_spawn(8, takes_three, NULL);
+	struct pair l = pair_open(proc, 8, 0);
+	static unsigned char out[LONG];
+
+	if (!l.ep->ops->ring)
+		SKIP("descriptors of this fabric are another matter");
+	msg_fill(out, LONG, 1);
+	descriptors_use_up();
+	for (unsigned int i = 0; i < 2; i++)
+		CHECK_EQ(sci_send(l.to, out, LONG), -EMFILE);
+	descriptors_give_back();
+	CHECK_EQ(sci_send(l.to, out, LONG), 0);
 	pair_close(&l);
 	peer_join(proc);
 }

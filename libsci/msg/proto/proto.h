@@ -348,6 +348,7 @@ int ring_attach(struct sci_peer *p, enum msg_ring which, uint32_t want);
 int ring_attached(struct sci_peer *p, const struct line_attached *a);
 int rings_line(struct sci_peer *p, const struct msg_typed *t);
 bool ring_has_ended(struct sci_peer *p);
+void xfer_return(struct sci_peer *p);
 
 /* onesided.c */
 int onesided_push(struct sci_req *req);

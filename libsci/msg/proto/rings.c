@@ -179,6 +179,7 @@ int ring_attached(struct sci_peer *p, const struct line_attached *a)
 		return -EAGAIN;
 	if (a->ring == RING_XFER) {
 		p->xfer_error = ret;
+		p->xfer_unused = !a->status && !p->blocks_tx[RING_XFER].size;
 		return 0;
 	}
 	p->waiting_attach = false;
@@ -231,8 +232,23 @@ bool ring_has_ended(struct sci_peer *p)
 	return true;
 }
 
+/*
+ * Return a transfer ring that this endpoint could not import. For the next RTS the owner lends another
+ * ring, whose import may succeed. The sends to which the owner has answered with the old ring fail
+ * before the line that lends the other ring.
+ */
+void xfer_return(struct sci_peer *p)
+{
+	p->xfer_unused = false;
+	ring_detach(p, RING_XFER);
+}
+
 static void ring_recalled(struct sci_peer *p, enum msg_ring which)
 {
+	if (which == RING_XFER && p->xfer_unused && peer_may_write_line(p)) {
+		xfer_return(p);
+		return;
+	}
 	/* an empty sendq shows that no message is partly sent in blocks */
 	if ((!blocks_tx(p, which)->size && !ring_is_rail(p, which)) || !peer_may_write_line(p) ||
 	    !ring_is_idle(p, which))

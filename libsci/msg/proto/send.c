@@ -394,6 +394,8 @@ static int send_try(struct sci_req *req)
 	if (req->sync || prefers_handshake(req)) {
 		if (!req->sync && far_eager_pays(req))
 			return far_eager_send(req);
+		if (p->xfer_unused)
+			xfer_return(p);
 		return tx_room(&p->data_tx) ? rts_send(req) : -EAGAIN;
 	}
 	if (req->len > params[SCI_PARAM_LINES_MAX] && send_wants_ring(req)) {
