@@ -498,6 +498,33 @@ TEST(a_long_write_leaves_room_for_an_answer)
 	couple_close(&c);
 }
 
+/* The owner's handlers do not give the peer to the program, which needs no disconnect. */
+TEST(a_peer_that_the_owner_only_serves)
+{
+	static const struct sci_rmw one = { SCI_RMW_ADD, SCI_RMW_UINT64, 1, 0 };
+	static const struct sci_addr addr = { 4, 1 };
+	struct sci_peer *to, *p;
+	struct sci_req *req;
+	struct sci_key key;
+	struct couple c;
+
+	test_needs_shm();
+	setenv("SCI_SHM_CHECK", "1", 1);
+	for (uint32_t i = 0; i < 2; i++)
+		c.ep[i] = test_ep_open(i + 1, 0);
+	key = key_make(c.ep[0], sizeof(uint64_t));
+	CHECK_EQ(sci_peer_open(c.ep[1], &addr, TEST_WAIT_MS, &to), 0);
+	CHECK_EQ(sci_irmw(to, &key, 0, &one, NULL, &req), 0);
+	CHECK_EQ(couple_wait(&c, req), 0);
+	CHECK_EQ(test_ep_stats(c.ep[0]).handled, 1);
+	CHECK_EQ(sci_ep_close(c.ep[1]), 0);
+	WAIT_UNTIL(sci_progress(c.ep[0]) >= 0 && !test_ep_stats(c.ep[0]).peers, TEST_WAIT_MS);
+	CHECK(sci_progress(c.ep[0]) >= 0);
+	CHECK_EQ(sci_peer_gone(c.ep[0], &p), -ENOENT);
+	CHECK_EQ(sci_accept(c.ep[0], 0, &p), -ETIMEDOUT);
+	CHECK_EQ(sci_ep_close(c.ep[0]), 0);
+}
+
 static void check_death(bool used_before)
 {
 	struct peer *p = peer_spawn(8, owner, NULL);

@@ -38,7 +38,8 @@ void handler_run(struct sci_peer *p, uint32_t context, uint64_t tag,
 		p->dropped = p->leaving;
 		return;
 	}
-	p->known = true;
+	/* the handlers of this layer give no pointer to the program: event_handle() says so itself */
+	p->known |= handler_id(context) >= SCI_HANDLER_LIBRARY;
 	msg_lock_handler(&ep->lock, true);
 	h->fn(h->arg, &m);
 	msg_lock_handler(&ep->lock, false);

@@ -66,6 +66,7 @@ static void event_handle(void *arg, const struct sci_handled *m)
 	}
 	req->queued = true;
 	req->peer = p;
+	p->known = true;
 	req->status.flags = SCI_STATUS_WRITTEN | SCI_STATUS_IMM;
 	req->status.len = e->len;
 	req->status.imm = m->tag;
