@@ -26,7 +26,8 @@
  *
  * The owner of a ring sends LINE_RECALL to recall its memory. A sender whose ring is empty drops
  * its import and answers with LINE_DETACH. After this line, the ring does not exist. A sender that
- * uses the ring does not answer. Positions in a ring that is attached again continue from the end
+ * uses the ring does not answer. A sender that cannot import the transfer ring returns it with
+ * LINE_DETACH, without a recall. Positions in a ring that is attached again continue from the end
  * of the former ring. LINE_RECALL and LINE_DETACH use the data ring, so LINE_DETACH arrives before
  * each later request for a ring and each later RTS.
  *
