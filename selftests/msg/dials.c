@@ -853,6 +853,40 @@ TEST(a_connect_that_times_out_after_the_import_is_accepted)
 		CHECK_EQ(sci_ep_close(ep[i]), 0);
 }
 
+/* The program gets a peer from the status of a message, and closes it before sci_accept(). */
+TEST(a_closed_peer_is_not_accepted)
+{
+	static const struct sci_addr addr = { 4, 1 };
+	struct sci_ep *ep[2] = { test_ep_open(1, 0), test_ep_open(2, 0) };
+	struct sci_peer *to, *p;
+	struct sci_req *req;
+	struct sci_status st;
+	struct sci_key key;
+	void *buf, *map;
+	char c = 1;
+
+	if (!(sci_ep_traits(ep[0]) & SCI_TRAIT_SHARED_MEMORY))
+		SKIP("no shared memory");
+	CHECK_EQ(sci_buf_alloc(ep[1], 4096, &buf), 0);
+	CHECK_EQ(sci_buf_key(ep[1], buf, 4096, &key), 0);
+	CHECK_EQ(sci_peer_open(ep[1], &addr, TEST_WAIT_MS, &to), 0);
+	CHECK_EQ(sci_isend(to, &c, 1, &req), 0);
+	WAIT_UNTIL((both_progress(ep), sci_test(req, NULL)) != -EAGAIN, TEST_WAIT_MS);
+	CHECK_EQ(sci_recv(ep[0], NULL, &c, 1, &st), 0);
+	slow.real = ep[0]->ops;
+	slow.ops = *ep[0]->ops;
+	slow.ops.rseg.connect = connect_slowly;
+	use_ops(ep[0], &slow.ops);
+	CHECK(sci_peer_map(st.peer, &key, 0, &map) < 0);
+	WAIT_UNTIL(atomic_load(&slow.calls), TEST_WAIT_MS);
+	CHECK_EQ(sci_peer_close(st.peer), 0);
+	CHECK_EQ(sci_accept(ep[0], 0, &p), -ETIMEDOUT);
+	atomic_store(&slow.go, true);
+	use_ops(ep[0], slow.real);
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(sci_ep_close(ep[i]), 0);
+}
+
 TEST(errors_are_those_of_connect)
 {
 	static const struct sci_addr no_node[] = { { 4096, 1 }, { 0, 1 } };

@@ -619,6 +619,9 @@ void peer_drop(struct sci_peer *p)
 {
 	peer_closing_end(p);
 	p->leaving = true;
+	/* a call to the peer may go on for long: sci_accept() must not return the peer meanwhile */
+	list_del(&p->accept_link);
+	p->incoming = false;
 	peer_down(p, -ECANCELED);
 	p->known = false;
 	if (!p->dialers)	/* otherwise the last dialer calls it */
