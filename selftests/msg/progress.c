@@ -650,6 +650,28 @@ static struct sci_req *any_recv(struct sci_ep *ep)
 	return req;
 }
 
+/* The thread that sleeps on the descriptors is cancelled: the other one must not wait for it. */
+TEST(a_sleeper_that_is_cancelled)
+{
+	struct couple c = couple_open(NULL);
+	struct sci_req *req[2];
+	struct sleeper s[2];
+	char b[2];
+
+	for (unsigned int i = 0; i < 2; i++)
+		CHECK_EQ(sci_itrecv(c.ep[0], c.to[0], CONTEXT, i, 0, &b[i], 1, &req[i]), 0);
+	sleeper_begin_for(&s[0], c.ep[0], req[0]);
+	CHECK_EQ(pthread_cancel(s[0].thread), 0);
+	s[1] = (struct sleeper){ .ep = c.ep[0], .req = req[1] };
+	CHECK_EQ(pthread_create(&s[1].thread, NULL, sleeps, &s[1]), 0);
+	WAIT_UNTIL(others_asleep(), TEST_WAIT_MS);
+	for (unsigned int i = 2; i--;) {
+		CHECK_EQ(sci_tsend(c.to[1], CONTEXT, i, "x", 1), 0);
+		sleeper_end(&s[i]);
+	}
+	couple_close(&c);
+}
+
 static void sleeper_cancel(struct sleeper *s)
 {
 	s->error = -ECANCELED;

@@ -24,6 +24,9 @@
  *    nothing after a call. -EINVAL: an argument is NULL or out of range.
  *  - Several threads may use an endpoint at the same time. With SCI_EP_SINGLE_THREAD only one
  *    thread at a time may use it. Signal handlers must not make any of these calls.
+ *  - A thread must not be cancelled by pthread_cancel() in a call, except while the call waits:
+ *    the thread could leave an endpoint locked. A call that waits holds cancellation off until
+ *    its wait has ended.
  *  - Lengths and offsets are in bytes. Timeouts are in milliseconds; -1 waits for ever, 0 does
  *    not wait.
  *  - An endpoint makes progress while a thread is inside one of its calls. A process that makes

@@ -19,6 +19,8 @@
 
 #include <errno.h>
 
+#include "libsci/base/cancel.h"
+
 #define HOT_MAX		16u		/* with more hot peers, idle peers are parked */
 #define COOL_AFTER	2000u		/* polls without a new line before a peer may be parked */
 #define COOL_TURNS	1024u		/* progress calls between attempts to park peers */
@@ -113,7 +115,12 @@ static void announcements_forget(struct sci_ep *ep)
  */
 static bool doorbell_handle(struct sci_ep *ep)
 {
-	if (ep->ops->lintr.wait(ep->bell, NULL, NULL, 0))
+	int ret;
+
+	sci_cancel_hold();
+	ret = ep->ops->lintr.wait(ep->bell, NULL, NULL, 0);
+	sci_cancel_release();
+	if (ret)
 		return false;
 	/* the bell may overtake the status line with the number of the sleep */
 	if (ep->lossy)

@@ -10,6 +10,9 @@
  * the wait may depend on their work. One thread of an endpoint sleeps on the endpoint's
  * descriptors. Other threads sleep on a condition variable, until the first thread wakes up or a
  * request has completed.
+ *
+ * A thread that is cancelled while it waits would leave ep->sleeping or the lock behind, so the
+ * wait holds cancellation off.
  */
 
 #include "libsci/msg/api/api.h"
@@ -20,6 +23,7 @@
 #include <sys/timerfd.h>
 #include <time.h>
 
+#include "libsci/base/cancel.h"
 #include "libsci/base/host.h"
 #include "libsci/base/thread.h"
 
@@ -178,23 +182,16 @@ static int deadline_ms_left(uint64_t until_us, uint64_t now, uint32_t at_most)
 	return ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
-int msg_wait_often(struct sci_ep *ep, int (*fn)(void *arg), void *arg,
-		   int timeout, uint32_t often_ms)
+/* Poll, yield and sleep. Context: cancellation is held off. */
+static int wait_long(struct wait *w, int timeout, uint32_t often_ms)
 {
-	struct wait w = { .ep = ep, .fn = fn, .arg = arg, .often = often_ms };
-	uint64_t begin, now, until, away = 0, spin;
+	struct sci_ep *ep = w->ep;
+	uint64_t begin = now_us(), now, away = 0, spin;
+	uint64_t until = timeout < 0 ? UINT64_MAX : begin + (uint64_t)timeout * 1000;
 	int ret;
 
-	w.seen = ep->completions;
-	ret = fn(arg);
-	if (ret == -EAGAIN)
-		ret = wait_rounds(&w);
-	if (ret != -EAGAIN)
-		return ret;
-	begin = now_us();
-	until = timeout < 0 ? UINT64_MAX : begin + (uint64_t)timeout * 1000;
 	for (;;) {
-		ret = wait_rounds(&w);
+		ret = wait_rounds(w);
 		if (ret != -EAGAIN)
 			return ret;
 		now = now_us();
@@ -205,13 +202,31 @@ int msg_wait_often(struct sci_ep *ep, int (*fn)(void *arg), void *arg,
 			away += cpu_yield(ep, now, now - begin);
 		else
 			sleep_some(ep, deadline_ms_left(until, now, often_ms));
-		if (ep->completions != w.seen) {
-			w.seen = ep->completions;
-			ret = fn(arg);
+		if (ep->completions != w->seen) {
+			w->seen = ep->completions;
+			ret = w->fn(w->arg);
 			if (ret != -EAGAIN)
 				return ret;
 		}
 	}
+}
+
+int msg_wait_often(struct sci_ep *ep, int (*fn)(void *arg), void *arg,
+		   int timeout, uint32_t often_ms)
+{
+	struct wait w = { .ep = ep, .fn = fn, .arg = arg, .often = often_ms };
+	int ret;
+
+	w.seen = ep->completions;
+	ret = fn(arg);
+	if (ret == -EAGAIN)
+		ret = wait_rounds(&w);
+	if (ret != -EAGAIN)
+		return ret;
+	sci_cancel_hold();
+	ret = wait_long(&w, timeout, often_ms);
+	sci_cancel_release();
+	return ret;
 }
 
 int msg_wait(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeout)

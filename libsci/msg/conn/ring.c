@@ -14,6 +14,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "libsci/base/cancel.h"
+
 void tx_init(struct msg_tx *tx, volatile struct msg_line *slots,
 	     uint32_t lines, const volatile uint32_t *status)
 {
@@ -162,9 +164,13 @@ void status_announce(struct sci_peer *p)
 static int bell_ring(struct sci_peer *p)
 {
 	const struct sci_fabric_ops *ops = line_fabric(p)->ops;
+	int ret;
 
-	return p->line->bell ? ops->rintr.trigger(p->line->bell, NULL, 0) :
-			       ops->ring(p->line->outbox);
+	sci_cancel_hold();
+	ret = p->line->bell ? ops->rintr.trigger(p->line->bell, NULL, 0) :
+			      ops->ring(p->line->outbox);
+	sci_cancel_release();
+	return ret;
 }
 
 /* Limit for the sleeps that a peer announces during one call of status_write(). */

@@ -19,6 +19,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "libsci/base/cancel.h"
 #include "libsci/base/thread.h"
 
 _Atomic uint32_t msg_fork_gen;
@@ -103,19 +104,26 @@ void wake_fini(struct sci_ep *ep)
 	pthread_cond_destroy(&ep->sleep_cond);
 }
 
+/* The callers of both functions hold locks: the functions must not be cancellation points. */
 static void event_add(int fd)
 {
 	uint64_t one = 1;
-	ssize_t n = write(fd, &one, sizeof(one));
+	ssize_t n;
 
+	sci_cancel_hold();
+	n = write(fd, &one, sizeof(one));
+	sci_cancel_release();
 	(void)n;	/* a full counter is readable, which is enough */
 }
 
 static void event_drain(int fd)
 {
 	uint64_t count;
-	ssize_t n = read(fd, &count, sizeof(count));
+	ssize_t n;
 
+	sci_cancel_hold();
+	n = read(fd, &count, sizeof(count));
+	sci_cancel_release();
 	(void)n;
 }
 
