@@ -4,6 +4,7 @@
 
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/nospec.h>
 #include <linux/uaccess.h>
 #include <asm/ioctls.h>
 
@@ -290,7 +291,7 @@ long sci_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	unsigned int nr = _IOC_NR(cmd);
 
 	if (nr < ARRAY_SIZE(sci_ioctl_ops))
-		op = &sci_ioctl_ops[nr];
+		op = &sci_ioctl_ops[array_index_nospec(nr, ARRAY_SIZE(sci_ioctl_ops))];
 	if (cmd == FIONREAD && obj->kind == SCI_OBJECT_INTR)
 		return sci_intr_fionread(obj, (int __user *)arg);
 	if (!op || !op->fn || op->cmd != cmd || !(op->kinds & obj->kind))
