@@ -2,13 +2,15 @@
 // Copyright (C) 2026 The libsci authors
 /*
  * Test the kernel's own NTB clients on ntb_pair.ko: sci_ntb.ko may rely on all that
- * they need. SCI_MODULES is the folder of sci.ko, SCI_NTB_CLIENTS that of
- * ntb_tool.ko, ntb_pingpong.ko and ntb_perf.ko.
+ * they need. Then test sci_ntb.ko. SCI_MODULES is the folder of sci.ko and sci_ntb.ko,
+ * SCI_NTB_CLIENTS that of ntb_tool.ko, ntb_pingpong.ko and ntb_perf.ko.
  */
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,7 +19,9 @@
 #define PAIR_DIR		"/../selftests/kernel/ntb_pair"
 #define FUNCTION	"05c1:00:0%u.0"
 #define TOOL		"/sys/kernel/debug/ntb_tool/" FUNCTION "/"
-#define CABLE		"/sys/module/ntb_pair/parameters/cable"
+#define BRIDGE		"/sys/bus/ntb/devices/" FUNCTION
+#define PARAMETER(name)	"/sys/module/ntb_pair/parameters/" name
+#define CABLE		PARAMETER("cable")
 
 static int insert(const char *folder, const char *below, const char *module,
 		  const char *given)
@@ -43,7 +47,7 @@ static int delete(const char *module)
 static void tidy(void)
 {
 	static const char *const module[] = {
-		"ntb_pingpong", "ntb_tool", "ntb_perf", "ntb_pair"
+		"ntb_pingpong", "ntb_tool", "ntb_perf", "sci_ntb", "ntb_pair"
 	};
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(module); i++)
@@ -300,4 +304,123 @@ TEST(pair_is_removed_under_its_client)
 	OK(delete("ntb_pair"));
 	OK(insert(getenv("SCI_MODULES"), PAIR_DIR, "ntb_pair", ""));
 	unload("ntb_pingpong");
+}
+
+/* ---- sci_ntb.ko ---- */
+
+#define LENGTH	(4 * PAGE)
+
+static void load_sci(const char *pair)
+{
+	char path[512];
+
+	NEED_ROOT();
+	snprintf(path, sizeof(path), "%s/sci_ntb.ko",
+		 getenv("SCI_MODULES") ? getenv("SCI_MODULES") : "");
+	if (access(path, R_OK))
+		SKIP("no sci_ntb.ko in SCI_MODULES");
+	tidy();
+	OK(insert(getenv("SCI_MODULES"), PAIR_DIR, "ntb_pair", pair));
+	OK(insert(getenv("SCI_MODULES"), "", "sci_ntb", ""));
+}
+
+/* Wait for the last release of closed files. */
+static void unload_sci(void)
+{
+	WAIT_UNTIL(!delete("sci_ntb"));
+	OK(delete("ntb_pair"));
+}
+
+/* Return whether there is an adapter of bridge @i whose link is @state, and set its number. */
+static bool bridge_link(unsigned int i, const char *state, unsigned int *sci)
+{
+	char path[128], text[16] = "";
+	glob_t found;
+
+	snprintf(path, sizeof(path), BRIDGE "/sci/sci*/link/state", i);
+	if (glob(path, 0, NULL, &found))
+		return false;
+	if (read_file(found.gl_pathv[0], text, sizeof(text)) < 0)
+		text[0] = 0;
+	sscanf(strstr(found.gl_pathv[0], "/sci/sci"), "/sci/sci%u", sci);
+	globfree(&found);
+	return !strncmp(text, state, strlen(state));
+}
+
+/* Wait until both links are up, and open the adapters. */
+static void bridges_open(int fd[2])
+{
+	unsigned int sci;
+	char path[32];
+
+	for (unsigned int i = 0; i < 2; i++) {
+		WAIT_UNTIL(bridge_link(i, "up", &sci));
+		snprintf(path, sizeof(path), DEV_DIR "/sci%u", sci);
+		WAIT_UNTIL(!access(path, R_OK));
+		fd[i] = OK(SYS(open(path, O_RDWR | O_CLOEXEC)));
+	}
+}
+
+/* Data of one node reaches the other node. */
+static void data_passes(const int fd[2])
+{
+	volatile uint32_t *here, *there;
+	struct sci_ioc_query q;
+	int local, remote;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		OK(adapter_query(fd[i], &q));
+		local = OK(segment_exported(fd[i], 1, LENGTH));
+		here = MAP(local, 0, LENGTH, RW);
+		remote = OK(remote_connect(fd[1 - i], q.out_node, 1));
+		there = MAP(remote, 0, LENGTH, RW);
+		fill(there, LENGTH, i);
+		OK(sci_flush(remote));
+		CHECK(filled(here, LENGTH, i));
+		OK(sci_unmap(there, LENGTH));
+		OK(sci_unmap(here, LENGTH));
+		close(remote);
+		close(local);
+	}
+}
+
+static void nodes_meet(const char *pair)
+{
+	int fd[2];
+
+	load_sci(pair);
+	bridges_open(fd);
+	data_passes(fd);
+	close(fd[0]);
+	close(fd[1]);
+	unload_sci();
+}
+
+TEST(nodes_meet_by_scratchpads)
+{
+	nodes_meet("");
+}
+
+TEST(nodes_meet_by_messages)
+{
+	nodes_meet("spads=0");
+}
+
+TEST(nodes_meet_again_when_the_cable_is_back)
+{
+	unsigned int sci;
+	int fd[2];
+
+	load_sci("");
+	for (unsigned int n = 0; n < 10; n++) {
+		bridges_open(fd);
+		data_passes(fd);
+		close(fd[0]);
+		close(fd[1]);
+		OK(write_file(CABLE, "N"));
+		for (unsigned int i = 0; i < 2; i++)
+			WAIT_UNTIL(bridge_link(i, "down", &sci));
+		OK(write_file(CABLE, "Y"));
+	}
+	unload_sci();
 }

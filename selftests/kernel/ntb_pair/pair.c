@@ -29,6 +29,23 @@ static unsigned int msgs = PAIR_MSGS;
 module_param(msgs, uint, 0444);
 MODULE_PARM_DESC(msgs, "Message registers of a bridge (0 to 4, default 4)");
 
+static bool trans = true;
+module_param(trans, bool, 0444);
+MODULE_PARM_DESC(trans, "A bridge leads its own inbound windows to memory, not those of its peer (Y)");
+
+module_param_named(fail, pair_fail, uint, 0644);
+MODULE_PARM_DESC(fail, "Sum of calls that fail: 1 no memory for the last window, 2 no memory is aligned, 4 no window opens, 8 no window closes (0)");
+
+module_param_named(failed, pair_failed, uint, 0444);
+MODULE_PARM_DESC(failed, "Number of calls that have failed");
+
+module_param_named(taken, pair_taken, uint, 0444);
+MODULE_PARM_DESC(taken, "Number of windows with memory");
+
+static unsigned int messages;
+module_param(messages, uint, 0444);
+MODULE_PARM_DESC(messages, "Number of messages that have been sent");
+
 struct pair_bridge pair_bridges[2];
 DEFINE_SPINLOCK(pair_lock);
 static bool pair_cable = true;
@@ -154,6 +171,18 @@ MODULE_PARM_DESC(cable, "The cable is plugged in (Y)");
 
 /* ---- memory windows ---- */
 
+bool pair_fails(enum pair_call call)
+{
+	unsigned long flags;
+	bool fails;
+
+	spin_lock_irqsave(&pair_lock, flags);
+	fails = pair_fail & call;
+	pair_failed += fails;
+	spin_unlock_irqrestore(&pair_lock, flags);
+	return fails;
+}
+
 static int bridge_mw_count(struct ntb_dev *ntb, int pidx)
 {
 	return pidx ? -EINVAL : pair_windows;
@@ -167,7 +196,7 @@ static int bridge_mw_get_align(struct ntb_dev *ntb, int pidx, int widx,
 		return -EINVAL;
 	WRITE_ONCE(bridge_of(ntb)->asked, widx);
 	if (addr_align)
-		*addr_align = pair_window_size;
+		*addr_align = pair_fails(PAIR_ALIGN) ? BIT_ULL(62) : pair_window_size;
 	if (size_align)
 		*size_align = PAGE_SIZE;
 	if (size_max)
@@ -195,6 +224,8 @@ static int bridge_mw_clear_trans(struct ntb_dev *ntb, int pidx, int widx)
 {
 	if (pidx || widx < 0 || widx >= pair_windows)
 		return -EINVAL;
+	if (pair_fails(PAIR_CLOSE))
+		return -EINTR;
 	spin_lock_irq(&pair_lock);
 	bridge_of(ntb)->window[widx].translated = false;
 	spin_unlock_irq(&pair_lock);
@@ -208,7 +239,15 @@ static int bridge_mw_set_trans(struct ntb_dev *ntb, int pidx, int widx,
 		return -EINVAL;
 	if (!addr && !bytes)
 		return bridge_mw_clear_trans(ntb, pidx, widx);
+	if (pair_fails(PAIR_OPEN))
+		return -EIO;
 	return bridge_translate(&bridge_of(ntb)->window[widx], addr, bytes);
+}
+
+static int bridge_peer_mw_set_trans(struct ntb_dev *ntb, int pidx, int widx, u64 addr,
+				    resource_size_t bytes)
+{
+	return bridge_mw_set_trans(&bridge_of(ntb)->peer->ntb, pidx, widx, addr, bytes);
 }
 
 static int bridge_peer_mw_count(struct ntb_dev *ntb)
@@ -393,6 +432,7 @@ static bool bridge_msg_put(struct pair_bridge *to, int midx, u32 msg)
 	room = !(to->sts & BIT_ULL(midx));
 	if (room)
 		to->msg[midx] = msg;
+	messages++;
 	spin_unlock_irqrestore(&pair_lock, flags);
 	return room;
 }
@@ -408,7 +448,7 @@ static int bridge_peer_msg_write(struct ntb_dev *ntb, int pidx, int midx, u32 ms
 	return bridge_sts_change(b, &b->sts, BIT_ULL(PAIR_MSGS + midx), 0);
 }
 
-static const struct ntb_dev_ops bridge_ops = {
+static struct ntb_dev_ops bridge_ops = {
 	.link_is_up		= bridge_link_is_up,
 	.link_enable		= bridge_link_enable,
 	.link_disable		= bridge_link_disable,
@@ -524,6 +564,11 @@ static int __init pair_check_params(void)
 		pr_err("windows=%u size=%u spads=%u msgs=%u: one is out of range\n",
 		       windows, size, spads, msgs);
 		return -EINVAL;
+	}
+	if (!trans) {
+		bridge_ops.mw_set_trans = NULL;
+		bridge_ops.mw_clear_trans = NULL;
+		bridge_ops.peer_mw_set_trans = bridge_peer_mw_set_trans;
 	}
 	pair_windows = windows;
 	pair_window_size = (unsigned long)size * SZ_1M;

@@ -81,8 +81,21 @@ struct pair_bridge {
 	struct irq_work link_irq;
 };
 
+/* Calls that parameter `fail` lets fail. */
+enum pair_call {
+	PAIR_MEMORY	= 1,
+	PAIR_ALIGN	= 2,
+	PAIR_OPEN	= 4,
+	PAIR_CLOSE	= 8,
+};
+
 extern struct pair_bridge pair_bridges[2];
 extern spinlock_t pair_lock;		/* protects all that changes in the bridges */
+
+/* ---- pair.c ---- */
+
+/* Return whether @call must fail, and count the failure. */
+bool pair_fails(enum pair_call call);
 
 /* ---- bus.c ---- */
 
@@ -94,6 +107,9 @@ void pair_bus_destroy(void);
 extern unsigned int pair_windows;
 extern unsigned long pair_window_size;
 extern bool pair_other;
+extern unsigned int pair_fail;
+extern unsigned int pair_failed;
+extern unsigned int pair_taken;
 
 int pair_windows_create(void);
 void pair_windows_destroy(void);

@@ -17,6 +17,9 @@
 unsigned int pair_windows = 2;
 unsigned long pair_window_size = SZ_16M;
 bool pair_other;
+unsigned int pair_fail;
+unsigned int pair_failed;
+unsigned int pair_taken;
 static struct page *pair_memory;		/* all windows, contiguous */
 static unsigned int pair_blocks;
 
@@ -129,11 +132,13 @@ static struct pair_window *window_take(struct pair_bridge *b, size_t size)
 	struct pair_window *w;
 	bool taken = true;
 
-	if (size > pair_window_size)
+	if (size > pair_window_size ||
+	    (b->asked == pair_windows - 1 && pair_fails(PAIR_MEMORY)))
 		return NULL;
 	spin_lock_irq(&pair_lock);
 	w = &b->window[pair_other ? (b->asked + 1) % pair_windows : b->asked];
 	swap(w->taken, taken);
+	pair_taken += !taken;
 	spin_unlock_irq(&pair_lock);
 	return taken ? NULL : w;
 }
@@ -147,6 +152,7 @@ static void window_put(struct pair_bridge *b, dma_addr_t bus)
 		if (b->window[i].bus == bus) {
 			WARN_ON(!b->window[i].taken || b->window[i].translated);
 			b->window[i].taken = false;
+			pair_taken--;
 		}
 	spin_unlock_irq(&pair_lock);
 }
