@@ -114,6 +114,8 @@ struct ntb_form {
  * @size: bytes
  * @form: layout of the window
  * @att: allocator of its chunks
+ * @serials: for each chunk: serial of the memory that was last exposed there. Unlike struct
+ *	ntb_chunk, the peer cannot change it
  */
 struct ntb_inbound {
 	struct page *page;
@@ -121,6 +123,7 @@ struct ntb_inbound {
 	u64 size;
 	struct ntb_form form;
 	struct sci_att *att;
+	u32 *serials;
 };
 
 /**

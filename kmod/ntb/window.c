@@ -90,6 +90,8 @@ static void inbound_free(struct ntb_node *n, struct ntb_inbound *in)
 	if (!in->page)
 		return;
 	sci_att_destroy(in->att);
+	kvfree(in->serials);
+	in->serials = NULL;
 	dma_free_pages(ntb_get_dma_dev(n->ntb), in->size, in->page, in->dma,
 		       DMA_BIDIRECTIONAL);
 	in->page = NULL;
@@ -117,7 +119,8 @@ static int inbound_create(struct ntb_node *n, unsigned int w, u64 limit)
 	memset(page_address(in->page), 0, in->size);
 	in->form = window_form(in->size);
 	in->att = sci_att_create(in->form.chunks);
-	return in->att ? 0 : -ENOMEM;
+	in->serials = kvcalloc(in->form.chunks, sizeof(*in->serials), GFP_KERNEL);
+	return in->att && in->serials ? 0 : -ENOMEM;
 }
 
 int ntb_inbound_create(struct ntb_node *n, u64 limit)
@@ -281,6 +284,7 @@ int ntb_expose(struct ntb_node *n, struct sci_pages *pages, u64 *base)
 	ret = xa_insert(&n->exposed, (u32)*base, pages, GFP_KERNEL);
 	if (!ret) {
 		sci_pages_get(pages);
+		n->in[window].serials[first] = serial;
 		WRITE_ONCE(c->count, cpu_to_le32(pages->count));
 		/* the peer's bridge reads the serial number before the count */
 		dma_wmb();
@@ -435,11 +439,13 @@ static int view_open_peer(struct ntb_node *n, u64 base, struct ntb_view *v)
 
 static int view_open_own(struct ntb_node *n, u64 base, struct ntb_view *v)
 {
+	struct sci_pages *pages = xa_load(&n->exposed, (u32)base);
+
 	lockdep_assert_held(&n->lock);
-	v->pages = xa_load(&n->exposed, (u32)base);
-	if (!v->pages)
+	if (!pages || n->in[base_window(base)].serials[base_first(base)] !=
+	    base >> BASE_SERIAL_SHIFT)
 		return -ENOENT;
-	sci_pages_get(v->pages);
+	v->pages = sci_pages_get(pages);
 	v->size = (u64)v->pages->count << PAGE_SHIFT;
 	return 0;
 }

@@ -707,6 +707,43 @@ TEST(a_new_segment_of_the_same_name_is_another)
 	NO_EV(next);
 }
 
+#define REUSES	100u
+#define BACKLOG	200u
+
+/*
+ * An adapter may give a segment's memory to the next one before CUT reaches an import on the own
+ * node: CUT waits behind messages of interrupts.
+ */
+TEST(a_new_segment_in_the_same_memory_is_another)
+{
+	int fd = OK(adapter_open(0)), intr, trigger, last, next, remote;
+	volatile uint32_t *here;
+	long long there;
+	__u32 number;
+
+	intr = OK(intr_create(fd, 0, &number));
+	trigger = OK(intr_connect(fd, adapter_node(0), number, 0));
+	for (unsigned int i = 0; i < REUSES; i++) {
+		last = OK(segment_exported(fd, 1, LENGTH));
+		remote = OK(remote_connect(fd, adapter_node(0), 1));
+		for (unsigned int n = 0; n < BACKLOG; n++)
+			OK(intr_trigger(trigger));
+		OK(segment_remove(last));
+		close(last);
+		next = OK(segment_exported(fd, 2, LENGTH));
+		here = MAP(next, 0, LENGTH, RW);
+		here[0] = MAGIC;
+		there = sci_map(remote, 0, LENGTH, RW);
+		CHECK(there < 0 || *(volatile uint32_t *)(uintptr_t)there != MAGIC);
+		if (there >= 0)
+			OK(sci_unmap((void *)(uintptr_t)there, LENGTH));
+		OK(sci_unmap(here, LENGTH));
+		close(remote);
+		close(next);
+	}
+	close(intr);
+}
+
 static atomic_int forcing;		/* the thread of force(), or 0 */
 
 static void *force(void *arg)
