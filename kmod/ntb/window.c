@@ -291,7 +291,8 @@ int ntb_expose(struct ntb_node *n, struct sci_pages *pages, u64 *base)
 		WRITE_ONCE(c->serial, cpu_to_le32(serial));
 	}
 	mutex_unlock(&n->lock);
-	return ret;
+	/* the last exposure is being given back: the caller waits for that and tries again */
+	return ret == -EBUSY ? -ENOSPC : ret;
 }
 
 void ntb_hide(struct ntb_node *n, u64 base)

@@ -744,6 +744,30 @@ TEST(a_new_segment_in_the_same_memory_is_another)
 	close(intr);
 }
 
+static void *close_descriptor(void *arg)
+{
+	close(*(int *)arg);
+	return NULL;
+}
+
+/* The memory may still be exposed for the importer that has just left. */
+TEST(export_as_soon_as_the_last_importer_has_left)
+{
+	struct pair p = PAIR_EXPORT(LENGTH);
+	pthread_t thread;
+
+	p.importer = OK(adapter_open(p.near));
+	for (unsigned int i = 0; i < 500; i++) {
+		p.remote = OK(remote_connect(p.importer, p.node, p.id));
+		OK(segment_unexport(p.local, SCI_UNEXPORT_HOW_QUIET));
+		EQ(pthread_create(&thread, NULL, close_descriptor, &p.remote), 0);
+		while (importers(p.local))
+			;
+		OK(segment_export(p.local));
+		EQ(pthread_join(thread, NULL), 0);
+	}
+}
+
 static atomic_int forcing;		/* the thread of force(), or 0 */
 
 static void *force(void *arg)
