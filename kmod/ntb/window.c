@@ -90,6 +90,7 @@ static void inbound_free(struct ntb_node *n, struct ntb_inbound *in)
 	if (!in->page)
 		return;
 	sci_att_destroy(in->att);
+	in->att = NULL;
 	kvfree(in->serials);
 	in->serials = NULL;
 	dma_free_pages(ntb_get_dma_dev(n->ntb), in->size, in->page, in->dma,
