@@ -113,6 +113,23 @@ static int contact_sizes(struct ntb_node *n)
 	return 0;
 }
 
+/* Report a failure to set up or to open the windows, unless it was the last one, too. */
+static void node_report(struct ntb_node *n, int error)
+{
+	if (error && error != n->error)
+		dev_err(&n->ntb->dev, "cannot set up its windows: %pe: trying again\n",
+			ERR_PTR(error));
+	n->error = error;
+}
+
+static void contact_open(struct ntb_node *n)
+{
+	int ret = ntb_inbound_open(n);
+
+	node_report(n, ret);
+	n->open = !ret;
+}
+
 /* Advance the first contact. Return whether packets and stores may go to the peer. */
 static bool contact_advance(struct ntb_node *n)
 {
@@ -128,7 +145,7 @@ static bool contact_advance(struct ntb_node *n)
 	if (state >> 16 != n->generation || (state >> 8 & 0xff) != PAGE_SHIFT)
 		return false;
 	if (!n->open)
-		n->open = !ntb_inbound_open(n);
+		contact_open(n);
 	return n->open && state & 1 && n->acked == n->peer_generation &&
 	       (n->up || !contact_sizes(n));
 }
@@ -216,9 +233,9 @@ static void node_tick(struct work_struct *work)
 	}
 	if (!n->adapter) {
 		ret = node_start(n);
+		node_report(n, ret);
 		if (ret) {
-			dev_err(&n->ntb->dev, "cannot set up its windows: %pe\n",
-				ERR_PTR(ret));
+			queue_delayed_work(n->wq, &n->tick, TICK_UPKEEP);
 			return;
 		}
 	}

@@ -188,6 +188,7 @@ struct ntb_mailbox {
  * @acked: acknowledged generation of the peer
  * @open: this node's windows are open to the peer
  * @up: packets and stores may go to the peer
+ * @error: error of the last attempt to set up the windows, which is in the log; 0: none
  * @theirs: words of the peer that arrived by messages
  * @send_lock: protects @sent
  * @sent: number of the last packet that was sent
@@ -216,6 +217,7 @@ struct ntb_node {
 	u16 acked;
 	bool open;
 	bool up;
+	int error;
 	u32 theirs[NTB_WORDS];
 	spinlock_t send_lock;		/* protects sent */
 	u32 sent;

@@ -113,8 +113,9 @@ static int inbound_create(struct ntb_node *n, unsigned int w, u64 limit)
 	if (ret)
 		return ret;
 	if (!IS_ALIGNED(in->dma, addr_align) || !IS_ALIGNED(in->size, size_align)) {
-		dev_err(&n->ntb->dev, "window %u wants memory aligned to %pa bytes\n", w,
-			&addr_align);
+		if (n->error != -EINVAL)
+			dev_err(&n->ntb->dev, "window %u wants memory aligned to %pa bytes\n", w,
+				&addr_align);
 		return -EINVAL;
 	}
 	memset(page_address(in->page), 0, in->size);

@@ -424,3 +424,36 @@ TEST(nodes_meet_again_when_the_cable_is_back)
 	}
 	unload_sci();
 }
+
+/* The fail parameter of ntb_pair. */
+#define FAIL_MEMORY	"1"
+#define FAIL_ALIGN	"2"
+#define FAIL_OPEN	"4"
+#define FAIL_CLOSE	"8"
+
+/* Wait until @count more calls have failed. */
+static void wait_failures(unsigned int count)
+{
+	unsigned long long was = number(PARAMETER("failed"));
+
+	WAIT_UNTIL(number(PARAMETER("failed")) >= was + count);
+}
+
+/* Windows that cannot be set up are set up later. */
+TEST(a_start_that_fails_is_tried_again)
+{
+	static const char *const fail[] = { FAIL_MEMORY, FAIL_ALIGN, FAIL_OPEN };
+	int fd[2];
+
+	load_sci("fail=" FAIL_MEMORY);
+	for (unsigned int i = 0; i < ARRAY_SIZE(fail); i++) {
+		OK(write_file(PARAMETER("fail"), fail[i]));
+		wait_failures(10);
+	}
+	OK(write_file(PARAMETER("fail"), "0"));
+	bridges_open(fd);
+	data_passes(fd);
+	close(fd[0]);
+	close(fd[1]);
+	unload_sci();
+}
