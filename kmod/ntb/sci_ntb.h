@@ -116,6 +116,7 @@ struct ntb_form {
  * @att: allocator of its chunks
  * @serials: for each chunk: serial of the memory that was last exposed there. Unlike struct
  *	ntb_chunk, the peer cannot change it
+ * @open: the peer may reach the memory
  */
 struct ntb_inbound {
 	struct page *page;
@@ -124,6 +125,7 @@ struct ntb_inbound {
 	struct ntb_form form;
 	struct sci_att *att;
 	u32 *serials;
+	bool open;
 };
 
 /**

@@ -93,8 +93,10 @@ static void inbound_free(struct ntb_node *n, struct ntb_inbound *in)
 	in->att = NULL;
 	kvfree(in->serials);
 	in->serials = NULL;
-	dma_free_pages(ntb_get_dma_dev(n->ntb), in->size, in->page, in->dma,
-		       DMA_BIDIRECTIONAL);
+	/* the peer can still store into a window that could not be closed: lose the memory */
+	if (!in->open)
+		dma_free_pages(ntb_get_dma_dev(n->ntb), in->size, in->page, in->dma,
+			       DMA_BIDIRECTIONAL);
 	in->page = NULL;
 }
 
@@ -165,12 +167,15 @@ void ntb_inbound_destroy(struct ntb_node *n)
 
 int ntb_inbound_open(struct ntb_node *n)
 {
+	struct ntb_inbound *in;
 	unsigned int w;
 	int ret;
 
 	for (w = 0; w < n->windows; w++) {
-		ret = ntb_mw_set_trans(n->ntb, NTB_PEER, w, n->in[w].dma,
-				       n->in[w].size);
+		in = &n->in[w];
+		/* a call that fails may have opened the window */
+		in->open = true;
+		ret = ntb_mw_set_trans(n->ntb, NTB_PEER, w, in->dma, in->size);
 		if (ret)
 			return ret;
 	}
@@ -180,9 +185,17 @@ int ntb_inbound_open(struct ntb_node *n)
 void ntb_inbound_close(struct ntb_node *n)
 {
 	unsigned int w;
+	int ret;
 
-	for (w = 0; w < n->windows; w++)
-		ntb_mw_clear_trans(n->ntb, NTB_PEER, w);
+	for (w = 0; w < n->windows; w++) {
+		if (!n->in[w].open)
+			continue;
+		ret = ntb_mw_clear_trans(n->ntb, NTB_PEER, w);
+		n->in[w].open = ret;
+		if (ret)
+			dev_err(&n->ntb->dev, "cannot close window %u: %pe: its memory is lost\n",
+				w, ERR_PTR(ret));
+	}
 }
 
 void ntb_inbound_forget_marks(struct ntb_node *n)

@@ -457,3 +457,20 @@ TEST(a_start_that_fails_is_tried_again)
 	close(fd[1]);
 	unload_sci();
 }
+
+/* The peer can still store into such memory. */
+TEST(memory_of_a_window_that_stays_open_is_not_freed)
+{
+	int fd[2];
+
+	load_sci("windows=2");
+	bridges_open(fd);
+	close(fd[0]);
+	close(fd[1]);
+	EQ(number(PARAMETER("taken")), 4);
+	OK(write_file(PARAMETER("fail"), FAIL_CLOSE));
+	WAIT_UNTIL(!delete("sci_ntb"));
+	EQ(number(PARAMETER("failed")), 4);
+	EQ(number(PARAMETER("taken")), 4);
+	OK(delete("ntb_pair"));
+}
