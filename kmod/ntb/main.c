@@ -265,17 +265,24 @@ static void ntb_on_doorbell(void *ctx, int vector)
 	queue_work(n->wq, &n->mail);
 }
 
+/* Each tick of the peer sends all words: only words that have changed need a tick here. */
 static void ntb_on_message(void *ctx)
 {
 	struct ntb_node *n = ctx;
 	u64 full = ntb_msg_read_sts(n->ntb) & ntb_msg_inbits(n->ntb);
+	bool changed = false;
 	unsigned int i;
 	int pidx;
+	u32 word;
 
-	for (i = 0; i < NTB_WORD_SIZE + n->windows; i++)
-		WRITE_ONCE(n->theirs[i], ntb_msg_read(n->ntb, &pidx, i));
+	for (i = 0; i < NTB_WORD_SIZE + n->windows; i++) {
+		word = ntb_msg_read(n->ntb, &pidx, i);
+		changed |= word != word_receive(n, i);
+		WRITE_ONCE(n->theirs[i], word);
+	}
 	ntb_msg_clear_sts(n->ntb, full);
-	mod_delayed_work(n->wq, &n->tick, 0);
+	if (changed)
+		mod_delayed_work(n->wq, &n->tick, 0);
 }
 
 static const struct ntb_ctx_ops ntb_events = {

@@ -474,3 +474,26 @@ TEST(memory_of_a_window_that_stays_open_is_not_freed)
 	EQ(number(PARAMETER("taken")), 4);
 	OK(delete("ntb_pair"));
 }
+
+/* Return whether no message is sent while this function reads their number often. */
+static bool messages_rest(void)
+{
+	unsigned long long was = number(PARAMETER("messages"));
+
+	for (unsigned int i = 0; i < 1000; i++)
+		if (number(PARAMETER("messages")) != was)
+			return false;
+	return true;
+}
+
+TEST(nodes_that_have_met_send_few_messages)
+{
+	int fd[2];
+
+	load_sci("spads=0");
+	bridges_open(fd);
+	WAIT_UNTIL(messages_rest());
+	close(fd[0]);
+	close(fd[1]);
+	unload_sci();
+}
