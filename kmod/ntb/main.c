@@ -316,6 +316,9 @@ static int node_identify(struct ntb_node *n)
 	if (ntb_peer_port_count(n->ntb) != 1 || own < 0 || peer < 0 || own == peer ||
 	    !doorbells)
 		return -ENODEV;
+	/* ntb_mw_set_trans() does nothing then: only the peer can open the windows of this node */
+	if (!n->ntb->ops->mw_set_trans)
+		return -ENODEV;
 	n->node = SCI_IOC_NODE_STEP * (own + 1);
 	n->peer = SCI_IOC_NODE_STEP * (peer + 1);
 	n->db = BIT_ULL(__ffs64(doorbells));
@@ -416,7 +419,7 @@ static int sci_ntb_probe(struct ntb_client *client, struct ntb_dev *ntb)
 		return -ENOMEM;
 	ret = node_identify(n);
 	if (ret) {
-		dev_info(&ntb->dev, "not a bridge to one other node with windows and scratchpads or messages\n");
+		dev_info(&ntb->dev, "not a bridge to one other node with windows that this node can open, and with scratchpads or messages\n");
 		goto err_free;
 	}
 	ret = ntb_outbound_create(n);

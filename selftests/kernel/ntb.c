@@ -331,6 +331,14 @@ static void unload_sci(void)
 	OK(delete("ntb_pair"));
 }
 
+static bool bridge_has_driver(unsigned int i)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), BRIDGE "/driver", i);
+	return !access(path, F_OK);
+}
+
 /* Return whether there is an adapter of bridge @i whose link is @state, and set its number. */
 static bool bridge_link(unsigned int i, const char *state, unsigned int *sci)
 {
@@ -495,5 +503,13 @@ TEST(nodes_that_have_met_send_few_messages)
 	WAIT_UNTIL(messages_rest());
 	close(fd[0]);
 	close(fd[1]);
+	unload_sci();
+}
+
+TEST(bridges_whose_windows_only_the_peer_opens_get_no_adapter)
+{
+	load_sci("trans=0");
+	for (unsigned int i = 0; i < 2; i++)
+		CHECK(!bridge_has_driver(i));
 	unload_sci();
 }
