@@ -265,17 +265,23 @@ static void ntb_on_doorbell(void *ctx, int vector)
 	queue_work(n->wq, &n->mail);
 }
 
-/* Each tick of the peer sends all words: only words that have changed need a tick here. */
+/*
+ * Only a full register has a word of the peer's present life. Each tick of the peer sends all
+ * words: only words that have changed need a tick here.
+ */
 static void ntb_on_message(void *ctx)
 {
 	struct ntb_node *n = ctx;
-	u64 full = ntb_msg_read_sts(n->ntb) & ntb_msg_inbits(n->ntb);
+	u64 inbits = ntb_msg_inbits(n->ntb), full = ntb_msg_read_sts(n->ntb) & inbits;
 	bool changed = false;
 	unsigned int i;
 	int pidx;
 	u32 word;
 
-	for (i = 0; i < NTB_WORD_SIZE + n->windows; i++) {
+	/* the lowest bit of inbits is that of register i */
+	for (i = 0; i < NTB_WORD_SIZE + n->windows; i++, inbits &= inbits - 1) {
+		if (!(full & inbits & -inbits))
+			continue;
 		word = ntb_msg_read(n->ntb, &pidx, i);
 		changed |= word != word_receive(n, i);
 		WRITE_ONCE(n->theirs[i], word);

@@ -413,13 +413,16 @@ static int bridge_msg_clear_mask(struct ntb_dev *ntb, u64 bits)
 	return bridge_sts_change(bridge_of(ntb), &bridge_of(ntb)->sts_mask, 0, bits);
 }
 
+/* A register that is not full has no message: its value means nothing. */
 static u32 bridge_msg_read(struct ntb_dev *ntb, int *pidx, int midx)
 {
+	struct pair_bridge *b = bridge_of(ntb);
+
 	if (midx < 0 || midx >= msgs)
 		return 0;
 	if (pidx)
 		*pidx = 0;
-	return READ_ONCE(bridge_of(ntb)->msg[midx]);
+	return READ_ONCE(b->sts) & BIT_ULL(midx) ? READ_ONCE(b->msg[midx]) : ~0u;
 }
 
 /* Deliver a message unless the register still holds an earlier one. */
