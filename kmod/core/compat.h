@@ -42,6 +42,10 @@ static inline void vm_flags_mod(struct vm_area_struct *vma, vm_flags_t set,
 #define dma_buf_vunmap_unlocked	dma_buf_vunmap
 #endif
 
+#ifndef SCI_HAS_NTB_GET_DMA_DEV	/* 6.12 lacks it, but later 6.1 have it */
+#define ntb_get_dma_dev(ntb)	((ntb)->dev.parent)
+#endif
+
 #ifndef PCI_IRQ_INTX		/* before 6.8 */
 #define PCI_IRQ_INTX	PCI_IRQ_LEGACY
 #endif

@@ -11,6 +11,7 @@
 #include <linux/slab.h>
 
 #include "core/att.h"
+#include "core/compat.h"
 #include "core/pages.h"
 #include "sci_ntb.h"
 
