@@ -10,6 +10,10 @@
 
 #include "pair.h"
 
+#ifndef PAIR_HAS_ALLOC_PAGES_OP	/* before 6.10 */
+#define alloc_pages_op	alloc_pages
+#endif
+
 #define BLOCK		SZ_4M			/* largest block of the page allocator */
 #define BLOCKS_MAX	512u
 #define BUS_BASE	0x5c100000000ull
@@ -192,6 +196,6 @@ static void pair_free(struct device *dev, size_t size, void *virt, dma_addr_t bu
 const struct dma_map_ops pair_dma_ops = {
 	.alloc		= pair_alloc,
 	.free		= pair_free,
-	.alloc_pages	= pair_alloc_pages,
+	.alloc_pages_op	= pair_alloc_pages,
 	.free_pages	= pair_free_pages,
 };
