@@ -2,7 +2,8 @@
 /* Copyright (C) 2026 The libsci authors */
 /* A card: its description, its start and stop, and its end after a failure. */
 
-#include <linux/dma-mapping.h>
+#include <linux/dma-map-ops.h>
+#include <linux/iommu.h>
 #include <linux/iopoll.h>
 #include <linux/sizes.h>
 
@@ -221,6 +222,16 @@ static void adapter_destroy(struct sci_pci *p)
 
 /* ---- main memory that the card accesses ---- */
 
+bool sci_pci_is_copied(struct device *dev, dma_addr_t dma)
+{
+	struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
+
+	/* an IOMMU copies no whole pages, but dma_need_sync() of 6.1 is always true behind one */
+	if (domain && iommu_is_dma_domain(domain))
+		return !dev_is_dma_coherent(dev);
+	return dma_need_sync(dev, dma);
+}
+
 /* Map the status page, whose second line the card writes. */
 static int status_map(struct sci_pci *p)
 {
@@ -231,7 +242,7 @@ static int status_map(struct sci_pci *p)
 	if (dma_mapping_error(dev, dma))
 		return -ENOMEM;
 	/* the card would access copies of main memory, also of the memory of segments */
-	if (dma_need_sync(dev, dma)) {
+	if (sci_pci_is_copied(dev, dma)) {
 		dev_err(dev, "main memory can't be shared with it\n");
 		dma_unmap_page(dev, dma, PAGE_SIZE, DMA_FROM_DEVICE);
 		return -EOPNOTSUPP;

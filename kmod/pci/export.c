@@ -116,7 +116,7 @@ static int export_lists_fill(struct device *dev, struct sci_pci_export *x)
 	for_each_sgtable_dma_sg(&x->sgt, sg, i) {
 		dma_addr_t addr = sg_dma_address(sg);
 
-		if (dma_need_sync(dev, addr))
+		if (sci_pci_is_copied(dev, addr))
 			return -EOPNOTSUPP;
 		for (off = 0; off < sg_dma_len(sg); off += SCI_PCI_PAGE) {
 			x->leaves[page / SCI_PCI_LEAF_PAGES]

@@ -301,6 +301,12 @@ bool sci_pci_is_broken(struct sci_pci *p);
  */
 bool sci_pci_is_gone(struct sci_pci *p, u32 value);
 
+/*
+ * Return whether the card would access a copy of the main memory at @dma, or not what is in the
+ * CPU's caches. @dma is the bus address of whole pages.
+ */
+bool sci_pci_is_copied(struct device *dev, dma_addr_t dma);
+
 static inline bool sci_pci_is_stopping(struct sci_pci *p)
 {
 	return test_bit(SCI_PCI_STOPPING, &p->flags);
