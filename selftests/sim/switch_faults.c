@@ -382,6 +382,20 @@ TEST(delayed_packets_come_in_order)
 	end();
 }
 
+/* The copy of a packet has the delay of the packet. */
+TEST(duplicates_are_delayed_too)
+{
+	daemon_start(NULL);
+	nodes_4_and_8();
+	control("set 4 delay 3600s");
+	control("set 4 duplicate 1000000");
+	send_request(a, 4, 8, 1);
+	fence(a, 4);
+	CHECK_EQ(counter("4", "duplicated"), 1);
+	CHECK(nothing(b));
+	end();
+}
+
 /* Send a request from 4 that is held until another packet passes. */
 static void hold_one(uint32_t number)
 {

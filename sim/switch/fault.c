@@ -148,6 +148,7 @@ bool fault_pass(struct point *pt, struct flight *p)
 		pt->counter[COUNT_LOST]++;
 		return false;
 	}
+	p->delay += packet_delay(pt);	/* also of the copy, which does not pass @pt again */
 	if (fault_chance(pt, KEY_DUPLICATE) && flight_copy(p)) {
 		pt->counter[COUNT_DUPLICATED]++;
 		pt->counter[COUNT_FORWARDED]++;
@@ -159,7 +160,6 @@ bool fault_pass(struct point *pt, struct flight *p)
 		packet_damage(pt, p);
 	if (fault_chance(pt, KEY_CORRUPT))
 		packet_corrupt(pt, p);
-	p->delay += packet_delay(pt);
 	if (packet_hold_back(pt, p))
 		return false;
 	packet_overtaken(pt);
