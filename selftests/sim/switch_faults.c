@@ -721,6 +721,21 @@ TEST(several_things_later)
 	end();
 }
 
+/* `seed` restarts the generators, but not the counts of pending settings. */
+TEST(a_seed_postpones_nothing)
+{
+	uint32_t number[100];
+
+	daemon_start(NULL);
+	nodes_4_and_8();
+	CHECK_EQ(send_some(100, number), 100);
+	control("set 4 loss 1000000 for 2 packets");
+	control("set 4 duplicate 1000000 after 4 packets for 1 packet");
+	control("seed 1");
+	numbers_are(number, send_some(5, number), (uint32_t[]){ 3, 4, 5, 5 }, 4);
+	end();
+}
+
 TEST(for_a_time)
 {
 	daemon_start(NULL);

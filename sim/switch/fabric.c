@@ -102,7 +102,7 @@ void fabric_reset(struct fabric *f)
 
 static void point_restart(struct point *pt)
 {
-	pt->came = 0;
+	pt->base = pt->came;	/* pending actions count on */
 }
 
 void fabric_seed(struct fabric *f, uint64_t seed)

@@ -49,7 +49,9 @@ static uint64_t point_mix(uint64_t x)
 
 uint64_t point_draw(const struct point *pt, unsigned int salt)
 {
-	return point_mix(point_mix(point_mix(pt->fabric->seed ^ pt->hash) + pt->came) + salt);
+	uint64_t x = point_mix(pt->fabric->seed ^ pt->hash);
+
+	return point_mix(point_mix(x + pt->came - pt->base) + salt);
 }
 
 void point_update(struct point *pt)
@@ -99,6 +101,6 @@ void point_reset(struct point *pt)
 	actions_cancel(pt, KEYS);
 	memcpy(pt->value, pt->initial, sizeof(pt->value));
 	memset(pt->counter, 0, sizeof(pt->counter));
-	pt->came = 0;
+	pt->came = pt->base = 0;
 	point_update(pt);
 }

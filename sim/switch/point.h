@@ -53,7 +53,8 @@ struct action;
 /**
  * struct point - a point; the first member of struct link and of struct node
  * @hash: hash of @name
- * @came: number of packets since the start of the generator
+ * @came: number of packets since the start of the daemon or the last reset
+ * @base: value of @came at the start of the generator
  * @plain: no fault is set, and no packet is held back
  * @initial: settings at the start of the daemon
  * @actions: list of actions that a packet or a time triggers
@@ -65,7 +66,7 @@ struct point {
 	struct fabric *fabric;
 	char name[80];
 	bool is_node, plain;
-	uint64_t hash, came;
+	uint64_t hash, came, base;
 	uint64_t value[KEYS], initial[KEYS];
 	uint64_t counter[COUNTERS];
 	struct action *actions;
