@@ -322,6 +322,33 @@ TEST(garbage)
 	daemon_stop();
 }
 
+/* Receive @n packets. Clear epochs and check sums, which differ each time. */
+static void read_garbage(int fd, struct frame_packet *f, unsigned int n)
+{
+	memset(f, 0, n * sizeof(*f));
+	for (; n--; f++) {
+		CHECK(recv_frame(fd, f, sizeof(*f)) > sizeof(f->head));
+		f->packet.epoch = f->packet.crc = 0;
+	}
+}
+
+TEST(a_reset_restarts_the_garbage)
+{
+	static struct frame_packet f[2][20];
+	int fd;
+
+	daemon_start(NULL);
+	fd = adapter(8);
+	for (unsigned int i = 0; i < 2; i++) {
+		control("garbage 8 20 100");
+		control("reset");
+		read_garbage(fd, f[i], 20);
+	}
+	CHECK(!memcmp(f[0], f[1], sizeof(f[0])));
+	close(fd);
+	daemon_stop();
+}
+
 /* A node that is detached for a while attaches again with the same epoch and numbers. */
 TEST(garbage_of_a_node_that_may_come_again)
 {

@@ -96,6 +96,7 @@ void fabric_reset(struct fabric *f)
 {
 	memcpy(f->node_preset, f->node_initial, sizeof(f->node_preset));
 	memcpy(f->link_preset, f->link_initial, sizeof(f->link_preset));
+	f->garbage = 0;
 	fabric_each_point(f, true, true, point_reset);
 	links_notify(f);
 }
