@@ -324,6 +324,20 @@ TEST(a_store_to_an_interrupt_map_raises_it)
 	cards_free();
 }
 
+/* The value and the place of the store do not add up to an address of another node. */
+TEST(an_interrupt_map_may_have_any_value)
+{
+	struct card *t, *c = pair_up(&t);
+	uint32_t v = 0;
+
+	map_entry(c, 1, node_of(t), SCI_PCI_ATT_INTERRUPT, 0xffff, 0xfffffff0);
+	store(c, 0, PAGE + 64, &v, 4);
+	CHECK_EQ(barrier(c), 0);
+	CHECK_EQ(COUNT(t, INTERRUPTS_RECEIVED), 1);
+	CHECK_EQ(get32(t, AT_RX + 8), 0xfffffff0);
+	cards_free();
+}
+
 TEST(an_interrupt_that_finds_no_room_is_an_error)
 {
 	struct card *t, *c = pair_up(&t);

@@ -103,8 +103,10 @@ bool att_lookup(struct sim_adapter *a, uint64_t offset, bool store,
 	e->node = (uint16_t)w[0];
 	e->attr = (uint16_t)(w[0] >> 16);
 	e->value = w[2];
-	e->address = address_of(e->node, (uint16_t)w[1], w[2]) +
-		     (offset & (a->config.att_page_size - 1));
+	e->address = address_of(e->node, (uint16_t)w[1], w[2]);
+	/* added to any value of an interrupt, the offset might change the node */
+	if (!(e->attr & SCI_PCI_ATT_INTERRUPT))
+		e->address += offset & (a->config.att_page_size - 1);
 	if (att_allows(a, w, store))
 		return true;
 	if (e->attr & SCI_PCI_ATT_VALID)
