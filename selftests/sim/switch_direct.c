@@ -340,6 +340,33 @@ TEST(invalidation_of_the_dead)
 	daemon_stop();
 }
 
+/* ... and do not count for a newer invalidation with the same id. */
+TEST(an_old_answer_is_not_a_new_one)
+{
+	int fd[3], m = memory();
+
+	daemon_start(NULL);
+	three(fd);
+	close(fd[2]);
+	expect_frame(fd[0], FRAME_PEER_GONE, 12, 0);
+	expect_frame(fd[1], FRAME_PEER_GONE, 12, 0);
+	send_head(fd[0], FRAME_INVALIDATE, 4, 5);
+	expect_frame(fd[1], FRAME_INVALIDATE, 4, 5);
+	close(fd[0]);
+	expect_frame(fd[1], FRAME_PEER_GONE, 4, 0);
+	fd[0] = direct_adapter(4, m);
+	close(expect_peer(fd[0], 8));
+	close(expect_peer(fd[1], 4));
+	send_head(fd[0], FRAME_INVALIDATE, 4, 5);
+	expect_frame(fd[1], FRAME_INVALIDATE, 4, 5);
+	send_head(fd[1], FRAME_INVALIDATED, 4, 5);
+	send_request(fd[1], 8, 4, 1);
+	expect_packet(fd[0], 1);	/* and no acknowledgement yet */
+	send_head(fd[1], FRAME_INVALIDATED, 4, 5);
+	expect_frame(fd[0], FRAME_INVALIDATED, 4, 5);
+	daemon_stop();
+}
+
 TEST(too_many_invalidations)
 {
 	uint32_t i;

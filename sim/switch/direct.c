@@ -9,10 +9,16 @@
 
 #define PENDING_MAX	64u	/* of one node */
 
-/* An invalidation that is not complete. @awaited: connections that have not answered */
+/*
+ * An invalidation that is not complete. If its owner detaches, it stays until the last answer:
+ * otherwise this answer would complete a newer invalidation of the same export id.
+ * @owner: NULL: it has detached
+ * @awaited: connections that have not answered
+ */
 struct invalidation {
 	struct invalidation *next;
 	struct conn *owner;
+	uint32_t node;
 	uint32_t id;
 	unsigned int waits;
 	const struct conn *awaited[];
@@ -70,11 +76,11 @@ void direct_exports(struct fabric *f, struct conn *c,
 static void invalidation_complete(struct invalidation *v)
 {
 	struct frame done = {
-		.kind = FRAME_INVALIDATED, .node = v->owner->node->id,
-		.value = v->id,
+		.kind = FRAME_INVALIDATED, .node = v->node, .value = v->id,
 	};
 
-	conn_send(v->owner, &done, sizeof(done), -1);
+	if (v->owner)
+		conn_send(v->owner, &done, sizeof(done), -1);
 }
 
 static void invalidation_forget(struct invalidation **p)
@@ -122,8 +128,7 @@ static unsigned int conn_count_pending(const struct fabric *f, const struct conn
 static void invalidation_send(struct fabric *f, struct invalidation *v)
 {
 	struct frame frame = {
-		.kind = FRAME_INVALIDATE, .node = v->owner->node->id,
-		.value = v->id,
+		.kind = FRAME_INVALIDATE, .node = v->node, .value = v->id,
 	};
 	struct conn *o;
 
@@ -144,6 +149,7 @@ bool direct_invalidate(struct fabric *f, struct conn *c, uint32_t id)
 	if (!v)
 		return false;
 	v->owner = c;
+	v->node = c->node->id;
 	v->id = id;
 	invalidation_send(f, v);
 	if (!v->waits) {
@@ -162,10 +168,10 @@ void direct_invalidated(struct fabric *f, struct conn *c,
 {
 	struct invalidation **p = &f->direct.pending, *v;
 
-	/* @answer is for the oldest invalidation of the export, which may have been freed */
+	/* @answer is for the oldest invalidation of the export */
 	for (; (v = *p); p = &v->next) {
-		if (v->owner->node->id != answer->node ||
-		    v->id != answer->value || !invalidation_answered(v, c))
+		if (v->node != answer->node || v->id != answer->value ||
+		    !invalidation_answered(v, c))
 			continue;
 		if (!v->waits) {
 			invalidation_complete(v);
@@ -180,14 +186,14 @@ static void invalidations_drop_conn(struct fabric *f, const struct conn *c)
 	struct invalidation **p = &f->direct.pending, *v;
 
 	while ((v = *p)) {
-		bool was_awaited = invalidation_answered(v, c);
-
-		if (was_awaited && !v->waits && v->owner != c)
+		if (v->owner == c)
+			v->owner = NULL;
+		if (invalidation_answered(v, c) && !v->waits) {
 			invalidation_complete(v);
-		if (v->owner == c || !v->waits)
 			invalidation_forget(p);
-		else
+		} else {
 			p = &v->next;
+		}
 	}
 }
 
