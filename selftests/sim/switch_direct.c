@@ -300,6 +300,77 @@ TEST(invalidation_while_nodes_go)
 	daemon_stop();
 }
 
+/* The adapter of a node that the daemon disconnects maps memory until it closes its end. */
+TEST(invalidation_while_a_killed_node_lives)
+{
+	int fd[3];
+
+	daemon_start(NULL);
+	three(fd);
+	send_head(fd[0], FRAME_INVALIDATE, 4, 5);
+	expect_frame(fd[2], FRAME_INVALIDATE, 4, 5);
+	expect_frame(fd[1], FRAME_INVALIDATE, 4, 5);
+	send_head(fd[2], FRAME_INVALIDATED, 4, 5);
+	control("kill 8");
+	expect_frame(fd[0], FRAME_PEER_GONE, 8, 0);
+	expect_frame(fd[2], FRAME_PEER_GONE, 8, 0);
+	send_head(fd[0], FRAME_INVALIDATE, 4, 6);
+	expect_frame(fd[2], FRAME_INVALIDATE, 4, 6);
+	send_head(fd[2], FRAME_INVALIDATED, 4, 6);
+	send_head(fd[1], FRAME_INVALIDATED, 4, 6);	/* the daemon does not listen to it */
+	send_request(fd[2], 12, 4, 1);
+	expect_packet(fd[0], 1);	/* and no acknowledgement yet */
+	expect_end(fd[1]);
+	expect_frame(fd[0], FRAME_INVALIDATED, 4, 5);
+	expect_frame(fd[0], FRAME_INVALIDATED, 4, 6);
+	daemon_stop();
+}
+
+/* Kill node 8, whose new adapter attaches before the daemon has ended the old connection. */
+static int kill_and_replace(int memory_fd)
+{
+	struct frame_attach f = direct_frame(8);
+	int fd = unix_socket("fabric", SOCK_SEQPACKET), status;
+
+	control("nodes");		/* the daemon has accepted the connection */
+	CHECK_EQ(kill(daemon_pid, SIGSTOP), 0);
+	CHECK_EQ(waitpid(daemon_pid, &status, WUNTRACED), daemon_pid);
+	CHECK_EQ(send(control_fd, "kill 8\n", 7, MSG_NOSIGNAL), 7);
+	send_with(fd, &f, sizeof(f), &memory_fd, 1);
+	CHECK_EQ(kill(daemon_pid, SIGCONT), 0);
+	read_answer(control_fd);
+	SAID("ok\n");
+	expect_frame(fd, FRAME_ATTACHED, 8, 0);
+	expect_frame(fd, FRAME_LINK, 8, 1);
+	return fd;
+}
+
+/* A node id is free at once, also while the killed adapter lives. */
+TEST(a_killed_node_is_replaced)
+{
+	int fd[3], m = memory(), again;
+
+	daemon_start(NULL);
+	three(fd);
+	again = kill_and_replace(m);
+	expect_frame(fd[0], FRAME_PEER_GONE, 8, 0);
+	close(expect_peer(fd[0], 8));
+	send_head(fd[0], FRAME_INVALIDATE, 4, 5);
+	close(expect_peer(again, 12));
+	close(expect_peer(again, 4));
+	expect_frame(again, FRAME_INVALIDATE, 4, 5);
+	send_head(again, FRAME_INVALIDATED, 4, 5);
+	send_head(fd[2], FRAME_INVALIDATED, 4, 5);
+	send_request(again, 8, 4, 1);
+	expect_packet(fd[0], 1);	/* and no acknowledgement yet */
+	expect_end(fd[1]);
+	expect_frame(fd[0], FRAME_INVALIDATED, 4, 5);
+	control("kill 12");		/* lives when the daemon exits */
+	expect_frame(fd[0], FRAME_PEER_GONE, 12, 0);
+	daemon_stop();
+	expect_frame(fd[2], FRAME_PEER_GONE, 8, 0);
+}
+
 TEST(invalidation_by_the_last_one)
 {
 	int fd[3];

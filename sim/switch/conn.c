@@ -200,16 +200,23 @@ void conn_leave(struct conn *c)
 	direct_gone(c->fabric, c);
 	n->conn = NULL;
 	c->node = NULL;
+	c->ending = true;
+}
+
+static void queue_empty(struct conn *c)
+{
+	while (c->queue)
+		frame_dequeue(c);
 }
 
 static void conn_end(struct conn *c)
 {
 	struct fabric *f = c->fabric;
 
+	direct_unmapped(f, c);
 	conn_leave(c);
 	conn_unlink(c);
-	while (c->queue)
-		frame_dequeue(c);
+	queue_empty(c);
 	loop_unwatch(&f->loop, &c->watch);
 	unread_forget(c);
 	close(c->watch.fd);
@@ -220,9 +227,23 @@ static void conn_end(struct conn *c)
 	listener_resume(&f->loop, &f->controls);
 }
 
+/* Let the adapter read the end of file. conn_ready() ends the connection when the adapter does. */
+static void conn_begin_end(struct conn *c)
+{
+	conn_leave(c);
+	queue_empty(c);
+	shutdown(c->watch.fd, SHUT_WR);
+	loop_change(&c->fabric->loop, &c->watch, EPOLLIN);
+}
+
 static void conn_end_later(struct later *later)
 {
-	conn_end(container_of(later, struct conn, later));
+	struct conn *c = container_of(later, struct conn, later);
+
+	if ((c->node || c->ending) && c->attach.direct && !conn_dead(c))
+		conn_begin_end(c);
+	else
+		conn_end(c);
 }
 
 void conn_fail(struct conn *c)
@@ -236,7 +257,9 @@ void conn_close_all(struct fabric *f)
 	struct conn *c;
 
 	for (c = f->conns; c; c = c->next)
-		conn_fail(c);
+		c->failing = true;	/* no frame about the end of another */
+	while (f->conns)
+		conn_end(f->conns);
 }
 
 static void conn_ready(struct watch *w, uint32_t events)
@@ -244,6 +267,12 @@ static void conn_ready(struct watch *w, uint32_t events)
 	struct conn *c = container_of(w, struct conn, watch);
 	int i;
 
+	if (c->ending) {
+		unread_forget(c);
+		if (conn_dead(c))
+			conn_fail(c);
+		return;
+	}
 	if (events & EPOLLOUT)
 		conn_flush(c);
 	for (i = 0; i < BATCH && !c->failing; i++)

@@ -6,6 +6,9 @@
  * Frames that an adapter does not read wait in a queue. If the queue is full, packets are lost.
  * Frames that are not packets are never lost: the daemon disconnects an adapter for which very
  * many such frames wait.
+ *
+ * If the daemon ends the connection of a direct adapter, the adapter may map memory of its peers
+ * until it reads the end of file. Until the adapter has closed its end, the connection stays.
  */
 #ifndef SIM_SWITCH_CONN_H
 #define SIM_SWITCH_CONN_H
@@ -25,6 +28,7 @@ struct waiting;
  * struct conn - a connection
  * @node: the node; NULL: the adapter has not attached
  * @failing: the connection ends after the present events
+ * @ending: the node has left, but the adapter has not closed its end yet
  * @others: number of frames in @queue that are not packets
  * @memory: direct data path: the descriptor of the node's main memory; else -1
  */
@@ -34,7 +38,7 @@ struct conn {
 	struct conn *next;
 	struct fabric *fabric;
 	struct node *node;
-	bool failing;
+	bool failing, ending;
 	struct waiting *queue, **queue_end;
 	unsigned int packets, others;
 	size_t bytes;			/* of packets */
@@ -46,7 +50,7 @@ struct conn {
 
 void conn_accept(struct fabric *f, int fd);
 
-/* Close a connection after the present events. From now on, its node counts as detached. */
+/* End a connection after the present events. From now on, its node counts as detached. */
 void conn_fail(struct conn *c);
 
 /* Separate the connection from its node. */

@@ -105,12 +105,24 @@ static bool invalidation_answered(struct invalidation *v, const struct conn *c)
 	return false;
 }
 
-static unsigned int conn_count_others(struct fabric *f, const struct conn *c)
+/* Return the first connection from @from on whose adapter may map memory of @c, or NULL. */
+static struct conn *conn_next_mapper(struct conn *from, const struct conn *c)
+{
+	while (from && (from == c || !from->attach.direct ||
+			!(from->node || from->ending)))
+		from = from->next;
+	return from;
+}
+
+#define for_each_mapper(o, f, c)					\
+	for ((o) = conn_next_mapper((f)->conns, c); (o); (o) = conn_next_mapper((o)->next, c))
+
+static unsigned int conn_count_mappers(struct fabric *f, const struct conn *c)
 {
 	unsigned int n = 0;
 	struct conn *o;
 
-	for_each_other(o, f, c)
+	for_each_mapper(o, f, c)
 		n++;
 	return n;
 }
@@ -132,7 +144,7 @@ static void invalidation_send(struct fabric *f, struct invalidation *v)
 	};
 	struct conn *o;
 
-	for_each_other(o, f, v->owner) {
+	for_each_mapper(o, f, v->owner) {
 		v->awaited[v->waits++] = o;
 		conn_send(o, &frame, sizeof(frame), -1);
 	}
@@ -145,7 +157,7 @@ bool direct_invalidate(struct fabric *f, struct conn *c, uint32_t id)
 	if (conn_count_pending(f, c) >= PENDING_MAX)
 		return false;
 	v = calloc(1, sizeof(*v) +
-		      conn_count_others(f, c) * sizeof(struct conn *));
+		      conn_count_mappers(f, c) * sizeof(struct conn *));
 	if (!v)
 		return false;
 	v->owner = c;
@@ -181,20 +193,13 @@ void direct_invalidated(struct fabric *f, struct conn *c,
 	}
 }
 
-static void invalidations_drop_conn(struct fabric *f, const struct conn *c)
+static void invalidations_disown(struct fabric *f, const struct conn *c)
 {
-	struct invalidation **p = &f->direct.pending, *v;
+	struct invalidation *v;
 
-	while ((v = *p)) {
+	for (v = f->direct.pending; v; v = v->next)
 		if (v->owner == c)
 			v->owner = NULL;
-		if (invalidation_answered(v, c) && !v->waits) {
-			invalidation_complete(v);
-			invalidation_forget(p);
-		} else {
-			p = &v->next;
-		}
-	}
 }
 
 void direct_gone(struct fabric *f, struct conn *c)
@@ -202,11 +207,25 @@ void direct_gone(struct fabric *f, struct conn *c)
 	struct frame frame = { .kind = FRAME_PEER_GONE, .node = c->node->id };
 	struct conn *o;
 
-	invalidations_drop_conn(f, c);
+	invalidations_disown(f, c);
 	if (!c->attach.direct)
 		return;
 	for_each_other(o, f, c)
 		conn_send(o, &frame, sizeof(frame), -1);
+}
+
+void direct_unmapped(struct fabric *f, const struct conn *c)
+{
+	struct invalidation **p = &f->direct.pending, *v;
+
+	while ((v = *p)) {
+		if (invalidation_answered(v, c) && !v->waits) {
+			invalidation_complete(v);
+			invalidation_forget(p);
+		} else {
+			p = &v->next;
+		}
+	}
 }
 
 void direct_free(struct fabric *f)

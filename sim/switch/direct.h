@@ -4,8 +4,8 @@
  * DOC: direct nodes
  *
  * Each direct node can map the memory of every other direct node in its window. Before a machine
- * frees exported memory, all other nodes unmap this memory and confirm the invalidation. The end
- * of a node counts as a confirmation.
+ * frees exported memory, all other nodes unmap this memory and confirm the invalidation. If a node
+ * closes its end of the connection, this counts as a confirmation.
  */
 #ifndef SIM_SWITCH_DIRECT_H
 #define SIM_SWITCH_DIRECT_H
@@ -26,6 +26,9 @@ struct direct {
 /* Report a direct adapter that has attached or detached to all other direct adapters. */
 void direct_came(struct fabric *f, struct conn *c);
 void direct_gone(struct fabric *f, struct conn *c);
+
+/* Count the end of @c as an answer to all invalidations: its adapter maps no memory any more. */
+void direct_unmapped(struct fabric *f, const struct conn *c);
 
 void direct_exports(struct fabric *f, struct conn *c,
 		    const struct frame_exports *e);

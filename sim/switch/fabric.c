@@ -120,8 +120,8 @@ void fabric_close(struct fabric *f)
 	listener_close(&f->adapters);
 	listener_close(&f->controls);
 	control_close_all(f);
-	conn_close_all(f);
 	loop_run_later(&f->loop);
+	conn_close_all(f);
 	direct_free(f);
 	flight_free_all(f);
 	for (i = 0; i < NODES; i++)

@@ -42,7 +42,7 @@ enum frame_kind {
 	FRAME_EXPORTS,		/* both ways: struct frame_exports, node's table */
 	FRAME_INVALIDATE,	/* both ways: value is an export id of node */
 	FRAME_INVALIDATED,	/* answer with the same node and value; from the daemon: all
-				 * adapters have answered */
+				 * adapters have answered or closed their connection */
 };
 
 /**
