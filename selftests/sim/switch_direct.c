@@ -539,34 +539,62 @@ TEST(bad_memory)
 	daemon_stop();
 }
 
-/* Frames with descriptors are queued for a node that does not read. */
+/* Read frames until the next one is no packet. */
+static void read_packets(int fd)
+{
+	struct frame_packet f;
+
+	do
+		CHECK(recv(fd, &f, sizeof(f), MSG_PEEK) > 0);
+	while (f.head.kind == FRAME_PACKET && recv_frame(fd, &f, sizeof(f)));
+}
+
+/* Wait until the daemon has closed the connection of a node. @gone: "NODE gone" */
+static void wait_gone(const char *gone)
+{
+	WAIT_UNTIL((control("nodes"), strstr(said, gone)), TEST_WAIT_MS);
+	control("nodes");		/* the close follows the events of the first answer */
+}
+
+/*
+ * Frames with descriptors are queued for a node that does not read, but not those of nodes that
+ * have left: they would keep the memory of these nodes.
+ */
 TEST(descriptors_wait)
 {
-	int m = memory(), a, b, c, i;
+	int m = memory(), a, b, c, d, i;
 	struct frame_attach f;
+	unsigned int fds;
 
 	daemon_start(NULL);
 	a = direct_adapter(4, m);
+	d = direct_adapter(16, m);
 	b = adapter(8);
 	for (i = 0; i < 2000; i++)
 		send_request(b, 8, 4, 1);
 	send_request(b, 8, 65532, 1);	/* instead of a fence, which would ask node 4 */
 	CHECK_EQ(recv_frame(b, &f, sizeof(f)), sizeof(f));
 	CHECK_EQ(f.head.kind, FRAME_NO_NODE);
+	close(expect_peer(a, 16));
+	close(expect_peer(d, 4));
+	close(d);			/* node 4 knows node 16 */
+	wait_gone("16 gone");
+	fds = daemon_fds();
 	for (i = 0; i < 20; i++) {
 		c = direct_adapter(12, m);
+		send_exports(c, 12, 0x1000);
 		close(expect_peer(c, 4));
 		close(c);
 	}
+	wait_gone("12 gone");
+	CHECK_EQ(daemon_fds(), fds);
 	c = direct_adapter(12, m);
-	do
-		CHECK(recv(a, &f, sizeof(f), MSG_PEEK) > 0);
-	while (f.head.kind == FRAME_PACKET && recv_frame(a, &f, sizeof(f)));
-	for (i = 0; i < 20; i++) {
-		close(expect_peer(a, 12));
-		expect_frame(a, FRAME_PEER_GONE, 12, 0);
-	}
+	send_exports(c, 12, 0x2000);
+	read_packets(a);
+	expect_frame(a, FRAME_PEER_GONE, 16, 0);
 	same_memory(m, expect_peer(a, 12));
+	expect_exports(a, 12, 0x2000);
 	close(c);
+	expect_frame(a, FRAME_PEER_GONE, 12, 0);
 	daemon_stop();
 }

@@ -101,17 +101,37 @@ static bool frame_enqueue(struct conn *c, const void *frame, size_t size, int fd
 	return true;
 }
 
-static void frame_dequeue(struct conn *c)
+/* Remove the frame at @place from the queue. */
+static void frame_remove(struct conn *c, struct waiting **place)
 {
-	struct waiting *w = c->queue;
+	struct waiting *w = *place;
 
-	c->queue = w->next;
-	if (!c->queue)
-		c->queue_end = &c->queue;
+	*place = w->next;
+	if (!w->next)
+		c->queue_end = place;
 	frames_count_waiting(c, w, -1);
 	if (w->fd >= 0)
 		close(w->fd);
 	free(w);
+}
+
+bool conn_withdraw_peer(struct conn *c, uint32_t node)
+{
+	struct waiting **place = &c->queue;
+	bool found = false;
+	struct frame head;
+
+	while (*place) {
+		memcpy(&head, (*place)->frame, sizeof(head));
+		if (head.kind == FRAME_PEER && head.node == node)
+			found = true;
+		if (found && head.node == node &&
+		    (head.kind == FRAME_PEER || head.kind == FRAME_EXPORTS))
+			frame_remove(c, place);
+		else
+			place = &(*place)->next;
+	}
+	return found;
 }
 
 /* Send a frame, or add it to the queue. Return false if the queue is full. */
@@ -155,7 +175,7 @@ static void conn_flush(struct conn *c)
 				conn_fail(c);
 			return;
 		}
-		frame_dequeue(c);
+		frame_remove(c, &c->queue);
 	}
 	if (!c->queue)
 		loop_change(&c->fabric->loop, &c->watch, EPOLLIN);
@@ -206,7 +226,7 @@ void conn_leave(struct conn *c)
 static void queue_empty(struct conn *c)
 {
 	while (c->queue)
-		frame_dequeue(c);
+		frame_remove(c, &c->queue);
 }
 
 static void conn_end(struct conn *c)

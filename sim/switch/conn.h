@@ -63,6 +63,12 @@ bool conn_dead(const struct conn *c);
 /* Send a frame that is not a packet, with the descriptor @fd; -1: no descriptor. */
 void conn_send(struct conn *c, const void *frame, size_t size, int fd);
 
+/*
+ * Drop the frames about a direct node that has left, if its FRAME_PEER still waits in the queue.
+ * Return false if the adapter knows the node.
+ */
+bool conn_withdraw_peer(struct conn *c, uint32_t node);
+
 /* Send a frame with a packet. Return false if the queue is full. */
 bool conn_send_packet(struct conn *c, const void *frame, size_t size);
 

@@ -211,7 +211,8 @@ void direct_gone(struct fabric *f, struct conn *c)
 	if (!c->attach.direct)
 		return;
 	for_each_other(o, f, c)
-		conn_send(o, &frame, sizeof(frame), -1);
+		if (!conn_withdraw_peer(o, c->node->id))
+			conn_send(o, &frame, sizeof(frame), -1);
 }
 
 void direct_unmapped(struct fabric *f, const struct conn *c)
