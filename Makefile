@@ -406,7 +406,11 @@ $(B)/sci-model: $(VTIME_OBJ) $(B)/sim/adapter.a $(B)/libsci.a
 
 $(filter-out $(VTIME_TESTS),$(SIMTESTS)): %: %.o $(B)/selftests/common.a $(B)/sim/adapter.a $(B)/libsci.a
 	$(call say,LINK)
-	$(Q)$(LINK) $^ $(LIBS) -lm
+	$(Q)$(LINK) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -lm
+
+# This test links the daemon's objects, and lets its allocations fail.
+$(B)/selftests/sim/switch_memory: $(filter-out %/main.o,$(SWITCH_OBJ))
+$(B)/selftests/sim/switch_memory: override LDFLAGS += -Wl,--wrap=calloc,--wrap=realloc
 
 $(VTIME_TESTS): %: %.o $(filter-out %/main.o,$(VTIME_OBJ)) \
 		$(B)/selftests/common.a $(B)/sim/adapter.a $(B)/libsci.a

@@ -72,26 +72,31 @@ bool topology_join(struct fabric *f, struct ring *r, struct station *s,
 	snprintf(name, sizeof(name), "%s:%s", r->name, s->name);
 	point_init(&l->point, f, name, false);
 	l->index = t->links - 1;
-	l->from = l->to = s;
-	if (!topology_append(&r->link, &r->links, l) || !topology_append(&s->out, &s->outs, l))
-		return answer_fail(a, "out of memory");
+	l->from = l->to = l->before = s;
+	if (!topology_append(&r->link, &r->links, l))
+		goto no_ring;
+	if (!topology_append(&s->out, &s->outs, l))
+		goto no_station;
 	for (i = r->links - 1; i > place; i--) {
 		r->link[i] = r->link[i - 1];
 		r->link[i - 1] = l;
 	}
 	return true;
+no_station:
+	r->links--;
+no_ring:
+	t->links--;
+	free(l);
+	return answer_fail(a, "out of memory");
 }
 
 static void ways_forget(struct station *s)
 {
-	free(s->in);
 	free(s->next);
-	s->in = NULL;
 	s->next = NULL;
-	s->ins = 0;
 }
 
-bool topology_close(struct fabric *f, struct answer *a)
+void topology_close(struct fabric *f)
 {
 	struct topology *t = &f->topology;
 	unsigned int i, k;
@@ -101,16 +106,23 @@ bool topology_close(struct fabric *f, struct answer *a)
 	for (k = 0; k < t->rings; k++) {
 		const struct ring *r = t->ring[k];
 
-		for (i = 0; i < r->links; i++)
-			r->link[i]->to = r->link[(i + 1) % r->links]->from;
-	}
-	for (i = 0; i < t->links; i++) {
-		struct station *to = t->link[i]->to;
+		for (i = 0; i < r->links; i++) {
+			struct link *next = r->link[(i + 1) % r->links];
 
-		if (!topology_append(&to->in, &to->ins, t->link[i]))
-			return answer_fail(a, "out of memory");
+			r->link[i]->to = next->from;
+			next->before = r->link[i]->from;
+		}
 	}
-	return true;
+}
+
+/* Remove the newest station, which has no links. */
+static void station_remove(struct topology *t)
+{
+	struct station *s = t->station[--t->stations];
+
+	s->node->station = NULL;
+	free(s->out);
+	free(s);
 }
 
 bool topology_join_default(struct fabric *f, struct node *n, struct answer *a)
@@ -128,7 +140,12 @@ bool topology_join_default(struct fabric *f, struct node *n, struct answer *a)
 		return false;
 	for (i = 0; i < r->links && r->link[i]->from->node->id < n->id; i++)
 		;
-	return topology_join(f, r, s, i, a) && topology_close(f, a);
+	if (!topology_join(f, r, s, i, a)) {
+		station_remove(t);
+		return false;
+	}
+	topology_close(f);
+	return true;
 }
 
 /* ---- finding ---- */
@@ -179,8 +196,8 @@ static void topology_measure(const struct station *target, uint32_t *far,
 	while (head < tail) {
 		const struct station *s = queue[head++];
 
-		for (i = 0; i < s->ins; i++) {
-			const struct station *from = s->in[i]->from;
+		for (i = 0; i < s->outs; i++) {
+			const struct station *from = s->out[i]->before;
 
 			if (far[from->index] != NONE)
 				continue;

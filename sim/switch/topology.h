@@ -24,9 +24,13 @@ struct answer;
 struct node;
 struct station;
 
+/**
+ * struct link - a link of a ring, between two stations
+ * @before: the station where the previous link of the ring begins, which leads to @from
+ */
 struct link {
 	struct point point;
-	struct station *from, *to;
+	struct station *from, *to, *before;
 	unsigned int index;		/* place in struct topology */
 };
 
@@ -40,8 +44,8 @@ struct station {
 	char name[40];
 	struct node *node;
 	unsigned int index;
-	struct link **out, **in;
-	unsigned int outs, ins;
+	struct link **out;
+	unsigned int outs;
 	uint32_t *next;
 };
 
@@ -59,7 +63,10 @@ struct topology {
 	unsigned int stations, rings, links;
 };
 
-/* After an error, the functions below store a text in @a and return false or NULL. */
+/*
+ * After an error, the functions below store a text in @a and return false or NULL, and the topology
+ * is unchanged, but may have a ring without links.
+ */
 struct station *topology_station(struct fabric *f, struct node *node,
 				 const char *name, struct answer *a);
 struct ring *topology_ring(struct fabric *f, const char *name,
@@ -70,7 +77,7 @@ bool topology_join(struct fabric *f, struct ring *r, struct station *s,
 		   unsigned int place, struct answer *a);
 
 /* Close the rings after links were added, and discard the routes. */
-bool topology_close(struct fabric *f, struct answer *a);
+void topology_close(struct fabric *f);
 
 /* Add a node to the ring that exists without a file. */
 bool topology_join_default(struct fabric *f, struct node *n, struct answer *a);

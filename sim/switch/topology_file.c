@@ -249,7 +249,8 @@ bool topology_read(struct fabric *f, const char *path, struct answer *a)
 	ok = words_read_lines(f, file, path, shape_read, a);
 	if (ok && !f->topology.rings)
 		ok = answer_fail(a, "%.200s: no ring", path);
-	ok = ok && topology_close(f, a);
+	if (ok)
+		topology_close(f);
 	rewind(file);
 	ok = ok && words_read_lines(f, file, path, settings_read, a);
 	fclose(file);
