@@ -30,27 +30,6 @@ static int memory(void)
 	return fd;
 }
 
-static void send_with(int fd, const void *frame, size_t size, const int *fds,
-		      unsigned int n)
-{
-	struct iovec iov = { .iov_base = (void *)frame, .iov_len = size };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(16 * sizeof(int))];
-	} control_room;
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control_room,
-		.msg_controllen = CMSG_SPACE(n * sizeof(int)),
-	};
-
-	memset(&control_room, 0, sizeof(control_room));
-	control_room.head.cmsg_level = SOL_SOCKET;
-	control_room.head.cmsg_type = SCM_RIGHTS;
-	control_room.head.cmsg_len = CMSG_LEN(n * sizeof(int));
-	memcpy(CMSG_DATA(&control_room.head), fds, n * sizeof(int));
-	CHECK_EQ(sendmsg(fd, &msg, MSG_NOSIGNAL), size);
-}
-
 static int direct_adapter(uint16_t node, int memory_fd)
 {
 	struct frame_attach f = direct_frame(node);

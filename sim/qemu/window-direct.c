@@ -631,8 +631,7 @@ static void node_map_entries(struct sci_card *card, uint32_t node)
 static void exports_receive(struct sci_card *card, const struct frame_exports *f)
 {
 	struct sci_peer *p = peer_find(&card->window, f->head.node);
-	bool good = is_power_of_2(f->entries) && f->entries >= SCI_PCI_EXPORTS_MIN &&
-		f->entries <= 4096 && !(f->base % PAGE);
+	bool good = is_power_of_2(f->entries) && f->entries <= 4096 && !(f->base % PAGE);
 
 	if (!p)
 		return;
