@@ -141,6 +141,13 @@ static uint64_t window(uint32_t entry)
 	return WINDOW + entry * PAGE;
 }
 
+/* Return the error count behind a barrier. */
+static uint32_t barrier(void)
+{
+	get(CSR + SCI_PCI_USER_BARRIER);
+	return get(CSR + SCI_PCI_USER_ERRORS);
+}
+
 /* ---- a peer: node 8 ---- */
 
 static void node8_send_exports(uint64_t base, uint32_t entries)
@@ -209,6 +216,34 @@ TEST(a_table_of_one_entry)
 	WAIT_UNTIL(get(window(0)) == 77, TEST_WAIT_MS);
 	put(window(0) + 4, 78);
 	CHECK_EQ(memory[AT_DATA + 4], 78);
+	node8_stop();
+	card_stop();
+}
+
+/* A page of an export that the adapter cannot show: stores are lost, so they are errors. */
+TEST(pages_outside_the_memory_of_the_peer)
+{
+	uint32_t errors;
+
+	card_start();
+	node8_start(16);
+	export_make(0, 0, AT_DATA);
+	export_make(1, 1, MEMORY);
+	node8_put(AT_DATA, 77);
+	map_entry(0, 8, 0);
+	WAIT_UNTIL(get(window(0)) == 77, TEST_WAIT_MS);
+	errors = barrier();		/* it may have been read before the table had arrived */
+	map_entry(1, 8, 1);
+	CHECK_EQ(barrier(), errors);
+	put(window(1), 78);
+	CHECK_EQ(barrier(), errors + 1);
+	CHECK_EQ(get(CSR + SCI_PCI_ERROR_CODE), SCI_PCI_ERR_NODE);
+	CHECK_EQ(get(CSR + SCI_PCI_ERROR_NODE), 8);
+	CHECK_EQ(barrier(), errors + 1);
+	/* the whole table is there */
+	node8_send_exports(MEMORY, 16);
+	WAIT_UNTIL(get(window(0)) == 0, TEST_WAIT_MS);
+	CHECK_EQ(barrier(), errors + 2);
 	node8_stop();
 	card_stop();
 }

@@ -33,6 +33,8 @@
 #define PAGE		SCI_PCI_PAGE
 #define LENGTH_MAX	(1ull << 32)
 #define NOTHING		UINT64_MAX
+/* A page inside of an export, but outside the exporter's memory that can be mapped. */
+#define UNMAPPABLE	(UINT64_MAX - 1)
 /* Time for the peers to unmap an export, if the card has lost the daemon. */
 #define GRACE_MS	1000
 
@@ -371,15 +373,24 @@ static bool entry_is_of_export(struct sci_card *card, uint32_t n, const void *wh
 	return s->node == same->node && s->export_id == same->export_id;
 }
 
-static bool export_find(const struct sci_peer *p, uint16_t id, struct export *x)
+/* Return the address of an export's entry, or NOTHING without a table that can be read. */
+static uint64_t export_address(const struct sci_peer *p, uint16_t id)
 {
-	uint64_t at = p->base + (uint64_t)(id & (p->entries - 1)) *
+	uint64_t within, at = p->base + (uint64_t)(id & (p->entries - 1)) *
 		SCI_PCI_EXPORT_ENTRY_SIZE;
-	uint64_t head;
+	unsigned int range;
 
-	if (!p->entries || p->base == NOTHING)
-		return false;
-	head = peer_read(p, at);
+	if (!p->entries || p->base == NOTHING ||
+	    !peer_range(p, at, SCI_PCI_EXPORT_ENTRY_SIZE, &range, &within))
+		return NOTHING;
+	return at;
+}
+
+/* Read the export @id from its entry at @at. Return false if there is no such export. */
+static bool export_read(const struct sci_peer *p, uint64_t at, uint16_t id, struct export *x)
+{
+	uint64_t head = peer_read(p, at);
+
 	x->length = peer_read(p, at + SCI_PCI_EXPORT_LENGTH);
 	x->root = peer_read(p, at + SCI_PCI_EXPORT_ROOT);
 	x->writable = head >> 16 & SCI_PCI_EXPORT_WRITE;
@@ -388,7 +399,10 @@ static bool export_find(const struct sci_peer *p, uint16_t id, struct export *x)
 	       (head >> 16 & SCI_PCI_EXPORT_READ) && x->length <= LENGTH_MAX;
 }
 
-/* Return the offset in @p's descriptor of the page that contains @offset, or NOTHING. */
+/*
+ * Return the offset in @p's descriptor of the page that contains @offset; NOTHING: beyond the end
+ * of the export; UNMAPPABLE.
+ */
 static uint64_t page_find(const struct sci_peer *p, const struct export *x,
 			  uint64_t offset)
 {
@@ -399,14 +413,17 @@ static uint64_t page_find(const struct sci_peer *p, const struct export *x,
 		return NOTHING;
 	leaf = peer_read(p, x->root + page / SCI_PCI_LEAF_PAGES * sizeof(uint64_t));
 	if (leaf % PAGE)
-		return NOTHING;
+		return UNMAPPABLE;
 	address = peer_read(p, leaf + page % SCI_PCI_LEAF_PAGES * sizeof(uint64_t));
 	if (address % PAGE || !peer_range(p, address, PAGE, &range, &within))
-		return NOTHING;
+		return UNMAPPABLE;
 	return p->range[range].offset + within;
 }
 
-/* Map the @len bytes from @offset on at @at, in as few pieces as possible. */
+/*
+ * Map the @len bytes from @offset on at @at, in as few pieces as possible. Return false and set
+ * errno, which is EFAULT for an unmappable page.
+ */
 static bool export_map(struct sci_window *w, const struct sci_peer *p,
 		       const struct export *x, uint64_t at, uint64_t offset,
 		       uint64_t len, int flags)
@@ -414,6 +431,10 @@ static bool export_map(struct sci_window *w, const struct sci_peer *p,
 	uint64_t first = page_find(p, x, offset), next, done, run;
 
 	for (done = 0; done < len; done += run, first = next) {
+		if (first == UNMAPPABLE) {
+			errno = EFAULT;
+			return false;
+		}
 		for (run = PAGE, next = NOTHING; done + run < len; run += PAGE) {
 			next = page_find(p, x, offset + done + run);
 			if (next != (first == NOTHING ? NOTHING : first + run))
@@ -430,7 +451,7 @@ void window_att_changed(struct sci_card *card, uint32_t n)
 {
 	const uint16_t others = SCI_PCI_ATT_LOCK | SCI_PCI_ATT_INTERRUPT;
 	struct sci_window *w = &card->window;
-	uint64_t size = card->config.att_page_size;
+	uint64_t size = card->config.att_page_size, at;
 	struct sim_att_entry e;
 	struct sci_peer *p;
 	struct export x;
@@ -449,11 +470,12 @@ void window_att_changed(struct sci_card *card, uint32_t n)
 		return;
 	}
 	p = peer_find(w, e.node);
-	if (!p || !p->entries) {
+	at = p ? export_address(p, e.export_id) : NOTHING;
+	if (at == NOTHING) {
 		entry_lose(card, n);
 		return;
 	}
-	if (!export_find(p, e.export_id, &x)) {
+	if (!export_read(p, at, e.export_id, &x)) {
 		entry_unmap(card, n);
 		return;
 	}
@@ -463,8 +485,9 @@ void window_att_changed(struct sci_card *card, uint32_t n)
 	w->shown[n].node = e.node;
 	w->shown[n].export_id = e.export_id;
 	if (!export_map(w, p, &x, n * size, e.offset, size, flags)) {
-		warn_report_once("sci-pci: pages can't be mapped: %s: see vm.max_map_count",
-				 strerror(errno));
+		if (errno != EFAULT)
+			warn_report_once("sci-pci: pages can't be mapped: %s: see vm.max_map_count",
+					 strerror(errno));
 		entry_lose(card, n);
 	}
 }
