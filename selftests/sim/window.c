@@ -247,3 +247,15 @@ TEST(pages_outside_the_memory_of_the_peer)
 	node8_stop();
 	card_stop();
 }
+
+/* The next user of an entry must not read what an earlier user has stored. */
+TEST(private_pages_end_with_the_entry)
+{
+	card_start();
+	map_entry(0, 12, 5);		/* a node that does not exist */
+	put(window(0), 0x5ec2e7);
+	CHECK_EQ(get(window(0)), 0x5ec2e7);
+	map_entry(0, 12, 6);
+	CHECK_EQ(get(window(0)), 0);
+	card_stop();
+}

@@ -467,6 +467,8 @@ void window_att_changed(struct sci_card *card, uint32_t n)
 	    (e.node == card->config.node && e.attr & SCI_PCI_ATT_NO_LOOPBACK)) {
 		entry_unmap(card, n);
 		entry_set_lost(w, n, false);
+		/* the next user of the entry must not read stored bytes */
+		madvise(w->base + n * size, size, MADV_DONTNEED);
 		return;
 	}
 	p = peer_find(w, e.node);
