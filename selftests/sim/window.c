@@ -259,3 +259,21 @@ TEST(private_pages_end_with_the_entry)
 	CHECK_EQ(get(window(0)), 0);
 	card_stop();
 }
+
+/*
+ * The peers may know the card before the card knows them, and unmap its memory later than the
+ * card leaves.
+ */
+TEST(an_invalidation_without_a_link_takes_a_second)
+{
+	uint64_t begin;
+
+	card_start();
+	put(CSR + SCI_PCI_CMD_ARG, 5);
+	begin = test_now_ms();
+	put(CSR + SCI_PCI_CONTROL, 0);
+	put(CSR + SCI_PCI_CMD, SCI_PCI_CMD_INVALIDATE);
+	WAIT_UNTIL(get(CSR + SCI_PCI_CMD_STATUS) == SCI_PCI_CMD_DONE, TEST_WAIT_MS);
+	CHECK(test_now_ms() - begin >= 999);
+	card_stop();
+}

@@ -608,10 +608,13 @@ void window_detached(struct sci_card *card)
 			continue;
 		QTAILQ_REMOVE(&w->peers, p, next);
 		peer_free(p);
-		/* peers lose the daemon or receive PEER_GONE, and unmap the memory of this node */
-		w->grace = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) +
-			GRACE_MS * SCALE_MS;
 	}
+	/*
+	 * Peers lose the daemon or receive PEER_GONE, and unmap the memory of this node: also peers
+	 * whose FRAME_PEER this node has not read yet.
+	 */
+	if (card->link.attached)
+		w->grace = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) + GRACE_MS * SCALE_MS;
 	if (w->invalidating)
 		timer_mod_ns(w->done, w->grace);
 }
