@@ -412,6 +412,9 @@ static int rndv_cleared(struct sci_peer *p, const struct line_cts *cts)
 	if (!req || req->state != MSG_HANDSHAKE || cts->len > req->len ||
 	    (cts->mode != CTS_BLOCKS && cts->mode != (p->stream ? CTS_TARGET : CTS_ZCOPY)))
 		return -EPROTO;
+	/* the peer has left: the send fails when its connection ends */
+	if (p->draining)
+		return 0;
 	p->expects--;
 	handshake_end(req);
 	req->their_id = cts->to;
