@@ -513,7 +513,7 @@ endef
 
 clean:					## Build: remove $(O)
 	@[ ! -e $(O)/Makefile ] || { echo "O=$(O) is a source folder"; exit 1; }
-	rm -rf $(O)
+	rm -rf --one-file-system $(O)
 
 help:					## Build: this list
 	@for g in Build 'See it run' Check Measure Install; do \
