@@ -437,7 +437,7 @@ $(MAN3): scripts/man-pages $(HEADERS:%=libsci/include/%) $(wildcard libsci/man/e
 	$(Q)scripts/man-pages $(@D)
 	@touch $@
 
-install: libs bins $(MAN3)			## Install: to DESTDIR, PREFIX (/usr/local)
+install: libs bins $(MAN3) $(wildcard $(B)/libsci-fi.so $(OSHMEM_COMPONENTS))	## Install: to DESTDIR, PREFIX (/usr/local)
 	install -d $(addprefix $(DESTDIR),$(LIBDIR)/pkgconfig $(BINDIR) \
 		$(sort $(addprefix $(INCLUDEDIR)/,$(dir $(HEADERS)))) \
 		$(sort $(addprefix $(MANDIR)/man,$(subst .,,$(suffix $(MANPAGES))))))
@@ -449,11 +449,13 @@ install: libs bins $(MAN3)			## Install: to DESTDIR, PREFIX (/usr/local)
 	install -m 644 $(B)/libsci.a $(DESTDIR)$(LIBDIR)/
 	install -m 755 $(B)/$(SOLIB) $(DESTDIR)$(LIBDIR)/
 	$(foreach f,$(FRONTENDS),install -d $(DESTDIR)$(LIBDIR)/$($(f)_DIR)$(nl)\
-		cp -P $(call frontend_libs,$(f)) $(DESTDIR)$(LIBDIR)/$($(f)_DIR)$(nl))
+		install -m 755 $(B)/$($(f)_SONAME) $(DESTDIR)$(LIBDIR)/$($(f)_DIR)$(nl)\
+		install -m 644 $(B)/$(basename $(basename $($(f)_SONAME))).a $(DESTDIR)$(LIBDIR)/$($(f)_DIR)$(nl)\
+		ln -sf $($(f)_SONAME) $(DESTDIR)$(LIBDIR)/$($(f)_DIR)/$(basename $($(f)_SONAME))$(nl))
 	$(foreach l,$(SOLINKS),ln -sf $(SOLIB) $(DESTDIR)$(LIBDIR)/$(l)$(nl))
 	ln -sf libsci.a $(DESTDIR)$(LIBDIR)/libsisci.a
-	$(foreach p,libsci sisci,sed $(PCSUBST) scripts/$(p).pc.in \
-		>$(DESTDIR)$(LIBDIR)/pkgconfig/$(p).pc$(nl))
+	set -e; umask 022; $(foreach p,libsci sisci,sed $(PCSUBST) scripts/$(p).pc.in \
+		>$(DESTDIR)$(LIBDIR)/pkgconfig/$(p).pc;)
 	$(if $(SCI_OBJ),install -m 755 $(B)/sci $(DESTDIR)$(BINDIR)/)
 	$(if $(SWITCH_OBJ),install -m 755 $(B)/sci-switch $(DESTDIR)$(BINDIR)/)
 	$(foreach p,$(FRONTEND_BINS),install -m 755 $(p) $(DESTDIR)$(BINDIR)/$(nl))
@@ -467,7 +469,10 @@ install: libs bins $(MAN3)			## Install: to DESTDIR, PREFIX (/usr/local)
 	$(if $(wildcard $(B)/libsci-fi.so),install -D -m 755 $(B)/libsci-fi.so \
 		$(DESTDIR)$(LIBDIR)/libfabric/libsci-fi.so)
 	$(if $(wildcard $(OSHMEM_COMPONENTS)),install -d $(DESTDIR)$(LIBDIR)/libsci/openmpi && \
-		cp -P $(OSHMEM_COMPONENTS) $(DESTDIR)$(LIBDIR)/libsci/openmpi/)
+		install -m 755 $(firstword $(OSHMEM_COMPONENTS)) $(DESTDIR)$(LIBDIR)/libsci/openmpi/ && \
+		for f in $(notdir $(wordlist 2,9,$(OSHMEM_COMPONENTS))); do \
+			ln -sf $(notdir $(firstword $(OSHMEM_COMPONENTS))) \
+				$(DESTDIR)$(LIBDIR)/libsci/openmpi/$$f || exit; done)
 	install -d $(DESTDIR)$(PREFIX)/share/libsci/profiles
 	install -m 644 $(PROFILES) $(DESTDIR)$(PREFIX)/share/libsci/profiles/
 	install -D -m 644 include/uapi/linux/sci.h \
