@@ -159,10 +159,10 @@ demo: $(O)/.setup-demo			## See it run: nodes, numbers, a picture
 	scripts/demo $(O)
 
 check: $(O)/.setup-check		## Check: what every commit must pass; 15 to 20 minutes on two cores
-	+scripts/check $(O)
+	scripts/check $(O)
 
 check-all: $(O)/.setup-check-all	## Check: all checks; hours
-	+scripts/check --all $(O)
+	scripts/check --all $(O)
 
 bench: $(O)/.setup-bench			## Measure: SISCI: latency and bandwidth, as a picture
 	+@$(MAKE) --no-print-directory all
