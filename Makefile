@@ -546,6 +546,6 @@ help:					## Build: this list
 .SECONDARY:
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(OFI_OBJ) $(OSHMEM_OBJ) $(OFI_TESTS:=.o) $(SCI_OBJ) $(SELF_OBJ) $(TEST_OBJ) \
-	$(BENCH_OBJ) $(CLUSTERS:=.o) $(KERNEL_OBJ) $(SIM_OBJ) $(SWITCH_OBJ) $(VTIME_OBJ) $(POOL_OBJ) \
-	$(SIMTEST_OBJ) $(FRONTEND_TESTS:=.o) \
+	$(BENCH_OBJ) $(CLUSTERS:=.o) $(SOAKS:=.o) $(THREADS_PROGRAMS:=.o) $(KERNEL_OBJ) $(SIM_OBJ) \
+	$(SWITCH_OBJ) $(VTIME_OBJ) $(POOL_OBJ) $(SIMTEST_OBJ) $(FRONTEND_TESTS:=.o) \
 	$(foreach f,$(FRONTENDS),$(call obj,libsci/$(f)/*.c libsci/$(f)/*/*.c)))
