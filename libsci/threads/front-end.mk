@@ -9,7 +9,7 @@ THREADS_PROGRAMS := $(patsubst %.o,%,$(call obj,selftests/threads/programs/*.c))
 define threads_RULES
 $(B)/$(threads_SONAME): $(THREADS_OBJ)
 # initfirst: see streams_begin()
-$(B)/$(threads_SONAME): LDFLAGS += -Wl,--as-needed -Wl,-z,initfirst
+$(B)/$(threads_SONAME): override LDFLAGS += -Wl,--as-needed -Wl,-z,initfirst
 # -fexceptions: exceptions of the program's functions run handlers of pthread_cleanup_push()
 $(THREADS_OBJ): override CFLAGS += -ftls-model=initial-exec -fno-builtin -fexceptions
 $(THREADS_PROGRAMS): %: %.o
