@@ -10,7 +10,7 @@ $(B)/libsci/shmem/%.o: libsci/shmem/%.c Makefile scripts/pshmem-names | $(O)/.se
 	@mkdir -p $$(@D)
 	$$(call say,CC)
 	$(Q)$$(COMPILE)
-	$(Q)scripts/pshmem-names $$@ "$$(lastword $$(CC))"
+	$(Q)scripts/pshmem-names $$@ "$$(CC)"
 
 $(B)/sci-shmemcc $(B)/sci-shmemc++: scripts/sci-shmemcc.in Makefile
 	$$(call say,GEN)
