@@ -461,6 +461,8 @@ install: libs bins $(MAN3) $(wildcard $(B)/libsci-fi.so $(OSHMEM_COMPONENTS))	##
 	$(foreach p,$(FRONTEND_BINS),install -m 755 $(p) $(DESTDIR)$(BINDIR)/$(nl))
 	$(foreach p,$(shmem_BINS),sed -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
 		scripts/sci-shmemcc.in >$(DESTDIR)$(BINDIR)/$(p)$(nl))
+	sed 's|^libdir=.*|libdir=$(LIBDIR) includedir=$(INCLUDEDIR)|' libsci/smi/smicc \
+		>$(DESTDIR)$(BINDIR)/smicc
 	install -d $(DESTDIR)$(LIBDIR)/libsci/shmem
 	$(foreach p,cc c++,ln -srf $(DESTDIR)$(BINDIR)/sci-shmem$(p) \
 		$(DESTDIR)$(LIBDIR)/libsci/shmem/osh$(p)$(nl))
