@@ -25,6 +25,7 @@ static void command_path(char path[PATH_MAX])
 static int run(const char *arguments, char text[4096])
 {
 	char path[PATH_MAX], command[PATH_MAX + 512];
+	int status;
 	size_t n;
 	FILE *f;
 
@@ -37,7 +38,9 @@ static int run(const char *arguments, char text[4096])
 	CHECK(f);
 	n = fread(text, 1, 4095, f);
 	text[n] = '\0';
-	return WEXITSTATUS(pclose(f));
+	status = pclose(f);
+	CHECK(WIFEXITED(status));
+	return WEXITSTATUS(status);
 }
 
 static void session(const char *name, const char *hosts, char file[64])

@@ -36,6 +36,7 @@ static int sci_pool(const char *args)
 	output[fread(output, 1, sizeof(output) - 1, f)] = '\0';
 	status = pclose(f);
 	test_note("%s", output);
+	CHECK(WIFEXITED(status));
 	return WEXITSTATUS(status);
 }
 
