@@ -16,6 +16,8 @@
 #define DATA_MAX	SCI_IOC_INTR_DATA_MAX
 /* Time limit for filling a queue: some machines are slow. */
 #define PATIENCE_MS	60000u
+/* The module's limit of unread bytes for one owner. */
+#define QUEUE_BYTES	((size_t)16 << 20)
 #define UNTOUCHED	0x5a5a5a5a5a5a5a5aull
 
 static void *volatile nowhere = (void *)8;
@@ -349,6 +351,8 @@ static unsigned int send_until_full(struct line *l, const void *data,
 
 	while (!(ret = intr_send(l->remote, data, length))) {
 		sent++;
+		if (sent * length > QUEUE_BYTES)
+			FAIL("not full after %u times %zu bytes", sent, length);
 		if (ksft_now_ms() - begun > PATIENCE_MS)
 			SKIP("not full after %u times %zu bytes", sent, length);
 	}
