@@ -308,15 +308,19 @@ TEST(counts_of_several_senders_add_up)
 	CHECK_ERR(SCIWaitForInterrupt(i, 0, 0, &err), SCI_ERR_TIMEOUT);
 }
 
+/* @arg: wait for a second trigger */
 static void sharer(struct peer *self, void *arg)
 {
 	sci_local_interrupt_t i;
 
-	(void)arg;
 	i = interrupt(test_open(), 1, SCI_FLAG_SHARED_INT);
 	peer_send(self, "ready");
 	CHECK_OK(SCIWaitForInterrupt(i, TEST_WAIT_MS, 0, &err));
 	peer_send(self, "triggered");
+	if (arg) {
+		CHECK_OK(SCIWaitForInterrupt(i, TEST_WAIT_MS, 0, &err));
+		peer_send(self, "triggered again");
+	}
 	peer_expect(self, "end");
 	CHECK_OK(SCIRemoveInterrupt(i, 0, &err));
 	peer_send(self, "removed");
@@ -331,7 +335,7 @@ TEST(a_trigger_reaches_all_who_share_the_number)
 	sci_desc_t sd;
 
 	for (int k = 0; k < 2; k++)
-		p[k] = peer_spawn(8, sharer, NULL);
+		p[k] = peer_spawn(8, sharer, (void *)(intptr_t)k);
 	sd = test_open();
 	for (int k = 0; k < 2; k++)
 		peer_expect(p[k], "ready");
@@ -348,10 +352,11 @@ TEST(a_trigger_reaches_all_who_share_the_number)
 	peer_send(p[0], "end");
 	peer_expect(p[0], "removed");
 	CHECK_OK(SCITriggerInterrupt(r, 0, &err));
+	peer_expect(p[1], "triggered again");
 	peer_send(p[1], "end");
 	peer_expect(p[1], "removed");
 	WAIT_UNTIL(ERR_OF(SCITriggerInterrupt(r, 0, &err)) ==
-		   SCI_ERR_NOT_CONNECTED, 5000);
+		   SCI_ERR_NOT_CONNECTED, TEST_WAIT_MS);
 }
 
 TEST(sharers_of_one_process)
@@ -934,9 +939,9 @@ static void check_owner_goes(bool dies)
 		peer_expect(p, "removed");
 	}
 	WAIT_UNTIL(ERR_OF(SCITriggerInterrupt(i, 0, &err)) ==
-		   SCI_ERR_NOT_CONNECTED, 5000);
+		   SCI_ERR_NOT_CONNECTED, TEST_WAIT_MS);
 	WAIT_UNTIL(ERR_OF(SCITriggerDataInterrupt(d, &c, 1, 0, &err)) ==
-		   SCI_ERR_NOT_CONNECTED, 5000);
+		   SCI_ERR_NOT_CONNECTED, TEST_WAIT_MS);
 	CHECK_OK(SCIDisconnectInterrupt(i, 0, &err));
 	CHECK_OK(SCIDisconnectDataInterrupt(d, 0, &err));
 	CHECK_OK(SCIClose(sd, 0, &err));
