@@ -121,13 +121,16 @@ static unsigned int ranks_poll(struct job *j, struct pollfd *p)
 	return open;
 }
 
-static void rank_check(unsigned int rank, int status, bool may_die)
+/* After an abort a rank may end with any exit status. */
+static void rank_check(const struct job *j, unsigned int rank, bool may_die)
 {
-	if (!status || (may_die && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL))
-		return;
-	if (WIFSIGNALED(status))
-		FAIL("rank %u was ended by signal %d", rank, WTERMSIG(status));
-	exit(WEXITSTATUS(status));	/* the rank has printed the reason, or skips the test */
+	int status = j->ranks[rank].status;
+	int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+
+	if (sig && !(sig == SIGKILL && (may_die || j->aborted)))
+		FAIL("rank %u was ended by signal %d", rank, sig);
+	if (WIFEXITED(status) && WEXITSTATUS(status) && !j->aborted)
+		exit(WEXITSTATUS(status));	/* the rank has printed the reason, or skips */
 }
 
 /* Serve until all ranks have ended. An abort by one rank ends the other ranks. */
@@ -142,8 +145,7 @@ static void ranks_serve(struct job *j, struct boot_server *server, bool may_die)
 			if (!(p[i].revents & ~POLLOUT) || rank_input(j, server, i))
 				continue;
 			rank_reap(j, server, i);
-			if (!j->aborted)
-				rank_check(i, j->ranks[i].status, may_die);
+			rank_check(j, i, may_die);
 		}
 		for (unsigned int i = 0; j->aborted && i < j->n; i++)
 			if (j->ranks[i].stream.in >= 0)
