@@ -23,6 +23,7 @@ struct world {
 	struct sci_msg *msg, *part;	/* msg: complete; part: no byte is here */
 	void *exported;
 	void *registered;
+	struct sci_key key;		/* of @exported */
 	unsigned char *long_buf;
 	struct meeting *meeting;
 };
@@ -71,6 +72,7 @@ static void world_open(struct world *w)
 			    &w->part, NULL), 0);
 	CHECK_EQ(sci_buf_alloc(w->ep, BUF_LEN, &w->exported), 0);
 	memset(w->exported, 0x5a, BUF_LEN);
+	CHECK_EQ(sci_buf_key(w->ep, w->exported, BUF_LEN, &w->key), 0);
 	meet(w->ep, w->meeting, 2);
 }
 
@@ -158,11 +160,26 @@ TEST(the_child_has_no_descriptors)
 	CHECK_EQ(count_fds(), fds);
 }
 
+static void handler(void *arg, const struct sci_handled *m)
+{
+	(void)arg;
+	(void)m;
+}
+
+static int never(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
 static void check_ep_calls(struct world *w)
 {
 	struct sci_ep_stats stats = { .size = sizeof(stats) };
 	struct sci_addr addr = { 8, TEST_ID };
+	struct sci_completion done;
 	struct sci_peer *peer;
+	struct sci_req *req;
+	struct sci_key key;
 	uint64_t value;
 	void *buf;
 
@@ -172,11 +189,18 @@ static void check_ep_calls(struct world *w)
 	CHECK_EQ(sci_ep_stats(w->ep, &stats), -ENOTCONN);
 	CHECK_EQ(sci_connect(w->ep, &addr, 0, &peer), -ENOTCONN);
 	CHECK_EQ(sci_accept(w->ep, 0, &peer), -ENOTCONN);
+	CHECK_EQ(sci_iconnect(w->ep, &addr, 0, &req), -ENOTCONN);
+	CHECK_EQ(sci_peer_open(w->ep, &addr, 0, &peer), -ENOTCONN);
 	CHECK_EQ(sci_peer_find(w->ep, &addr, &peer), -ENOTCONN);
+	CHECK_EQ(sci_peer_gone(w->ep, &peer), -ENOTCONN);
 	CHECK_EQ(sci_buf_alloc(w->ep, BUF_LEN, &buf), -ENOTCONN);
 	CHECK_EQ(sci_buf_free(w->ep, w->exported), -ENOTCONN);
 	CHECK_EQ(sci_buf_register(w->ep, w->registered, BUF_LEN), -ENOTCONN);
 	CHECK_EQ(sci_buf_unregister(w->ep, w->registered, BUF_LEN), -ENOTCONN);
+	CHECK_EQ(sci_buf_key(w->ep, w->exported, BUF_LEN, &key), -ENOTCONN);
+	CHECK_EQ(sci_completions(w->ep, 0, &done, 1), -ENOTCONN);
+	CHECK_EQ(sci_handler_set(w->ep, SCI_HANDLER_USER, handler, NULL), -ENOTCONN);
+	CHECK_EQ(sci_wait_until(w->ep, never, NULL, 0), -ENOTCONN);
 	CHECK_EQ(sci_progress(w->ep), -ENOTCONN);
 	CHECK_EQ(sci_ep_fd(w->ep), -ENOTCONN);
 	CHECK_EQ(sci_ep_arm(w->ep), -ENOTCONN);
@@ -187,6 +211,8 @@ static void check_peer_calls(struct world *w)
 	struct sci_addr addr;
 	struct sci_req *req;
 	struct iovec iov = { &addr, sizeof(addr) };
+	struct sci_send send = { .iov = &iov, .n = 1 };
+	uint64_t value;
 
 	CHECK_EQ(sci_peer_state(w->to), -ENOTCONN);
 	CHECK_EQ(sci_peer_addr(w->to, &addr), -ENOTCONN);
@@ -197,7 +223,43 @@ static void check_peer_calls(struct world *w)
 	CHECK_EQ(sci_itsend(w->to, 0, 9, "x", 1, &req), -ENOTCONN);
 	CHECK_EQ(sci_isendv(w->to, &iov, 1, 0, &req), -ENOTCONN);
 	CHECK_EQ(sci_itsendv(w->to, 0, 9, &iov, 1, 0, &req), -ENOTCONN);
+	CHECK_EQ(sci_isendm(w->to, &send, &req), -ENOTCONN);
+	CHECK_EQ(sci_try_send(w->to, "x", 1), -ENOTCONN);
+	CHECK_EQ(sci_try_tsend(w->to, 0, 9, NULL, "x", 1), -ENOTCONN);
+	CHECK_EQ(sci_handler_send(w->to, SCI_HANDLER_USER, 0, "x", 1), -ENOTCONN);
+	CHECK_EQ(sci_handler_sendv(w->to, SCI_HANDLER_USER, 0, &iov, 1), -ENOTCONN);
+	CHECK_EQ(sci_peer_set(w->to, SCI_PARAM_SPIN_US, 1), -ENOTCONN);
+	CHECK_EQ(sci_peer_get(w->to, SCI_PARAM_SPIN_US, &value), -ENOTCONN);
 	CHECK_EQ(sci_disconnect(w->to), -ENOTCONN);
+	CHECK_EQ(sci_peer_close(w->to), -ENOTCONN);
+}
+
+static void check_onesided_calls(struct world *w)
+{
+	char c[8];
+	struct iovec iov = { c, sizeof(c) };
+	struct sci_rmw rmw = { SCI_RMW_ADD, SCI_RMW_UINT64, 1, 0 };
+	struct sci_write_signal signal = { w->key, 8, rmw };
+	struct sci_strided s = { .buf = c, .buf_stride = 4, .stride = 4, .len = 4, .n = 2 };
+	struct sci_key *key = &w->key;
+	struct sci_req *req;
+	void *addr;
+
+	CHECK_EQ(sci_iwritev(w->to, key, 0, &iov, 1, &req), -ENOTCONN);
+	CHECK_EQ(sci_ireadv(w->to, key, 0, &iov, 1, &req), -ENOTCONN);
+	CHECK_EQ(sci_iwrite_strided(w->to, key, &s, &req), -ENOTCONN);
+	CHECK_EQ(sci_iread_strided(w->to, key, &s, &req), -ENOTCONN);
+	CHECK_EQ(sci_write(w->to, key, 0, c, 8), -ENOTCONN);
+	CHECK_EQ(sci_read(w->to, key, 0, c, 8), -ENOTCONN);
+	CHECK_EQ(sci_irmw(w->to, key, 0, &rmw, NULL, &req), -ENOTCONN);
+	CHECK_EQ(sci_rmw(w->to, key, 0, &rmw, c), -ENOTCONN);
+	CHECK_EQ(sci_iwrite_signal(w->to, key, 0, &iov, 1, &signal, &req), -ENOTCONN);
+	CHECK_EQ(sci_iwrite_imm(w->to, key, 0, &iov, 1, 1, &req), -ENOTCONN);
+	CHECK_EQ(sci_write_imm(w->to, key, 0, c, 8, 1), -ENOTCONN);
+	CHECK_EQ(sci_flush(w->to, 0), -ENOTCONN);
+	CHECK_EQ(sci_peer_map(w->to, key, 0, &addr), -ENOTCONN);
+	CHECK_EQ(sci_peer_unmap(w->to, w->exported), -ENOTCONN);
+	CHECK_EQ(sci_peer_read_private(w->to, c, (uintptr_t)c, 8), -ENOTCONN);
 }
 
 static void check_recv_calls(struct world *w)
@@ -205,8 +267,10 @@ static void check_recv_calls(struct world *w)
 	struct sci_status st;
 	struct sci_msg *msg;
 	struct sci_req *req;
+	const void *data;
 	char c[8];
 	struct iovec iov = { c, sizeof(c) };
+	struct sci_try_recv try = { .buf = c, .size = sizeof(c) };
 
 	CHECK_EQ(sci_recv(w->ep, NULL, c, 8, &st), -ENOTCONN);
 	CHECK_EQ(sci_trecv(w->ep, w->to, 0, 0, 0, c, 8, &st), -ENOTCONN);
@@ -214,12 +278,16 @@ static void check_recv_calls(struct world *w)
 	CHECK_EQ(sci_itrecv(w->ep, NULL, 0, 0, 0, c, 8, &req), -ENOTCONN);
 	CHECK_EQ(sci_irecvv(w->ep, NULL, &iov, 1, &req), -ENOTCONN);
 	CHECK_EQ(sci_itrecvv(w->ep, NULL, 0, 0, 0, &iov, 1, &req), -ENOTCONN);
+	CHECK_EQ(sci_irecv_many(w->ep, NULL, c, 8, 1, NULL, &req), -ENOTCONN);
+	CHECK_EQ(sci_try_recvs(w->ep, NULL, &try, 1), -ENOTCONN);
+	CHECK_EQ(sci_try_trecvs(w->ep, NULL, 0, &try, 1), -ENOTCONN);
 	CHECK_EQ(sci_probe(w->ep, NULL, 0, &st), -ENOTCONN);
 	CHECK_EQ(sci_tprobe(w->ep, NULL, 0, 0, 0, 0, &st), -ENOTCONN);
 	CHECK_EQ(sci_match(w->ep, NULL, -1, &msg, &st), -ENOTCONN);
 	CHECK_EQ(sci_tmatch(w->ep, NULL, 0, 0, 0, -1, &msg, &st), -ENOTCONN);
 	CHECK_EQ(sci_msg_copy(w->msg, 0, c, 1), -ENOTCONN);
 	CHECK_EQ(sci_msg_copy(w->part, 0, c, 1), -ENOTCONN);
+	CHECK_EQ(sci_msg_data(w->msg, &data), -ENOTCONN);
 	CHECK_EQ(sci_msg_recv(w->part, &iov, 1, &req), -ENOTCONN);
 	sci_msg_free(w->part);
 }
@@ -228,11 +296,14 @@ static void check_req_calls(struct world *w)
 {
 	struct sci_req *reqs[2] = { w->recv, w->send };
 	struct sci_status st[2];
-	size_t index;
+	size_t index, indices[2];
 
 	CHECK_EQ(sci_cancel(w->recv), -ENOTCONN);
 	CHECK_EQ(sci_test(w->recv, st), -ENOTCONN);
 	CHECK_EQ(sci_wait(w->send, -1, st), -ENOTCONN);
+	CHECK_EQ(sci_req_queue(w->recv, NULL), -ENOTCONN);
+	CHECK_EQ(sci_testany(reqs, 2, &index, st), -ENOTCONN);
+	CHECK_EQ(sci_testsome(reqs, 2, indices, st), -ENOTCONN);
 	CHECK_EQ(sci_waitany(reqs, 2, -1, &index, st), -ENOTCONN);
 	reqs[0] = w->recv;
 	reqs[1] = w->send;
@@ -243,6 +314,7 @@ static void check_has_nothing(struct world *w)
 {
 	check_ep_calls(w);
 	check_peer_calls(w);
+	check_onesided_calls(w);
 	check_recv_calls(w);
 	check_req_calls(w);
 	CHECK_EQ(sci_ep_close(w->ep), -ENOTCONN);
