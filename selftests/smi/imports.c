@@ -35,6 +35,18 @@ static int pass(int id)
 	return got;
 }
 
+/* Check the node and the number of the segment of region @id, which process @owner has. */
+static void locator_check(int id, int owner, int sgmt)
+{
+	smi_sgmt_locator_t at;
+	int n;
+
+	CHECK_SMI(SMI_Get_region_locator(id, &at));
+	CHECK_SMI(SMI_Proc_to_node(owner, &n));
+	CHECK_EQ(at.sci_id, 4 * (n + 1));
+	CHECK_EQ(at.segment_id, sgmt);
+}
+
 static void remote(void)
 {
 	int id, imp, again, sgmt, last;
@@ -57,11 +69,13 @@ static void remote(void)
 		CHECK_SMI(import(SMI_SHM_REMOTE, last, sgmt, 4096, 8192, &again, &part));
 		CHECK_SMI(SMI_Query(SMI_Q_SMI_REGION_SIZE, imp, &bytes));
 		CHECK_EQ(bytes, BYTES);
+		locator_check(imp, last, sgmt);
 		CHECK(test_filled(theirs, BYTES, (unsigned int)last));
 		CHECK(!memcmp(part, theirs + 8192, 4096));
 		CHECK_SMI(SMI_Free_shreg(imp));
 		CHECK_SMI(SMI_Free_shreg(again));
 	}
+	CHECK_EQ(SMI_Get_region_locator(id, NULL), SMI_ERR_PARAM);
 	CHECK_SMI(import(SMI_SHM_REMOTE, last, sgmt, 0, 0, &imp, &theirs));
 	CHECK_SMI(SMI_Barrier());
 	/* if the owner frees its region first, the importer may still use it */
@@ -80,11 +94,25 @@ TEST(remote_2_on_2) { ranks_run(2, 2, remote); }
 TEST(remote_8_on_4) { ranks_run(8, 4, remote); }
 TEST(remote_16_on_4) { ranks_run(16, 4, remote); }
 
+/* On adapters with a DMA alignment, transfers with odd bounds are refused. */
+static void alignment_check(int imp, unsigned char *buf)
+{
+	int align = 1;
+
+	CHECK_SMI(SMI_Query(SMI_Q_SCI_DMA_OFFSET_ALIGN, SMI_ADPT_DEFAULT, &align));
+	if (align <= 1)
+		return;
+	CHECK_EQ(SMI_Put(imp, 1, buf, (size_t)align), SMI_ERR_BADALIGN);
+	CHECK_EQ(SMI_Get(buf + 1, imp, 0, (size_t)align), SMI_ERR_BADALIGN);
+	CHECK_EQ(SMI_Get(buf, imp, 0, 1), SMI_ERR_BADALIGN);
+}
+
 /* Put into an RDMA region and get from it, blocking and not. */
 static void rdma(void)
 {
 	smi_memcpy_handle h = NULL, none = NULL;
 	unsigned char *mine, *buf, other[64];
+	static unsigned char whole[BYTES];
 	void *address = &h;
 	int id, local, imp, sgmt, last, next;
 
@@ -106,6 +134,12 @@ static void rdma(void)
 	CHECK_SMI(SMI_Memwait(h));
 	CHECK(!h);
 	CHECK(test_filled(buf, BYTES, (unsigned int)(10 + rank)));
+	memcpy(whole, buf, BYTES);
+	memset(buf, 0, BYTES);
+	CHECK_SMI(SMI_Get(buf + 8192, imp, 4096, 12288));
+	CHECK(!memcmp(buf + 8192, whole + 4096, 12288));
+	CHECK_EQ(buf[8191], 0);
+	CHECK_EQ(buf[20480], 0);
 	CHECK_SMI(SMI_Barrier());
 	memset(buf, 77, 4096);
 	CHECK_SMI(SMI_Iput(imp, 4096, buf, 4096, &h));
@@ -120,6 +154,9 @@ static void rdma(void)
 	CHECK_EQ(SMI_Put(imp, -1, buf, 1), SMI_ERR_PARAM);
 	CHECK_EQ(SMI_Put(imp, 4096, buf, BYTES), SMI_ERR_PARAM);
 	CHECK_EQ(SMI_Put(id, 0, buf, 64), SMI_ERR_PARAM);
+	CHECK_EQ(SMI_Get(other, imp, 0, sizeof(other)), SMI_ERR_PARAM);
+	CHECK_EQ(SMI_Get(buf, imp, 4096, BYTES), SMI_ERR_PARAM);
+	alignment_check(imp, buf);
 	CHECK_EQ(SMI_Memwait(none), SMI_ERR_PARAM);
 	CHECK_SMI(SMI_Free_shreg(imp));
 	CHECK_SMI(SMI_Barrier());
@@ -237,6 +274,11 @@ static int let_go(int id, int reason)
 	return SMI_CB_ACTION_FREEREG;
 }
 
+static int wrong_function(int id, int reason)
+{
+	FAIL("the replaced function gets reason %d of region %d", reason, id);
+}
+
 static void called_back(void)
 {
 	smi_region_info_t info;
@@ -245,9 +287,10 @@ static void called_back(void)
 
 	smi_start();
 	if (rank == 0) {
-		SMI_Init_reginfo(&info, BYTES, 0, 0, SMI_ADPT_DEFAULT, 0, 0, count_peers);
+		SMI_Init_reginfo(&info, BYTES, 0, 0, SMI_ADPT_DEFAULT, 0, 0, wrong_function);
 		CHECK_SMI(SMI_Create_shreg(SMI_SHM_LOCAL | SMI_SHM_CALLBACK, &info, &id,
 					   &p));
+		CHECK_SMI(SMI_Set_region_callback(id, count_peers));
 		CHECK_SMI(SMI_Query(SMI_Q_SMI_REGION_SGMT_ID, id, &sgmt));
 		for (int i = 1; i < size; i++)
 			CHECK_SMI(SMI_Send(&sgmt, sizeof(sgmt), i));
@@ -282,6 +325,7 @@ static void freed_at_the_end(void)
 	smi_start();
 	if (rank == 0) {
 		p = smi_region(SMI_SHM_LOCAL, BYTES, 0, &id);
+		CHECK_EQ(SMI_Set_region_callback(id, count_peers), SMI_ERR_PARAM);
 		CHECK_SMI(SMI_Query(SMI_Q_SMI_REGION_SGMT_ID, id, &sgmt));
 		CHECK_SMI(SMI_Send(&sgmt, sizeof(sgmt), 1));
 		CHECK_SMI(SMI_Barrier());
