@@ -25,6 +25,9 @@ static void mutexes(void)
 	}
 	CHECK_SMI(SMI_Location_of_mutex(id[1], &where));
 	CHECK_EQ(where, size - 1);
+	CHECK_SMI(SMI_Mutex_init_with_locality(&got, size / 2));
+	CHECK_SMI(SMI_Location_of_mutex(got, &where));
+	CHECK_EQ(where, size / 2);
 	for (int i = 0; i < ROUNDS; i++)
 		for (int k = 0; k < 3; k++) {
 			int flag = i & 1 ? NOCONSISTENCY : 0;
