@@ -511,13 +511,39 @@ void smi_init_(int *error);
 void smi_finalize_(int *error);
 void smi_proc_rank_(int *n, int *error);
 void smi_proc_size_(int *n, int *error);
+void smi_node_rank_(int *n, int *error);
+void smi_node_size_(int *n, int *error);
+void smi_proc_to_node_(int *proc, int *n, int *error);
+void smi_page_size_(int *n, int *error);
 void smi_create_shreg_(int *type, smi_region_info_t *info, int *id, void **p, int *error);
 void smi_free_shreg_(int *id, int *error);
+void smi_adr_to_region_(void **adr, int *id, int *error);
+void smi_init_shregmmu_(int *id, int *error);
+void smi_imalloc_(int *size, int *id, void **adr, int *error);
+void smi_cmalloc_(int *size, int *id, void **adr, int *error);
+void smi_ifree_(void **adr, int *error);
+void smi_cfree_(void **adr, int *error);
+void smi_switch_to_replication_(int *id, int *mode, int *p1, int *p2, int *p3, int *error);
+void smi_switch_to_sharing_(int *id, int *mode, int *p1, int *p2, int *error);
+void smi_ensure_consistency_(int *id, int *mode, int *p1, int *p2, int *error);
 void smi_mutex_init_(int *id, int *error);
+void smi_mutex_init_with_locality_(int *id, int *proc, int *error);
+void smi_mutex_destroy_(int *id, int *error);
 void smi_mutex_lock_(int *id, int *error);
 void smi_mutex_unlock_(int *id, int *error);
 void smi_barrier_(int *error);
 void smi_loop_init_(int *id, int *low, int *high, int *mode, int *error);
+void smi_loop_free_(int *id, int *error);
+void smi_loop_k_adaption_mode_(int *id, int *mode, int *dist, int *error);
+void smi_evaluate_speed_(double *speeds, int *error);
+void smi_use_evaluated_speed_(int *id, int *error);
+void smi_set_loop_param_(int *id, double *k, int *min_local, int *min_remote, int *max_local,
+			 int *max_remote, int *error);
+void smi_set_loop_help_param_(int *id, int *dist, int *error);
+void smi_get_timer_(int *s, int *us, int *error);
+void smi_get_timespan_(int *s, int *us, int *error);
+void smi_redirect_io_(int *err, void *errname, int *out, void *outname, int *in, void *inname,
+		      int *error);
 void smi_get_iterations_(int *id, int *status, int *low, int *high, int *error);
 
 #define CHECK_FORTRAN(name, ...)					\
@@ -557,6 +583,116 @@ static void fortran(void)
 	CHECK_FORTRAN(free_shreg, &id,);
 	CHECK_FORTRAN(finalize,);
 }
+
+/* Compare the results of Fortran names with those of the C calls. */
+static void fortran_numbers(void)
+{
+	int n, mine, s, us, t, ut;
+
+	CHECK_FORTRAN(node_rank, &n,);
+	CHECK_SMI(SMI_Node_rank(&mine));
+	CHECK_EQ(n, mine);
+	s = (int)ranks_rank();
+	CHECK_FORTRAN(proc_to_node, &s, &n,);
+	CHECK_EQ(n, mine);
+	CHECK_FORTRAN(node_size, &n,);
+	CHECK_SMI(SMI_Node_size(&mine));
+	CHECK_EQ(n, mine);
+	CHECK_FORTRAN(page_size, &n,);
+	CHECK_SMI(SMI_Page_size(&mine));
+	CHECK_EQ(n, mine);
+	CHECK_FORTRAN(get_timer, &s, &us,);
+	CHECK_SMI(SMI_Get_timer(&t, &ut));
+	CHECK(t > s || (t == s && ut >= us));
+	CHECK(us >= 0 && us < 1000000);
+	CHECK_FORTRAN(get_timespan, &s, &us,);
+	CHECK(s >= 0 && us >= 0 && us < 1000000);
+	n = SMI_IO_ASIS;
+	CHECK_FORTRAN(redirect_io, &n, NULL, &n, NULL, &n, NULL,);
+}
+
+static void fortran_blocks(int id)
+{
+	int bytes = 512, found, first = 0;
+	void *mine, *common;
+
+	CHECK_FORTRAN(init_shregmmu, &id,);
+	CHECK_FORTRAN(imalloc, &bytes, &id, &mine,);
+	CHECK_FORTRAN(adr_to_region, &mine, &found,);
+	CHECK_EQ(found, id);
+	memset(mine, 1, (size_t)bytes);
+	CHECK_FORTRAN(cmalloc, &bytes, &id, &common,);
+	if (!ranks_rank())
+		*(int *)common = 7;
+	CHECK_FORTRAN(barrier,);
+	first = *(int *)common;
+	CHECK_EQ(first, 7);
+	CHECK_FORTRAN(cfree, &common,);
+	CHECK_FORTRAN(ifree, &mine,);
+	smi_ifree_(&mine, &found);
+	CHECK_EQ(found, SMI_ERR_PARAM);
+}
+
+/* Process 0 changes its copy of a replicated region, and the others get it. */
+static void fortran_copies(int id, volatile int *word)
+{
+	int all = SMI_REP_EVERYTHING, source = SMI_SHR_SINGLE_SOURCE, none = SMI_SHR_NOTHING;
+	int zero = 0;
+
+	CHECK_FORTRAN(switch_to_replication, &id, &all, &zero, &zero, &zero,);
+	*word = ranks_rank() ? 2 : 1;
+	CHECK_FORTRAN(ensure_consistency, &id, &source, &zero, &zero,);
+	CHECK_EQ(*word, 1);
+	CHECK_FORTRAN(switch_to_sharing, &id, &none, &zero, &zero,);
+	CHECK_FORTRAN(barrier,);
+}
+
+static void fortran_loop(void)
+{
+	int loop, low = 1, high = 100, mode = SMI_PART_ADAPTED_BLOCKED, adapt = SMI_ADAPT_EXPO, dist = 1;
+	double k = 2.0, speed[RANKS_MAX];
+	int least = 1, most = 50;
+
+	CHECK_FORTRAN(loop_init, &loop, &low, &high, &mode,);
+	CHECK_FORTRAN(set_loop_param, &loop, &k, &least, &least, &most, &most,);
+	CHECK_FORTRAN(set_loop_help_param, &loop, &dist,);
+	CHECK_FORTRAN(loop_k_adaption_mode, &loop, &adapt, &dist,);
+	CHECK_FORTRAN(evaluate_speed, speed,);
+	CHECK(speed[ranks_rank()] > 0);
+	CHECK_FORTRAN(use_evaluated_speed, &loop,);
+	CHECK_FORTRAN(loop_free, &loop,);
+	CHECK_EQ(SMI_Loop_free(loop), SMI_ERR_PARAM);
+}
+
+static void fortran_rest(void)
+{
+	int n, type = SMI_SHM_UNDIVIDED, id, copied, mutex, last, place;
+	smi_region_info_t info;
+	int *words;
+
+	smi_init_(&n);
+	smi_skip_sockets(n);
+	CHECK_SMI(n);
+	fortran_numbers();
+	SMI_Init_reginfo(&info, 65536, 0, 0, SMI_ADPT_DEFAULT, 0, 0, NULL);
+	CHECK_FORTRAN(create_shreg, &type, &info, &id, (void **)&words,);
+	fortran_blocks(id);
+	SMI_Init_reginfo(&info, 65536, 0, 0, SMI_ADPT_DEFAULT, 0, 0, NULL);
+	CHECK_FORTRAN(create_shreg, &type, &info, &copied, (void **)&words,);
+	fortran_copies(copied, words);
+	CHECK_FORTRAN(proc_size, &last,);
+	last--;
+	CHECK_FORTRAN(mutex_init_with_locality, &mutex, &last,);
+	CHECK_SMI(SMI_Location_of_mutex(mutex, &place));
+	CHECK_EQ(place, last);
+	CHECK_FORTRAN(mutex_destroy, &mutex,);
+	CHECK_EQ(SMI_Mutex_lock(mutex), SMI_ERR_PARAM);
+	fortran_loop();
+	CHECK_FORTRAN(finalize,);
+}
+
+TEST(fortran_rest_2) { ranks_run(2, 1, fortran_rest); }
+TEST(fortran_rest_4_on_2) { ranks_run(4, 2, fortran_rest); }
 
 TEST(fortran_2) { ranks_run(2, 1, fortran); }
 TEST(fortran_8_on_2) { ranks_run(8, 2, fortran); }
