@@ -741,6 +741,37 @@ TEST(many_calls_at_once)
 	SETTINGS(many_at_once, 4, 2, "node", 0, NULL);
 }
 
+/* Rank 0 waits in vain for a barrier, until it lets the other members enter. */
+static void late_members(void *arg)
+{
+	struct sci_team *t = team_open(arg);
+	struct sci_ep *ep = sci_team_ep(t);
+	struct sci_peer *peer;
+	struct sci_coll *coll;
+	char go = 0;
+
+	if (sci_team_rank(t))
+		CHECK_EQ(sci_trecv(ep, NULL, 7, 1, 0, &go, 1, NULL), 0);
+	CHECK_EQ(sci_team_ibarrier(t, &coll), 0);
+	if (!sci_team_rank(t)) {
+		CHECK_EQ(sci_coll_wait(coll, 0), -EAGAIN);
+		CHECK_EQ(sci_coll_wait(coll, 10), -ETIMEDOUT);
+		for (int i = 1; i < sci_team_size(t); i++) {
+			CHECK_EQ(sci_team_peer(t, i, &peer), 0);
+			CHECK_EQ(sci_tsend(peer, 7, 1, &go, 1), 0);
+		}
+	}
+	CHECK_EQ(sci_coll_wait(coll, -1), 0);
+	CHECK_EQ(sci_team_close(t), 0);
+}
+
+TEST(a_call_that_has_not_completed_can_be_waited_for_again)
+{
+	SETTINGS(late_members, 4, 1, "all", 0, NULL);
+	SETTINGS(late_members, 4, 2, "node", 0, NULL);
+	SETTINGS(late_members, 3, 3, "none", 0, NULL);
+}
+
 static void parts(void *arg)
 {
 	struct sci_team *t = team_open(arg), *half, *node, *reverse;

@@ -260,6 +260,17 @@ TEST(a_fence_orders_puts)
 
 /* ---- signals and words ---- */
 
+/* Both calls give the same pointers to @block. */
+static void check_pointers(void *block)
+{
+	for (int i = 0; i < members; i++)
+		CHECK(sci_team_ptr_any(team, block, i) == sci_team_ptr(team, block, i));
+	CHECK(sci_team_ptr_any(team, block, me) == block);
+	CHECK(!sci_team_ptr_any(team, block, members));
+	CHECK(!sci_team_ptr_any(team, block, -1));
+	CHECK(!sci_team_ptr_any(team, &block, me));
+}
+
 static void signals(void *arg)
 {
 	uint64_t *signal, *sum, indices_seen = 0, value;
@@ -267,12 +278,13 @@ static void signals(void *arg)
 	uint8_t *box, mine[512];
 	int skip[8] = { 0 };
 	struct sci_words w;
-	int next, before;
+	int next, before, ret;
 
 	open_team(arg, "64K");
 	next = (me + 1) % members;
 	before = (me - 1 + members) % members;
 	box = allocate(512);
+	check_pointers(box);
 	signal = allocate(8 * 8);
 	sum = allocate(8);
 	for (unsigned int round = 1; round <= 200; round++) {
@@ -305,12 +317,14 @@ static void signals(void *arg)
 		skip[index] = 1;
 		indices_seen |= 1u << index;
 	}
-	while (sci_team_wait_some(team, &w, -1, indices, &found) == 0)
+	while ((ret = sci_team_wait_some(team, &w, -1, indices, &found)) == 0)
 		for (size_t i = 0; i < found; i++) {
 			CHECK_EQ(skip[indices[i]], 0);
 			skip[indices[i]] = 1;
 			indices_seen |= 1u << indices[i];
 		}
+	CHECK_EQ(ret, -ENOENT);
+	CHECK_EQ(sci_team_wait_any(team, &w, -1, &index), -ENOENT);
 	CHECK_EQ(indices_seen, 255);
 	CHECK_EQ(sci_team_wait_all(team, &w, 0), 0);
 	w.cmp = 99;
@@ -677,6 +691,8 @@ static void messages(void *arg)
 	CHECK_EQ(sci_team_addr(team, me, &addr), 0);
 	CHECK_EQ(sci_ep_addr(sci_team_ep(team), &own), 0);
 	CHECK_EQ(own.id, addr.id);
+	CHECK_EQ(sci_team_addr(team, members, &addr), -EINVAL);
+	CHECK_EQ(sci_team_addr(team, -1, &addr), -EINVAL);
 	CHECK_EQ(sci_team_peer(team, (me + 1) % members, &peer), 0);
 	CHECK_EQ(sci_itsend(peer, 7, 1, &me, sizeof(me), &req), 0);
 	CHECK_EQ(sci_trecv(sci_team_ep(team), NULL, 7, 1, 0, &v, sizeof(v), NULL), 0);
