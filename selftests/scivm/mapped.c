@@ -321,6 +321,37 @@ TEST(static_variables_are_adopted)
 	ranks_run(4, 4, adopt_variables);
 }
 
+#define ADOPTED_MAX	64u
+
+static _Alignas(PAGE) uint8_t pages[(ADOPTED_MAX + 1) * PAGE];
+
+static void adopt_too_many(void)
+{
+	struct sci_vm_range r = kind(SCI_VM_HOME, 0);
+	uint8_t *last = pages + ADOPTED_MAX * PAGE;
+	struct member m;
+
+	member_open(&m, NULL);
+	for (unsigned int i = 0; i < ADOPTED_MAX; i++)
+		CHECK_EQ(sci_vm_adopt(m.vm, pages + i * PAGE, PAGE, 0, &r), 0);
+	CHECK_EQ(sci_vm_adopt(m.vm, last, PAGE, 0, &r), -ENOSPC);
+	/* the memory that was not adopted is still private */
+	*last = (uint8_t)(m.rank + 1);
+	pages[m.rank] = (uint8_t)(m.rank + 1);
+	meet(&m);
+	CHECK_EQ(*last, m.rank + 1);
+	for (int i = 0; i < m.size; i++)
+		CHECK_EQ(pages[i], i + 1);
+	meet(&m);
+	member_close(&m);
+}
+
+TEST(the_number_of_adopted_ranges_is_limited)
+{
+	test_needs_shm();
+	ranks_run(2, 2, adopt_too_many);
+}
+
 /* Each member allocates a range, passes it on, and frees its neighbour's range. */
 static void allocate_everywhere(void)
 {
