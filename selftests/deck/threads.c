@@ -306,3 +306,30 @@ TEST(connections_end_while_threads_retrieve)
 {
 	ranks_run_arg(RANKS, 1, visits, NULL, false);
 }
+
+/* ---- a thread that joins itself ---- */
+
+struct itself {
+	deck_thread_t *_Atomic thread;
+};
+
+static void *join_itself(void *arg)
+{
+	struct itself *t = arg;
+
+	WAIT_UNTIL(t->thread, TEST_WAIT_MS);
+	CHECK_EQ(deck_thread_join(t->thread, NULL), -EDEADLK);
+	return t;
+}
+
+TEST(a_thread_cannot_join_itself)
+{
+	struct itself t = { NULL };
+	deck_thread_t *thread;
+	void *result;
+
+	CHECK_EQ(deck_thread_create(&thread, join_itself, &t), 0);
+	t.thread = thread;
+	CHECK_EQ(deck_thread_join(thread, &result), 0);
+	CHECK(result == &t);
+}
