@@ -802,7 +802,7 @@ void leak_check_end(void)
 
 	TEST_SITE(site, "leak_check_end");
 	/* a joined thread stays in /proc for a moment */
-	if (HAPPENS((now = holdings_now(), holds_no_more(&now)), 2000))
+	if (HAPPENS((now = holdings_now(), holds_no_more(&now)), TEST_WAIT_MS))
 		return;
 	if (now.fds > before.fds)
 		print_fds();
@@ -1289,7 +1289,7 @@ static bool check_leftovers(const struct names *old_files,
 
 	if (!HAPPENS(!count_sockets() && !files_left(old_files, false) &&
 		     (own_cluster || getenv("SCI_TEST_NODE") ||
-		      (objects = device_objects()) <= old_objects), 2000)) {
+		      (objects = device_objects()) <= old_objects), TEST_WAIT_MS)) {
 		count_lines("/proc/net/unix", print_socket);
 		files_left(old_files, true);
 		if (objects > old_objects)
@@ -1532,7 +1532,7 @@ static enum verdict run_test(const struct test *t)
 	setpgid(pid, pid);
 	in_time = wait_end(pid, &status);
 	kill(-pid, SIGKILL);
-	if (!HAPPENS(no_child_left(&clean), 5000)) {
+	if (!HAPPENS(no_child_left(&clean), TEST_WAIT_MS)) {
 		test_note("a process of the test does not end");
 		print_children(pid);
 		clean = false;

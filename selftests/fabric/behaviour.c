@@ -604,7 +604,7 @@ TEST(behaviour_04_remove_after_the_peer_died)
 	peer_expect(p, "connected");
 	peer_kill(p, SIGKILL);
 	/* programs repeat the call while it returns BUSY */
-	WAIT_UNTIL(ERR_OF(SCIRemoveSegment(s, 0, &err)) != SCI_ERR_BUSY, 5000);
+	WAIT_UNTIL(ERR_OF(SCIRemoveSegment(s, 0, &err)) != SCI_ERR_BUSY, TEST_WAIT_MS);
 	CHECK_ERR(SCIRemoveSegment(s, 0, &err), SCI_ERR_ILLEGAL_PARAMETER);
 }
 
@@ -1137,7 +1137,7 @@ TEST(behaviour_10_not_retriable_where_the_connection_is_lost)
 	peer_kill(p, SIGKILL);
 	/* the last check before the loss is detected may find transfer errors */
 	WAIT_UNTIL(SCICheckSequence(seq, 0, NULL) == SCI_SEQ_NOT_RETRIABLE,
-		   5000);
+		   TEST_WAIT_MS);
 	CHECK_EQ(SCIStartSequence(seq, 0, NULL), SCI_SEQ_NOT_RETRIABLE);
 	CHECK_OK(SCIRemoveSequence(seq, 0, &err));
 }

@@ -437,7 +437,6 @@ TEST(the_death_of_a_parent_is_noticed)
 	sci_remote_data_interrupt_t rd;
 	sci_remote_interrupt_t ri;
 	sci_remote_segment_t r;
-	uint64_t died;
 	sci_desc_t sd;
 
 	recorder_init(&rec);
@@ -447,13 +446,11 @@ TEST(the_death_of_a_parent_is_noticed)
 	ri = test_connect_interrupt(sd, 8, ID);
 	rd = test_connect_data_interrupt(sd, 8, ID);
 	peer_kill(p, SIGKILL);
-	died = test_now_ms();
 	CHECK_EQ(recorder_get(&rec, 0).reason, SCI_CB_LOST);
 	WAIT_UNTIL(ERR_OF(SCITriggerInterrupt(ri, 0, &err)) ==
-		   SCI_ERR_NOT_CONNECTED, 1000);
+		   SCI_ERR_NOT_CONNECTED, TEST_WAIT_MS);
 	WAIT_UNTIL(ERR_OF(SCITriggerDataInterrupt(rd, NULL, 0, 0, &err)) ==
-		   SCI_ERR_NOT_CONNECTED, 1000);
-	CHECK(test_now_ms() - died < 5000);
+		   SCI_ERR_NOT_CONNECTED, TEST_WAIT_MS);
 	CHECK_EQ(kill(atomic_load(&f->child), 0), 0);
 	CHECK_ERR(SCIConnectSegment(sd, &r, 8, ID, 0, NULL, NULL, 0, 0, &err),
 		  SCI_ERR_NO_SUCH_SEGMENT);

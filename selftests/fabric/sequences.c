@@ -812,7 +812,7 @@ TEST(transfers_to_a_dead_owner_fail)
 	CHECK_EQ(start(p.seq), SCI_SEQ_OK);
 	peer_kill(peer, SIGKILL);
 	WAIT_UNTIL(by_memcpy_without_sequence(&p, mem, 0, SIZE) ==
-		   SCI_ERR_TRANSFER_FAILED, 5000);
+		   SCI_ERR_TRANSFER_FAILED, TEST_WAIT_MS);
 	CHECK_ERR(SCIMemCopy(mem, p.map, 0, SIZE, 0, &err),
 		  SCI_ERR_TRANSFER_FAILED);
 	/* stores without a check do no harm */
