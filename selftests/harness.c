@@ -17,7 +17,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <ftw.h>
 #include <grp.h>
+#include <limits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -64,6 +66,7 @@ struct run_state {
 static struct run_state *run;
 static struct process_state runner, *self = &runner;
 static char cluster[32];
+static char folder[PATH_MAX];		/* see test_dir() */
 static bool own_cluster;
 
 static struct test *tests, **tests_end = &tests;
@@ -199,6 +202,24 @@ void test_use_cluster(const char *suffix)
 		SKIP("SCI_TEST_FABRIC has only one cluster");
 	snprintf(value, sizeof(value), "shm:%s%s", cluster, suffix);
 	setenv("SCI_FABRIC", value, 1);
+}
+
+const char *test_dir(void)
+{
+	CHECK(!mkdir(folder, 0700) || errno == EEXIST);
+	return folder;
+}
+
+void test_dishosts(const char *text)
+{
+	char path[PATH_MAX + 16];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/dishosts", test_dir());
+	file = fopen(path, "we");
+	CHECK(file && fputs(text, file) >= 0);
+	CHECK_EQ(fclose(file), 0);
+	setenv("SCI_DISHOSTS", path, 1);
 }
 
 bool test_on_shm(void)
@@ -1495,6 +1516,22 @@ static void mark_log(const char *name)
 	close(fd);
 }
 
+/* Name the folder of test_dir(). The cluster's name is unique. */
+static void folder_name(void)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	snprintf(folder, sizeof(folder), "%.1000s/sci-%s", tmp && *tmp ? tmp : "/tmp", cluster);
+}
+
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *place)
+{
+	(void)st;
+	(void)kind;
+	(void)place;
+	return remove(path);
+}
+
 enum verdict { PASSED, SKIPPED, FAILED, TIMED_OUT };
 
 static enum verdict run_test(const struct test *t)
@@ -1515,6 +1552,7 @@ static enum verdict run_test(const struct test *t)
 	snprintf(cluster, sizeof(cluster), "t%.8s%08x", mark ? mark : "",
 		 number);
 	net_key_make();
+	folder_name();
 	own_cluster = !getenv("SCI_TEST_FABRIC");
 	mark_log(t->name);
 
@@ -1534,6 +1572,7 @@ static enum verdict run_test(const struct test *t)
 		clean = false;
 	}
 	clean &= check_leftovers(&files, objects);
+	nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 	free_names(&files);
 
 	if (!in_time) {

@@ -227,6 +227,15 @@ void test_be_node(unsigned int node);
 /* Open later fabrics as @node, in its own cluster; @kind is as in SCI_TEST_NET. */
 void test_use_net(const char *kind, unsigned int node);
 
+/*
+ * Return a folder for files of this test, in $TMPDIR or /tmp. All processes of the test on this
+ * machine have the same one. The runner removes it with its files.
+ */
+const char *test_dir(void);
+
+/* Write a file in test_dir() that gives nodes these names, and use it. */
+void test_dishosts(const char *text);
+
 /* Return whether the test runs on the shm fabric; test_needs_shm() skips other tests. */
 bool test_on_shm(void);
 void test_needs_shm(void);

@@ -1348,17 +1348,6 @@ TEST(behaviour_13_connecting_to_ones_own_node)
 
 /* ---- 14. names of nodes ---- */
 
-static void write_dishosts(const char *text)
-{
-	static char path[] = "/tmp/dishosts.XXXXXX";
-	int fd = mkstemp(path);
-
-	CHECK(fd >= 0);
-	CHECK_EQ(write(fd, text, strlen(text)), strlen(text));
-	close(fd);
-	setenv("SCI_DISHOSTS", path, 1);
-}
-
 static void check_name(char *name, unsigned int n, const unsigned int *ids)
 {
 	dis_nodeId_list_t list;
@@ -1378,20 +1367,19 @@ TEST(behaviour_14_names_come_from_the_dishosts_file)
 	dis_virt_adapter_t type;
 	dis_nodeId_list_t list;
 
-	write_dishosts("# a comment\n"
-		       "DISHOSTVERSION 2\n"
-		       "HOSTNAME: alice\n"
-		       "ADAPTER: alice 4\n"
-		       "\n"
-		       "HOSTNAME:  bob\n"
-		       "ADAPTER:  bob_0  8 12\t16\n");
+	test_dishosts("# a comment\n"
+		      "DISHOSTVERSION 2\n"
+		      "HOSTNAME: alice\n"
+		      "ADAPTER: alice 4\n"
+		      "\n"
+		      "HOSTNAME:  bob\n"
+		      "ADAPTER:  bob_0  8 12\t16\n");
 	test_open();
 	check_name(alice, 1, (const unsigned int[]){ 4 });
 	check_name(bob, 3, (const unsigned int[]){ 8, 12, 16 });
 	check_name(node8, 1, (const unsigned int[]){ 8 });
 	CHECK_ERR(SCIGetNodeIdByAdapterName(unknown, &list, &type, 0, &err),
 		  SCI_ERR_NO_SUCH_NODEID);
-	unlink(getenv("SCI_DISHOSTS"));
 }
 
 /* ---- 15. adapter numbers ---- */

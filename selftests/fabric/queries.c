@@ -366,17 +366,6 @@ TEST(nothing_answers_before_initialize)
 
 /* ---- names of nodes ---- */
 
-static void dishosts(const char *text)
-{
-	static char path[] = "/tmp/dishosts.XXXXXX";
-	int fd = mkstemp(path);
-
-	CHECK(fd >= 0);
-	CHECK_EQ(write(fd, text, strlen(text)), strlen(text));
-	close(fd);
-	setenv("SCI_DISHOSTS", path, 1);
-}
-
 static sci_error_t look_up(const char *name, dis_nodeId_list_t *list)
 {
 	dis_virt_adapter_t type;
@@ -415,20 +404,20 @@ static void expect_unknown(const char *name)
 
 TEST(names_of_a_dishosts_file)
 {
-	dishosts("# made by hand\n"
-		 "DISHOSTVERSION 2\n"
-		 "\n"
-		 "HOSTNAME: alpha\n"
-		 "ADAPTER: alpha_0 4\n"
-		 "HOSTNAME: beta.example.org\n"
-		 "  ADAPTER:\tbeta_0   8\t12   \n"
-		 "ADAPTER: beta_1 16\n"
-		 "HOSTNAME: gamma\n"
-		 "ADAPTER: gamma 20 24 28 32\r\n"
-		 "STRIPE: something 44\n"
-		 "#ADAPTER: hidden 36\n"
-		 "HOSTNAME: delta\n"
-		 "ADAPTER: last 40");
+	test_dishosts("# made by hand\n"
+		      "DISHOSTVERSION 2\n"
+		      "\n"
+		      "HOSTNAME: alpha\n"
+		      "ADAPTER: alpha_0 4\n"
+		      "HOSTNAME: beta.example.org\n"
+		      "  ADAPTER:\tbeta_0   8\t12   \n"
+		      "ADAPTER: beta_1 16\n"
+		      "HOSTNAME: gamma\n"
+		      "ADAPTER: gamma 20 24 28 32\r\n"
+		      "STRIPE: something 44\n"
+		      "#ADAPTER: hidden 36\n"
+		      "HOSTNAME: delta\n"
+		      "ADAPTER: last 40");
 	test_open();
 	expect_nodes("alpha_0", NODES(4));
 	expect_nodes("beta_0", NODES(8, 12));
@@ -442,20 +431,18 @@ TEST(names_of_a_dishosts_file)
 	expect_unknown("beta_00");
 	expect_unknown("ADAPTER:");
 	expect_unknown("");
-	unlink(getenv("SCI_DISHOSTS"));
 }
 
 /* A file of host names gives each name the nodes of its adapters. */
 TEST(hosts_of_a_dishosts_file)
 {
-	dishosts("HOSTNAME: alpha\n"
-		 "ADAPTER: alpha_0 4\n"
-		 "HOSTNAME: beta.example.org\n"
-		 "ADAPTER: beta_0 8 12\n");
+	test_dishosts("HOSTNAME: alpha\n"
+		      "ADAPTER: alpha_0 4\n"
+		      "HOSTNAME: beta.example.org\n"
+		      "ADAPTER: beta_0 8 12\n");
 	test_open();
 	expect_nodes("alpha", NODES(4));
 	expect_nodes("beta.example.org", NODES(8, 12));
-	unlink(getenv("SCI_DISHOSTS"));
 }
 
 TEST(a_dishosts_file_of_nonsense)
@@ -470,7 +457,7 @@ TEST(a_dishosts_file_of_nonsense)
 		 "\nADAPTER:\nADAPTER: none\nADAPTER: words four\n"
 		 "ADAPTER: huge 99999999999999999999\nADAPTER: minus -4\n:\n"
 		 "ADAPTER: good 8\nADAPTER: %0500d 4\n", 7);
-	dishosts(text);
+	test_dishosts(text);
 	test_open();
 	/* an error, or as many nodes as fit */
 	if (look_up("many", &list) == SCI_ERR_OK) {
@@ -482,7 +469,6 @@ TEST(a_dishosts_file_of_nonsense)
 	expect_unknown("huge");
 	expect_unknown("minus");
 	expect_nodes("good", NODES(8));
-	unlink(getenv("SCI_DISHOSTS"));
 }
 
 TEST(nodes_have_names_without_a_file)
@@ -520,7 +506,7 @@ TEST(names_and_their_adapters)
 	dis_virt_adapter_t type;
 	char name[] = "pair";
 
-	dishosts("ADAPTER: pair 8 12\n");
+	test_dishosts("ADAPTER: pair 8 12\n");
 	test_open();
 	memset(adapters, 0xff, sizeof(adapters));
 	memset(list, 0xff, sizeof(list));
@@ -532,7 +518,6 @@ TEST(names_and_their_adapters)
 		CHECK_EQ(list[i], 0);
 	for (size_t i = 0; i < DIS_MAX_NSCIS; i++)
 		CHECK_EQ(adapters[i], 0);
-	unlink(getenv("SCI_DISHOSTS"));
 }
 
 /* ---- functions that are not implemented ---- */
