@@ -5,6 +5,7 @@
  * an endpoint with peers inside and outside of its cluster.  All tests of
  * selftests/msg run over the net, too, with SCI_TEST_NET: see scripts/check.
  */
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -210,12 +211,13 @@ static uint64_t param_get(struct sci_peer *p, enum sci_param param)
 
 static void use_table(const char *text)
 {
-	char path[] = "/tmp/sci-table-XXXXXX";
-	int fd = mkstemp(path);
+	char path[PATH_MAX];
+	FILE *file;
 
-	CHECK(fd >= 0);
-	CHECK_EQ(write(fd, text, strlen(text)), strlen(text));
-	close(fd);
+	snprintf(path, sizeof(path), "%s/table", test_dir());
+	file = fopen(path, "we");
+	CHECK(file && fputs(text, file) >= 0);
+	CHECK_EQ(fclose(file), 0);
 	setenv("SCI_MSG_TABLE", path, 1);
 	test_use_net("unix", 4);
 	test_use_cluster("");
@@ -227,7 +229,6 @@ TEST(parameters_of_the_endpoint_are_not_of_a_network)
 
 	use_table("net spin_us 5\n");
 	CHECK_EQ(sci_ep_open(&ep, TEST_ID, 0), -EINVAL);
-	CHECK_EQ(unlink(getenv("SCI_MSG_TABLE")), 0);
 }
 
 TEST(each_network_has_parameters)
@@ -239,7 +240,6 @@ TEST(each_network_has_parameters)
 
 	use_table("net eager_max 3000\nshm lines_max 5000\n");
 	near.ep = far.ep = test_ep_open(TEST_ID, 0);
-	CHECK_EQ(unlink(getenv("SCI_MSG_TABLE")), 0);
 	WAIT_UNTIL(!near.ep->ops->query.probe(near.ep->fabric, 0, 8), TEST_WAIT_MS);
 	near.to = test_ep_connect(near.ep, 8, TEST_ID);
 	far.to = test_ep_connect(far.ep, 12, TEST_ID);

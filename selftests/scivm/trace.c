@@ -5,6 +5,7 @@
 #include "selftests/scivm/scivm.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 
 static unsigned int count_words(const char *text, const char *word)
@@ -20,19 +21,17 @@ static unsigned int count_words(const char *text, const char *word)
 
 _Alignas(PAGE) uint32_t a_shared_variable[PAGE / 4];
 
-static void *trace_dir;
-
 static void write_traces(void)
 {
 	struct sci_vm_attr attr = { .size = sizeof(attr), .mode = SCI_VM_CACHE };
 	struct sci_vm_range r = { .size = sizeof(r), .policy = SCI_VM_HOME, .page = PAGE };
 	struct member m;
-	char path[200];
+	char path[PATH_MAX];
 	const char *text;
 	int fd, saved, err;
 	uint32_t *p;
 
-	snprintf(path, sizeof(path), "%s/trace", (char *)trace_dir);
+	snprintf(path, sizeof(path), "%s/trace", test_dir());
 	setenv("SCI_VM_TRACE", path, 1);
 	setenv("SCI_VM_REPORT", "3", 1);
 	member_open(&m, &attr);
@@ -44,7 +43,7 @@ static void write_traces(void)
 	}
 	if (m.rank == 1)
 		p[PAGE / 4] = 1;
-	snprintf(path, sizeof(path), "%s/trace.%d", (char *)trace_dir, m.rank);
+	snprintf(path, sizeof(path), "%s/trace.%d", test_dir(), m.rank);
 	fd = open(path, O_RDONLY);
 	CHECK(fd >= 0);
 	err = errors_begin(&saved);
@@ -58,17 +57,11 @@ static void write_traces(void)
 	CHECK_EQ(count_words(text, "a_shared_variable"), m.rank != 0);
 	/* two lines of header, and a line per page */
 	CHECK_EQ(count_words(text, "\n"), m.rank ? m.rank == 1 ? 4 : 3 : 0);
-	unlink(path);
 }
 
 TEST(a_trace_and_a_report)
 {
-	char dir[] = "/tmp/scivm.XXXXXX";
-
-	CHECK(mkdtemp(dir));
-	trace_dir = dir;
 	ranks_run(3, 3, write_traces);
-	CHECK_EQ(rmdir(dir), 0);
 }
 
 static void bad_report(void)

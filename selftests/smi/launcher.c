@@ -2,6 +2,7 @@
 // Copyright (C) 2026 The libsci authors
 /* Tests each option of smirun by the output of the processes that it starts. */
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +11,11 @@
 
 #include "selftests/smi/start.h"
 
-static char folder[64], path[100];
+static char path[PATH_MAX];
 
 static const char *file(const char *name)
 {
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	snprintf(path, sizeof(path), "%s/%s", test_dir(), name);
 	return path;
 }
 
@@ -41,7 +42,7 @@ __attribute__((constructor)) static void be_process(void)
 /* Run `smirun @options` with this program.  Return: its exit status. */
 static int smirun(const char *options)
 {
-	char self[512], command[1400];
+	char self[512], command[PATH_MAX + 1400];
 	ssize_t k = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	int status;
 
@@ -49,7 +50,7 @@ static int smirun(const char *options)
 	self[k] = '\0';
 	snprintf(command, sizeof(command), "smirun=$(dirname '%s')/../../smirun; cd %s && "
 		 "LAUNCHER_PROCESS=1 \"$smirun\" %s '%s' >all 2>all.err </dev/null", self,
-		 folder, options, self);
+		 test_dir(), options, self);
 	/* NOLINTNEXTLINE(cert-env33-c): our own arguments */
 	status = system(command);
 	CHECK(WIFEXITED(status));
@@ -76,69 +77,48 @@ static void write_file(const char *name, const char *text)
 	CHECK(f && fputs(text, f) >= 0 && !fclose(f));
 }
 
-static void begin(void)
-{
-	test_needs_one_machine();
-	strcpy(folder, "/tmp/smi-launcher-XXXXXX");
-	CHECK(mkdtemp(folder));
-}
-
-static void end(void)
-{
-	char command[100];
-
-	snprintf(command, sizeof(command), "rm -r %s", folder);
-	/* NOLINTNEXTLINE(cert-env33-c): our own name */
-	CHECK_EQ(system(command), 0);
-}
-
 TEST(processes_on_nodes)
 {
-	begin();
+	test_needs_one_machine();
 	CHECK_EQ(smirun("-np 3 -nodes node4,node8 -stdout out"), 0);
 	check_line("out_0", "0 of 3 on 0 of 2");
 	check_line("out_1", "1 of 3 on ");
 	check_line("out_2", "2 of 3 on 1 of 2");
-	end();
 }
 
 TEST(nodes_of_a_file)
 {
-	begin();
+	test_needs_one_machine();
 	write_file("nodes", "# ours\nnode4\n\nnode8  # the second\n");
 	CHECK_EQ(smirun("-np 2 -machinefile nodes -stdout out"), 0);
 	check_line("out_0", "0 of 2 on 0 of 2");
 	check_line("out_1", "1 of 2 on 1 of 2");
-	end();
 }
 
 TEST(all_on_one_node)
 {
-	begin();
+	test_needs_one_machine();
 	CHECK_EQ(smirun("-smp -np 2 -nodes node4,node8 -stdout out -stderr err"), 0);
 	check_line("out_1", "1 of 2 on 0 of 1");
 	check_line("err_0", "error of 0");
 	check_line("err_1", "error of 1");
-	end();
 }
 
 TEST(input_comes_from_a_file)
 {
-	begin();
+	test_needs_one_machine();
 	write_file("in", "a line of input\n");
 	CHECK_EQ(smirun("-stdin in"), 0);
 	check_line("all", "0 of 1 on 0 of 1 a line of input");
-	end();
 }
 
 TEST(wrong_options_are_refused)
 {
-	begin();
+	test_needs_one_machine();
 	CHECK_EQ(smirun("-np none"), 2);
 	check_line("all.err", "smirun: -np needs a number, not 'none'");
 	CHECK_EQ(smirun("-unknown"), 2);
 	check_line("all.err", "smirun: unknown option -unknown");
 	CHECK_EQ(smirun("-machinefile absent"), 2);
 	check_line("all.err", "smirun: cannot read absent");
-	end();
 }
