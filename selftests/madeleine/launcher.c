@@ -101,17 +101,14 @@ TEST(what_is_wrong_is_refused)
 
 TEST(the_name_of_the_session_file_may_have_a_comma)
 {
-	char folder[] = "/tmp/launcher-XXXXXX", name[32], file[64], arguments[128], text[4096];
+	char name[PATH_MAX], file[64], arguments[PATH_MAX + 64], text[4096];
 	int ret;
 
-	CHECK(mkdtemp(folder));
 	session("", "a", file);
-	snprintf(name, sizeof(name), "%s/a,b", folder);
+	snprintf(name, sizeof(name), "%s/a,b", test_dir());
 	CHECK_EQ(symlink(file, name), 0);
 	snprintf(arguments, sizeof(arguments), "--appli=printenv %s MAD_SESSION", name);
 	ret = run(arguments, text);
-	CHECK_EQ(unlink(name), 0);
-	CHECK_EQ(rmdir(folder), 0);
 	test_note("%s", text);
 	CHECK_EQ(ret, 0);
 	CHECK_EQ(strncmp(text, name, strlen(name)), 0);

@@ -325,12 +325,11 @@ TEST(the_first_descriptor_is_readable_until_all_messages_are_seen)
 /* Messages to tasks that have not enrolled wait, however many tasks there are. */
 TEST(messages_wait_for_many_tasks_to_enrol)
 {
-	char dir[] = "/tmp/pvm-tasks-XXXXXX", fifo[64];
+	char fifo[PATH_MAX];
 	char *argv[] = { (char *)"late", fifo, NULL };
 	int tids[LATE], n, fd;
 
-	CHECK(mkdtemp(dir));
-	snprintf(fifo, sizeof(fifo), "%s/fifo", dir);
+	snprintf(fifo, sizeof(fifo), "%s/fifo", test_dir());
 	CHECK_EQ(mkfifo(fifo, 0600), 0);
 	machine_begin();
 	CHECK_EQ(pvm_spawn(machine_self, argv, 0, NULL, LATE, tids), LATE);
@@ -345,7 +344,6 @@ TEST(messages_wait_for_many_tasks_to_enrol)
 	machine_end();
 	close(fd);
 	unlink(fifo);
-	rmdir(dir);
 }
 
 #define PIECES	37		/* of a message; no other object has the size of their table */
@@ -513,7 +511,7 @@ TEST(a_handler_of_a_notification_makes_requests)
 }
 
 static int friend;			/* a task to which a handler sends */
-static char fifo[64];			/* the task enrols when this FIFO has a writer */
+static char fifo[PATH_MAX];		/* the task enrols when this FIFO has a writer */
 
 /* Leave after a peer has died. A message of a task to itself is handled inside the send. */
 static int leaving_handler(int mid)
@@ -558,10 +556,9 @@ static int asking_handler(int mid)
 
 TEST(a_handler_inside_a_send_gets_a_reply_of_a_late_task)
 {
-	char dir[] = "/tmp/pvm-tasks-XXXXXX", *argv[] = { (char *)"late", fifo, NULL };
+	char *argv[] = { (char *)"late", fifo, NULL };
 
-	CHECK(mkdtemp(dir));
-	snprintf(fifo, sizeof(fifo), "%s/fifo", dir);
+	snprintf(fifo, sizeof(fifo), "%s/fifo", test_dir());
 	CHECK_EQ(mkfifo(fifo, 0600), 0);
 	machine_begin();
 	CHECK_EQ(pvm_spawn(machine_self, argv, 0, NULL, 1, &friend), 1);
@@ -570,7 +567,6 @@ TEST(a_handler_inside_a_send_gets_a_reply_of_a_late_task)
 	CHECK_EQ(ends, 2);
 	machine_end();
 	unlink(fifo);
-	rmdir(dir);
 }
 
 /* Look for the message that the program receives. */
@@ -585,12 +581,11 @@ static int looking_handler(int mid)
 /* The receive finds its message, then arms the descriptor again, which runs a handler. */
 TEST(a_handler_takes_no_message_that_a_receive_has_found)
 {
-	char dir[] = "/tmp/pvm-tasks-XXXXXX", *argv[] = { (char *)"knock", fifo, NULL };
+	char *argv[] = { (char *)"knock", fifo, NULL };
 	struct pollfd p;
 	int tid, fd, *fds;
 
-	CHECK(mkdtemp(dir));
-	snprintf(fifo, sizeof(fifo), "%s/fifo", dir);
+	snprintf(fifo, sizeof(fifo), "%s/fifo", test_dir());
 	CHECK_EQ(mkfifo(fifo, 0600), 0);
 	machine_begin();
 	CHECK(pvm_addmhf(-1, 12, -1, looking_handler) >= 0);
@@ -609,7 +604,6 @@ TEST(a_handler_takes_no_message_that_a_receive_has_found)
 	machine_end();
 	close(fd);
 	unlink(fifo);
-	rmdir(dir);
 }
 
 TEST(output_of_children_is_caught)

@@ -267,19 +267,16 @@ static void shell_run(const char *how, const char *hosts, const char *program, c
 {
 	const char *const options[] = { "--hosts", hosts, NULL };
 	const char *const argv[] = { arg, NULL };
-	char path[] = "/tmp/sci-shell-XXXXXX";
+	char path[PATH_MAX];
 	FILE *f;
-	int fd;
 
-	fd = mkstemp(path);
-	CHECK(fd >= 0);
-	f = fdopen(fd, "w");
+	snprintf(path, sizeof(path), "%s/shell", test_dir());
+	f = fopen(path, "we");
 	CHECK(f && fprintf(f, "#!/bin/sh\nshift\nexec %s \"$@\"\n", how) > 0);
-	CHECK(!fchmod(fd, 0700) && !fclose(f));
+	CHECK(!fchmod(fileno(f), 0700) && !fclose(f));
 	setenv("SCI_RSH", path, 1);
 	program_run(&native, program, 0, argv);
 	program_run_with(&spread, program, 2, options, argv);
-	unlink(path);
 }
 
 TEST(hosts_of_a_remote_shell)
