@@ -23,6 +23,9 @@ address=("${tests[@]}")
 [[ ! $short ]] || mapfile -t address < <(printf '%s\n' "${tests[@]}" |
 	grep -Ev '^selftests/(sim/vtime_.*|unit/pool_schedules|fabric/rundir|msg/tools|ofi/onesided|team/(deaths|launch))$' |
 	grep -xFf <(printf '%s\n' "${lower[@]}"; grep -v '^#' selftests/asan.list))
-# without threads of its own, a program tests little more with the thread sanitizer than without
-[[ $short ]] && no_threads='selftests/(team/colls|msg/protocols)' || no_threads=none
+# without threads of its own, a program tests little more with the thread sanitizer than without;
+# other tests run the threads of fabric/ and msg/
+no_threads=none
+[[ ! $short ]] ||
+	no_threads='selftests/(team/colls|msg/(protocols|connections|dials)|fabric/rundir|unit/.*)'
 mapfile -t threaded < <(grep -v '^#' selftests/tsan.list | grep -Evx "$no_threads")
