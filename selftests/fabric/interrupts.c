@@ -308,7 +308,7 @@ TEST(counts_of_several_senders_add_up)
 	CHECK_ERR(SCIWaitForInterrupt(i, 0, 0, &err), SCI_ERR_TIMEOUT);
 }
 
-/* @arg: wait for a second trigger */
+/* Share an interrupt and wait for a trigger; with @arg, for two triggers. */
 static void sharer(struct peer *self, void *arg)
 {
 	sci_local_interrupt_t i;
