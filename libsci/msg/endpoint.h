@@ -254,6 +254,7 @@ struct sci_peer {
 	uint64_t map_doubt_ms;
 	unsigned int dialers;		/* references by struct msg_dial */
 	unsigned int detached;		/* detached requests */
+	unsigned int ours;		/* those that are messages of this layer to handlers */
 	unsigned int transfers;		/* detached one-sided transfers */
 	int transfer_error;		/* first error of detached transfers since sci_flush() */
 	unsigned int answers;		/* outstanding replies to atomics and copies */

@@ -498,6 +498,31 @@ TEST(a_long_write_leaves_room_for_an_answer)
 	couple_close(&c);
 }
 
+/* Writes without requests, as many as may wait, begin before there is a connection. */
+TEST(all_writes_that_may_wait_for_a_connection)
+{
+	static const struct sci_addr addr = { 4, 2 };
+	static unsigned char byte[1] = { 1 };
+	const struct iovec iov = { byte, sizeof(byte) };
+	struct sci_ep *ep[2];
+	struct sci_key key;
+	struct sci_peer *to;
+	unsigned int n = 0;
+
+	test_needs_shm();
+	setenv("SCI_SHM_CHECK", "1", 1);
+	ep[0] = test_ep_open(1, 0);
+	ep[1] = test_ep_open(2, 0);
+	key = key_make(ep[1], SCI_DETACHED_MAX);
+	CHECK_EQ(sci_peer_open(ep[0], &addr, -1, &to), 0);
+	while (!sci_iwritev(to, &key, n, &iov, 1, NULL))
+		n++;
+	CHECK_EQ(n, SCI_DETACHED_MAX);
+	WAIT_UNTIL((sci_progress(ep[1]), !sci_flush(to, 0)), TEST_WAIT_MS);
+	CHECK_EQ(sci_ep_close(ep[0]), 0);
+	CHECK_EQ(sci_ep_close(ep[1]), 0);
+}
+
 /* The owner's handlers do not give the peer to the program, which needs no disconnect. */
 TEST(a_peer_that_the_owner_only_serves)
 {

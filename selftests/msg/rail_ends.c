@@ -101,7 +101,7 @@ static void pieces_write(struct side *s, const struct sci_key *theirs, const uin
 		CHECK_EQ(sci_iwritev(p, theirs, i * PIECES * sizeof(*bytes), iov, PIECES, &req[i]),
 			 0);
 	}
-	CHECK_EQ(p->detached, SCI_DETACHED_MAX);
+	CHECK_EQ(p->ours, SCI_DETACHED_MAX);
 	link_set(s, RAIL_SECOND, false);
 	link_set(s, RAIL_FIRST, true);
 	atomic_store(&s->stage->wanted, 1);

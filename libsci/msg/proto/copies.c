@@ -86,8 +86,8 @@ static void piece_skip(struct sci_req *req, size_t len)
  * is sent later arrives after all pieces. A write that has sent a piece does not end before the
  * answer to its last piece: an answer to an earlier piece must not find another request.
  *
- * Requests use at most the share of programs in the room for queued messages: the other half is for
- * answers to the peer.
+ * Requests use at most half of the room for messages of this layer: the other half is for answers to
+ * the peer.
  */
 int copy_ask(struct sci_req *req)
 {
@@ -96,7 +96,7 @@ int copy_ask(struct sci_req *req)
 	do {
 		const struct copy_request r = piece_describe(req);
 
-		if (req->peer->detached >= SCI_DETACHED_MAX)
+		if (req->peer->ours >= SCI_DETACHED_MAX)
 			return -EAGAIN;
 		ret = piece_ask(req, &r);
 		req->want = r.len;

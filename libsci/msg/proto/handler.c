@@ -54,12 +54,12 @@ void handler_run(struct sci_peer *p, uint32_t context, uint64_t tag,
 static int handler_request(struct sci_peer *peer, uint32_t context, uint64_t tag,
 			   const struct iovec *iov, size_t n)
 {
-	/* this layer's limit is twice that of programs, which cannot use up the room for replies */
+	/* programs cannot use up the room for messages of this layer, of which half is for answers */
 	bool ours = handler_id(context) < SCI_HANDLER_LIBRARY;
 	struct sci_req *req;
 	int ret;
 
-	if (peer->detached >= (ours ? 2 : 1) * SCI_DETACHED_MAX)
+	if (ours ? peer->ours >= 2 * SCI_DETACHED_MAX : peer->detached >= SCI_DETACHED_MAX)
 		return -EAGAIN;
 	req = req_new(peer->ep, MSG_SEND);
 	if (!req)
@@ -68,10 +68,13 @@ static int handler_request(struct sci_peer *peer, uint32_t context, uint64_t tag
 	send_describe(req, peer, true, context, tag);
 	ret = ret ? ret : copy_rest(req);
 	req->detached = true;
+	req->ours = ours;
 	peer->detached++;
+	peer->ours += ours;
 	ret = ret ? ret : send_start(req);
 	if (ret) {
 		peer->detached--;
+		peer->ours -= ours;
 		req_free(req);
 	}
 	return ret;

@@ -91,6 +91,7 @@ struct sci_req {
 	bool in_blocks;			/* an eager send, partly written */
 	bool has_imm;
 	bool detached;			/* the program has no pointer to the request */
+	bool ours;			/* a message of this layer to a handler */
 	bool wants_copy;		/* the program wants its buffer back */
 	bool queued;			/* its completion goes to ep->completed */
 	uint8_t form;			/* enum msg_form */

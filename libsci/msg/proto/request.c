@@ -96,6 +96,7 @@ static void req_drop_detached(struct sci_req *req)
 	struct sci_peer *p = req->peer;
 
 	p->detached--;
+	p->ours -= req->ours;
 	if (req->kind >= MSG_WRITE) {
 		p->transfers--;
 		if (!p->transfer_error)
