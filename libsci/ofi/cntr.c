@@ -6,28 +6,33 @@
 #include <sched.h>
 #include <stdlib.h>
 
+void sfi_cntr_change(struct sfi_cntr *c)
+{
+	atomic_fetch_add(&c->changes, 1);
+	sfi_wait_wake(&c->wait);
+}
+
+/* Make progress and read a value of the counter. */
+static uint64_t cntr_look(struct sfi_cntr *c, const _Atomic uint64_t *value)
+{
+	sfi_eps_progress(&c->eps, c->domain);
+	/* a change that comes before the value is read has not been seen: at most one call too many */
+	atomic_store(&c->seen, atomic_load(&c->changes));
+	return atomic_load(value);
+}
+
 static uint64_t cntr_read(struct fid_cntr *fid)
 {
 	struct sfi_cntr *c = (struct sfi_cntr *)fid;
 
-	uint64_t now;
-
-	sfi_eps_progress(&c->eps, c->domain);
-	now = atomic_load(&c->value);
-	atomic_store_explicit(&c->seen, now, memory_order_relaxed);
-	return now;
+	return cntr_look(c, &c->value);
 }
 
 static uint64_t cntr_readerr(struct fid_cntr *fid)
 {
 	struct sfi_cntr *c = (struct sfi_cntr *)fid;
 
-	uint64_t now;
-
-	sfi_eps_progress(&c->eps, c->domain);
-	now = atomic_load(&c->errors);
-	atomic_store_explicit(&c->seen_errors, now, memory_order_relaxed);
-	return now;
+	return cntr_look(c, &c->errors);
 }
 
 static int cntr_add(struct fid_cntr *fid, uint64_t value)
@@ -35,7 +40,7 @@ static int cntr_add(struct fid_cntr *fid, uint64_t value)
 	struct sfi_cntr *c = (struct sfi_cntr *)fid;
 
 	atomic_fetch_add(&c->value, value);
-	sfi_wait_wake(&c->wait);
+	sfi_cntr_change(c);
 	return 0;
 }
 
@@ -44,7 +49,7 @@ static int cntr_set(struct fid_cntr *fid, uint64_t value)
 	struct sfi_cntr *c = (struct sfi_cntr *)fid;
 
 	atomic_store(&c->value, value);
-	sfi_wait_wake(&c->wait);
+	sfi_cntr_change(c);
 	return 0;
 }
 
@@ -53,7 +58,7 @@ static int cntr_adderr(struct fid_cntr *fid, uint64_t value)
 	struct sfi_cntr *c = (struct sfi_cntr *)fid;
 
 	atomic_fetch_add(&c->errors, value);
-	sfi_wait_wake(&c->wait);
+	sfi_cntr_change(c);
 	return 0;
 }
 
@@ -62,7 +67,7 @@ static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
 	struct sfi_cntr *c = (struct sfi_cntr *)fid;
 
 	atomic_store(&c->errors, value);
-	sfi_wait_wake(&c->wait);
+	sfi_cntr_change(c);
 	return 0;
 }
 

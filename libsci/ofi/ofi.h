@@ -239,7 +239,8 @@ struct sfi_cntr {
 	struct sfi_eps eps;
 	struct sfi_wait wait;
 	_Atomic uint64_t value, errors;
-	_Atomic uint64_t seen, seen_errors; /* at the last fi_cntr_read() and fi_cntr_readerr() */
+	_Atomic unsigned int changes;	/* of @value and @errors */
+	_Atomic unsigned int seen;	/* @changes at the last fi_cntr_read() or fi_cntr_readerr() */
 };
 
 /* ---- operations ---- */
@@ -472,6 +473,8 @@ int sfi_op_not_begun(struct sfi_op *op, int error);
 void sfi_op_failed(struct sfi_op *op, const struct sci_status *st);
 void sfi_op_told(struct sfi_op *op, const struct sci_status *st, uint64_t more);
 void sfi_cntr_count(struct sfi_cntr *c, int error);
+/* Report that a value of the counter has changed. */
+void sfi_cntr_change(struct sfi_cntr *c);
 
 /*
  * Report the success of an operation without a struct sfi_op. The arguments are those of

@@ -106,7 +106,7 @@ void sfi_cntr_count(struct sfi_cntr *c, int error)
 	if (!c)
 		return;
 	atomic_fetch_add(error ? &c->errors : &c->value, 1);
-	sfi_wait_wake(&c->wait);
+	sfi_cntr_change(c);
 }
 
 void sfi_op_failed(struct sfi_op *op, const struct sci_status *st)

@@ -375,8 +375,7 @@ static int cntr_try(struct sfi_cntr *c)
 	if (ret)
 		return ret;
 	sfi_wait_disarm(&c->wait);
-	if (atomic_load(&c->value) == atomic_load(&c->seen) &&
-	    atomic_load(&c->errors) == atomic_load(&c->seen_errors))
+	if (atomic_load(&c->changes) == atomic_load(&c->seen))
 		return 0;
 	sfi_wait_signal(&c->wait);
 	return -FI_EAGAIN;

@@ -927,6 +927,11 @@ TEST(a_counter_that_has_changed_is_not_waited_for)
 		CHECK_EQ(fi_cancel(&l.ep->fid, &word), 0);
 		CHECK(link_error(&l).op_context == &word);
 		check_change(&l, &pfd);
+		/* any read sees all changes, and a value that has been set is one */
+		CHECK_EQ(fi_cntr_read(l.received), i);
+		WAIT_UNTIL(!fi_trywait(l.fabric, fids, 1), TEST_WAIT_MS);
+		CHECK_EQ(fi_cntr_set(l.received, i), 0);
+		check_change(&l, &pfd);
 		CHECK_EQ(fi_cntr_readerr(l.received), i);
 	}
 	link_close(&l);
