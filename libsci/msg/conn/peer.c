@@ -301,7 +301,7 @@ int peer_ask_inbox(struct sci_peer *p)
 /* Queue a connection for sci_accept() that the peer has begun, or whose connect has timed out here. */
 static void peer_offer(struct sci_peer *p)
 {
-	if (!p->incoming || !p->imported)
+	if (!p->incoming || !p->imported || p->leaving)
 		return;
 	p->incoming = false;
 	/* it is in the queue already if a connect to a waiting peer has timed out */
