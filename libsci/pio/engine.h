@@ -44,8 +44,8 @@ size_t sci_pio_cache_size(void);
 sci_pio_copy_fn *sci_pio_auto_copy(void);
 
 /*
- * Copy up to 16 bytes as two halves that overlap. A word is stored once: after its first store a
- * receiver may have handled the word and stored another value.
+ * Copy up to 16 bytes as two halves that overlap. A copy of one word of 1, 2, 4 or 8 bytes stores it
+ * once: after a first store a receiver may have handled the word and stored another value.
  */
 static inline __attribute__((always_inline))
 void sci_pio_copy_short(char *d, const char *s, size_t len)
