@@ -309,13 +309,11 @@ static int node_clone(unsigned int node, pthread_t main, bool homes)
 
 /* ---- blocks of libc ---- */
 
-/* Let tzset() read another time zone, then that of the program. Leave tzname and its relatives. */
+/* Let tzset() read another time zone, then that of the program. */
 static void time_zone_renew(void)
 {
 	static char **other;		/* never freed: another node may be in getenv() */
-	char **env = environ, *name[2] = { tzname[0], tzname[1] };
-	long zone = timezone;
-	int summer = daylight;
+	char **env = environ;
 	size_t n = 0;
 
 	while (env && env[n])
@@ -331,9 +329,6 @@ static void time_zone_renew(void)
 	tzset();
 	environ = env;
 	tzset();
-	memcpy(tzname, name, sizeof(name));
-	timezone = zone;
-	daylight = summer;
 }
 
 /*
@@ -512,7 +507,7 @@ void world_end(void)
 		report_node(i);
 	for (unsigned int i = 1; i < world->nodes; i++)
 		if (world->node[i].pid && kill(world->node[i].pid, SIGKILL))
-			world->node[i].pid = 0;	/* another user: it ends after this process */
+			world->node[i].pid = 0;	/* it has another user: do not wait for it */
 	for (unsigned int i = 1; i < world->nodes; i++)
 		if (world->node[i].pid)
 			waitpid(world->node[i].pid, NULL, __WALL);
