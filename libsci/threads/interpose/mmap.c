@@ -440,7 +440,10 @@ static bool mapping_grow(void *p, size_t len, size_t new_len)
 	prot_find(&m);
 	m.addr = (char *)p + len;
 	m.len = new_len - len;
-	return m.prot == (PROT_READ | PROT_WRITE) || !nodes_run_all(range_protect_here, &m);
+	if (m.prot == (PROT_READ | PROT_WRITE) || !nodes_run_all(range_protect_here, &m))
+		return true;
+	part_unmap(m.addr, m.len);
+	return false;
 }
 
 /* Copy a mapping to a longer one, with its protection. */
