@@ -161,7 +161,7 @@ static noreturn void last_wait(void)
 
 	while ((main_lives = atomic_load(&world->live)))
 		futex_wait(&world->live, main_lives);
-	while (tasks_count() != 1)
+	while (tasks_count() > 1)
 		nanosleep(&pause, NULL);
 	exit(0);
 }
