@@ -18,7 +18,35 @@ struct user {
 	const void *p;
 	size_t n;
 	int err;
+	futex_t watched;
 };
+
+static void user_watch(void *arg)
+{
+	struct user *u = arg;
+
+	orphan_watch();
+	atomic_store(&u->watched, 1);
+	futex_wake(&u->watched, 1);
+}
+
+/*
+ * The kernel has stopped the watch of this node. It sends the signal to the thread that asked for it:
+ * let the service thread ask, which does not end before the node.
+ */
+static void user_watch_again(struct user *u)
+{
+	struct call c;
+
+	if (!self_thread) {
+		orphan_watch();		/* this is the service thread */
+		return;
+	}
+	atomic_store(&u->watched, 0);
+	node_post(self_node, &c, user_watch, u);
+	while (!atomic_load(&u->watched))
+		futex_wait(&u->watched, 0);
+}
 
 static void user_change_here(void *arg)
 {
@@ -29,13 +57,17 @@ static void user_change_here(void *arg)
 	if (u->make(u))
 		u->err = errno;
 	if (self_node && !hosts_on)
-		orphan_watch();		/* the kernel has stopped it */
+		user_watch_again(u);
 }
 
 static int user_change(struct user *u)
 {
+	int cancel;
+
 	if (!world_spans() || getpid_real() != world->node[self_node].pid)
 		return u->make(u);
+	/* initgroups() may wait for a server */
+	REAL(pthread_setcancelstate)(PTHREAD_CANCEL_DISABLE, &cancel);
 	lock_take(&world->user_lock);
 	if (!hosts_on)
 		node_call_all(user_change_here, u);
@@ -44,6 +76,7 @@ static int user_change(struct user *u)
 	else if (!forward_run(user_change_here, u))
 		u->err = EAGAIN;
 	lock_give(&world->user_lock);
+	REAL(pthread_setcancelstate)(cancel, NULL);
 	if (!u->err)
 		return 0;
 	errno = u->err;

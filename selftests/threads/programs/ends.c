@@ -229,10 +229,11 @@ static void *user_change(void *arg)
 	return arg;
 }
 
-static void user(void (*end)(void))
+/* @before: the number of threads before the one that changes the user, which selects its node */
+static void user(unsigned int before, void (*end)(void))
 {
-	pthread_join(start(user_show, NULL), NULL);
-	pthread_join(start(user_show, NULL), NULL);
+	for (unsigned int i = 0; i < before; i++)
+		pthread_join(start(user_show, NULL), NULL);
 	pthread_join(start(user_change, NULL), NULL);
 	for (int i = 0; i < 3; i++)
 		pthread_join(start(user_show, NULL), NULL);
@@ -423,9 +424,9 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "large"))
 		large();
 	if (!strcmp(argv[1], "user"))
-		user(end_return);
+		user(2, end_return);
 	if (!strcmp(argv[1], "orphan"))
-		user(end_kill);
+		user(1, end_kill);
 	if (!strcmp(argv[1], "child"))
 		child(argv[0]);
 	if (!strcmp(argv[1], "cancel"))
