@@ -107,7 +107,7 @@ TEST(the_name_of_the_session_file_may_have_a_comma)
 	session("", "a", file);
 	snprintf(name, sizeof(name), "%s/a,b", test_dir());
 	CHECK_EQ(symlink(file, name), 0);
-	snprintf(arguments, sizeof(arguments), "--appli=printenv %s MAD_SESSION", name);
+	snprintf(arguments, sizeof(arguments), "--appli=printenv '%s' MAD_SESSION", name);
 	ret = run(arguments, text);
 	test_note("%s", text);
 	CHECK_EQ(ret, 0);

@@ -48,7 +48,7 @@ static int smirun(const char *options)
 
 	CHECK(k > 0);
 	self[k] = '\0';
-	snprintf(command, sizeof(command), "smirun=$(dirname '%s')/../../smirun; cd %s && "
+	snprintf(command, sizeof(command), "smirun=$(dirname '%s')/../../smirun; cd '%s' && "
 		 "LAUNCHER_PROCESS=1 \"$smirun\" %s '%s' >all 2>all.err </dev/null", self,
 		 test_dir(), options, self);
 	/* NOLINTNEXTLINE(cert-env33-c): our own arguments */
