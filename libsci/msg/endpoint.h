@@ -243,6 +243,7 @@ struct sci_peer {
 	uint32_t expects;		/* answers that may arrive on ctl_rx */
 	uint32_t idle;			/* polls without a new line */
 	uint32_t defer_polls;		/* polls that left a message in the ring */
+	unsigned int ours;		/* @detached requests that this layer sends to handlers */
 	size_t wanted;			/* receives and probes that name this peer */
 	struct list calls;		/* struct msg_call */
 	int hello_ret;			/* result of the last HELLO */
@@ -254,7 +255,6 @@ struct sci_peer {
 	uint64_t map_doubt_ms;
 	unsigned int dialers;		/* references by struct msg_dial */
 	unsigned int detached;		/* detached requests */
-	unsigned int ours;		/* those that are messages of this layer to handlers */
 	unsigned int transfers;		/* detached one-sided transfers */
 	int transfer_error;		/* first error of detached transfers since sci_flush() */
 	unsigned int answers;		/* outstanding replies to atomics and copies */
