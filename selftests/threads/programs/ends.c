@@ -229,7 +229,7 @@ static void *user_change(void *arg)
 	return arg;
 }
 
-/* @before: the number of threads before the one that changes the user, which selects its node */
+/* Change the user in thread number @before. The number selects the node of the thread. */
 static void user(unsigned int before, void (*end)(void))
 {
 	for (unsigned int i = 0; i < before; i++)
