@@ -210,16 +210,16 @@ const char *test_dir(void)
 	return folder;
 }
 
-void test_dishosts(const char *text)
+void test_env_file(const char *variable, const char *text)
 {
-	char path[PATH_MAX + 16];
+	char path[PATH_MAX + 32];
 	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/dishosts", test_dir());
+	snprintf(path, sizeof(path), "%s/%s", test_dir(), variable);
 	file = fopen(path, "we");
 	CHECK(file && fputs(text, file) >= 0);
 	CHECK_EQ(fclose(file), 0);
-	setenv("SCI_DISHOSTS", path, 1);
+	setenv(variable, path, 1);
 }
 
 bool test_on_shm(void)

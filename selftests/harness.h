@@ -233,8 +233,8 @@ void test_use_net(const char *kind, unsigned int node);
  */
 const char *test_dir(void);
 
-/* Write a file in test_dir() that gives nodes these names, and use it. */
-void test_dishosts(const char *text);
+/* Write a file in test_dir(), and let an environment variable name it. */
+void test_env_file(const char *variable, const char *text);
 
 /* Return whether the test runs on the shm fabric; test_needs_shm() skips other tests. */
 bool test_on_shm(void);

@@ -1367,7 +1367,7 @@ TEST(behaviour_14_names_come_from_the_dishosts_file)
 	dis_virt_adapter_t type;
 	dis_nodeId_list_t list;
 
-	test_dishosts("# a comment\n"
+	test_env_file("SCI_DISHOSTS", "# a comment\n"
 		      "DISHOSTVERSION 2\n"
 		      "HOSTNAME: alice\n"
 		      "ADAPTER: alice 4\n"

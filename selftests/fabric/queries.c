@@ -404,7 +404,7 @@ static void expect_unknown(const char *name)
 
 TEST(names_of_a_dishosts_file)
 {
-	test_dishosts("# made by hand\n"
+	test_env_file("SCI_DISHOSTS", "# made by hand\n"
 		      "DISHOSTVERSION 2\n"
 		      "\n"
 		      "HOSTNAME: alpha\n"
@@ -436,7 +436,7 @@ TEST(names_of_a_dishosts_file)
 /* A file of host names gives each name the nodes of its adapters. */
 TEST(hosts_of_a_dishosts_file)
 {
-	test_dishosts("HOSTNAME: alpha\n"
+	test_env_file("SCI_DISHOSTS", "HOSTNAME: alpha\n"
 		      "ADAPTER: alpha_0 4\n"
 		      "HOSTNAME: beta.example.org\n"
 		      "ADAPTER: beta_0 8 12\n");
@@ -457,7 +457,7 @@ TEST(a_dishosts_file_of_nonsense)
 		 "\nADAPTER:\nADAPTER: none\nADAPTER: words four\n"
 		 "ADAPTER: huge 99999999999999999999\nADAPTER: minus -4\n:\n"
 		 "ADAPTER: good 8\nADAPTER: %0500d 4\n", 7);
-	test_dishosts(text);
+	test_env_file("SCI_DISHOSTS", text);
 	test_open();
 	/* an error, or as many nodes as fit */
 	if (look_up("many", &list) == SCI_ERR_OK) {
@@ -506,7 +506,7 @@ TEST(names_and_their_adapters)
 	dis_virt_adapter_t type;
 	char name[] = "pair";
 
-	test_dishosts("ADAPTER: pair 8 12\n");
+	test_env_file("SCI_DISHOSTS", "ADAPTER: pair 8 12\n");
 	test_open();
 	memset(adapters, 0xff, sizeof(adapters));
 	memset(list, 0xff, sizeof(list));

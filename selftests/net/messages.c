@@ -211,14 +211,7 @@ static uint64_t param_get(struct sci_peer *p, enum sci_param param)
 
 static void use_table(const char *text)
 {
-	char path[PATH_MAX];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/table", test_dir());
-	file = fopen(path, "we");
-	CHECK(file && fputs(text, file) >= 0);
-	CHECK_EQ(fclose(file), 0);
-	setenv("SCI_MSG_TABLE", path, 1);
+	test_env_file("SCI_MSG_TABLE", text);
 	test_use_net("unix", 4);
 	test_use_cluster("");
 }
