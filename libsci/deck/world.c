@@ -3,6 +3,7 @@
 /* Start and end of DECK, and the calls that the team implements. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "libsci/base/thread.h"
 #include "libsci/deck/internal.h"
@@ -185,6 +186,7 @@ WORLD_CALL(deck_barrier, void, world_barrier(w))
 int deck_broadcast(deck_msg_t *msg, int root)
 {
 	struct deck_world *w = deck_world();
+	void *buf, *whole = NULL;
 	uint64_t length;
 	int ret;
 
@@ -196,11 +198,21 @@ int deck_broadcast(deck_msg_t *msg, int root)
 	ret = world_bcast(w, root, &length, sizeof(length));
 	if (ret)
 		return ret;
-	if (length > msg->size)
-		return -EMSGSIZE;
-	ret = length ? world_bcast(w, root, msg->buf, length) : 0;
+	/* the other processes wait until this one has taken part with the whole message */
+	if (length > msg->size) {
+		whole = malloc(length);
+		if (!whole)
+			return -ENOMEM;
+	}
+	buf = whole ? whole : msg->buf;
+	ret = length ? world_bcast(w, root, buf, length) : 0;
+	if (whole) {
+		memcpy(msg->buf, whole, msg->size);
+		free(whole);
+		length = msg->size;
+	}
 	msg->length = ret ? 0 : length;
 	msg->at = 0;
 	msg->source = ret ? -1 : root;
-	return ret;
+	return ret || !whole ? ret : -EMSGSIZE;
 }

@@ -98,9 +98,9 @@ int deck_barrier(void);
  * @msg: the message; the processes other than @root receive it
  * @root: rank of the process that sends its message
  *
- * One thread of each process makes this collective call. All messages have been created with the
- * same size.
- * Return: 0; -EMSGSIZE: the message is longer than @msg; or an error of sci_team_bcast().
+ * One thread of each process makes this collective call.
+ * Return: 0; -EMSGSIZE: the message was longer than @msg, which has its first bytes; -ENOMEM: no
+ * memory to receive such a message; or an error of sci_team_bcast().
  */
 int deck_broadcast(deck_msg_t *msg, int root);
 

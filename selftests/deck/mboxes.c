@@ -962,6 +962,33 @@ TEST(broadcast_of_2)
 	ranks_run_arg(2, 1, broadcasts, NULL, false);
 }
 
+/* A process whose message is too short stays in step with the others. */
+static void broadcasts_to_a_short_message(void *arg)
+{
+	bool is_short = ranks_rank() == 1;
+	deck_msg_t *m = message(is_short ? 1000 : 50000);
+
+	(void)arg;
+	CHECK_EQ(deck_init(NULL, NULL), 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		size_t len = i == 1 ? 1000 : 50000;
+		bool cut = is_short && len > 1000;
+
+		deck_msg_clear(m);
+		if (!ranks_rank())
+			fill(m, len, i);
+		CHECK_EQ(deck_broadcast(m, 0), cut ? -EMSGSIZE : 0);
+		check(m, cut ? 1000 : len, i, 0);
+	}
+	CHECK_EQ(deck_msg_destroy(m), 0);
+	CHECK_EQ(deck_done(), 0);
+}
+
+TEST(broadcasts_of_4_to_a_short_message)
+{
+	ranks_run_arg(4, 2, broadcasts_to_a_short_message, NULL, false);
+}
+
 TEST(broadcast_of_8_on_4_nodes)
 {
 	ranks_run_arg(8, 4, broadcasts, NULL, false);
