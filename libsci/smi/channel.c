@@ -4,8 +4,9 @@
  * DOC: control messages
  *
  * Each process has one data interrupt, to which all other processes connect. The library's thread
- * handles each message when it arrives, also while the program computes. A handler never waits.
- * Callbacks of the program run in the callback thread (smi_callback_queue()).
+ * handles each message when it arrives, also while the program computes. A handler never waits:
+ * callbacks of the program, and answers for which the importer's queue has no space, are jobs of
+ * two other threads.
  */
 #include "libsci/smi/internal.h"
 
@@ -102,13 +103,14 @@ int smi_channel_send(int rank, struct smi_msg *m)
 	return err ? 1000 + SMI_ERR_OTHER : SMI_SUCCESS;
 }
 
-void smi_channel_try(int rank, struct smi_msg *m)
+bool smi_channel_try(int rank, struct smi_msg *m)
 {
 	sci_error_t err;
 
 	m->from = smi.rank;
 	SCITriggerDataInterrupt(channel_out[rank], m, (unsigned int)offsetof(struct smi_msg, data),
 				0, &err);
+	return err != SCI_ERR_NOSPC;
 }
 
 int smi_wait_change(int rank)
@@ -179,76 +181,122 @@ void smi_channel_close(void)
 	free(channel_out);
 }
 
-/* ---- the callback thread ---- */
+/* ---- jobs of other threads ---- */
 
-struct later {
+struct job {
 	struct list link;
-	int id, reason;
+	void (*run)(struct job *job);	/* smi.lock is held */
+	int id, reason;			/* of a callback */
+	int to;				/* the process that gets @answer */
+	struct smi_msg answer;
 };
 
-static struct worker {
+struct worker {
 	pthread_t id;
 	bool started;
 	bool stop;
 	struct list jobs;
-	struct later *job;		/* the callback that runs */
-} worker = { .jobs = { &worker.jobs, &worker.jobs } };
+	struct job *job;		/* the job that runs */
+};
+
+static struct worker callbacks = { .jobs = { &callbacks.jobs, &callbacks.jobs } };
+static struct worker answers = { .jobs = { &answers.jobs, &answers.jobs } };
 
 static void *worker_run(void *arg)
 {
-	struct later *job;
+	struct worker *w = arg;
+	struct job *job;
 
-	(void)arg;
 	pthread_mutex_lock(&smi.lock);
-	while (!list_empty(&worker.jobs) || !worker.stop) {
-		if (list_empty(&worker.jobs)) {
+	while (!list_empty(&w->jobs) || !w->stop) {
+		if (list_empty(&w->jobs)) {
 			pthread_cond_wait(&smi.change, &smi.lock);
 			continue;
 		}
-		job = worker.job = container_of(list_pop(&worker.jobs), struct later, link);
-		smi_region_call_back(&job->id, job->reason);
-		worker.job = NULL;
+		job = w->job = container_of(list_pop(&w->jobs), struct job, link);
+		job->run(job);
+		w->job = NULL;
 		free(job);
 	}
 	pthread_mutex_unlock(&smi.lock);
 	return NULL;
 }
 
+/* Queue a copy of a job. Return false if that failed. Context: smi.lock is held. */
+static bool worker_add(struct worker *w, const struct job *from)
+{
+	struct job *job = w->stop ? NULL : malloc(sizeof(*job));
+
+	if (!w->started)
+		w->started = job && !pthread_create(&w->id, NULL, worker_run, w);
+	if (!job || !w->started) {
+		free(job);
+		return false;
+	}
+	*job = *from;
+	list_add_tail(&job->link, &w->jobs);
+	pthread_cond_broadcast(&smi.change);
+	return true;
+}
+
+static void worker_stop(struct worker *w)
+{
+	pthread_mutex_lock(&smi.lock);
+	w->stop = true;
+	pthread_cond_broadcast(&smi.change);
+	pthread_mutex_unlock(&smi.lock);
+	if (w->started && !pthread_equal(w->id, pthread_self()))
+		pthread_join(w->id, NULL);
+}
+
+static void job_call_back(struct job *job)
+{
+	smi_region_call_back(&job->id, job->reason);
+}
+
 void smi_callback_queue(int id, int reason)
 {
-	struct later *job = worker.stop ? NULL : malloc(sizeof(*job));
+	const struct job job = { .run = job_call_back, .id = id, .reason = reason };
 
-	if (!worker.started)
-		worker.started = job && !pthread_create(&worker.id, NULL, worker_run, NULL);
-	if (!job || !worker.started) {
-		free(job);
-		return;
-	}
-	*job = (struct later) { .id = id, .reason = reason };
-	list_add_tail(&job->link, &worker.jobs);
-	pthread_cond_broadcast(&smi.change);
+	worker_add(&callbacks, &job);
 }
 
 void smi_callbacks_forget(int id)
 {
-	struct later *job, *n;
+	struct job *job, *n;
 
-	if (worker.job && worker.job->id == id)
-		worker.job->id = -1;
-	list_for_each_entry_safe(job, n, &worker.jobs, link)
+	if (callbacks.job && callbacks.job->id == id)
+		callbacks.job->id = -1;
+	list_for_each_entry_safe(job, n, &callbacks.jobs, link)
 		if (job->id == id) {
 			list_del(&job->link);
 			free(job);
 		}
 }
 
-/* Run all pending jobs, then refuse new ones. */
+static void job_answer(struct job *job)
+{
+	pthread_mutex_unlock(&smi.lock);
+	smi_channel_send(job->to, &job->answer);
+	pthread_mutex_lock(&smi.lock);
+}
+
+void smi_channel_answer(int rank, struct smi_msg *m)
+{
+	const struct job job = { .run = job_answer, .to = rank, .answer = *m };
+	bool queued;
+
+	if (smi_channel_try(rank, m))
+		return;
+	pthread_mutex_lock(&smi.lock);
+	queued = worker_add(&answers, &job);
+	pthread_mutex_unlock(&smi.lock);
+	if (!queued)
+		smi_channel_send(rank, m);
+}
+
 void smi_jobs_stop(void)
 {
-	pthread_mutex_lock(&smi.lock);
-	worker.stop = true;
-	pthread_cond_broadcast(&smi.change);
-	pthread_mutex_unlock(&smi.lock);
-	if (worker.started && !pthread_equal(worker.id, pthread_self()))
-		pthread_join(worker.id, NULL);
+	worker_stop(&callbacks);
+	worker_stop(&answers);
 }

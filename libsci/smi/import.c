@@ -218,7 +218,7 @@ void smi_export_handle_import(const struct smi_msg *m)
 	}
 	pthread_mutex_unlock(&smi.lock);
 	if (m->b >= 0)
-		smi_channel_send(m->from, &answer);
+		smi_channel_answer(m->from, &answer);
 }
 
 /*
@@ -260,7 +260,7 @@ void smi_export_handle_release(const struct smi_msg *m)
 		local_close(done);
 		smi_region_drop(done);
 	}
-	smi_channel_send(m->from, &answer);
+	smi_channel_answer(m->from, &answer);
 }
 
 /* ---- the importer's side ---- */

@@ -166,8 +166,13 @@ struct smi_proc {
 int smi_channel_open(void);
 void smi_channel_close(void);
 int smi_channel_send(int rank, struct smi_msg *m);
-/* Send a message, unless the receiver's queue is full. An adapter may wait for a silent node. */
-void smi_channel_try(int rank, struct smi_msg *m);
+/*
+ * Send a message, unless the receiver's queue is full: then return false. An adapter may wait for a
+ * silent node.
+ */
+bool smi_channel_try(int rank, struct smi_msg *m);
+/* Send a message; if the receiver's queue is full, let another thread do so. */
+void smi_channel_answer(int rank, struct smi_msg *m);
 /*
  * Wait for smi.change. @rank: the process that the caller waits for; -1: any process. Context:
  * smi.lock is held. Return: 0; SMI_ERR_OTHER: the process has died.

@@ -2,6 +2,8 @@
 // Copyright (C) 2026 The libsci authors
 /* Tests regions of one process that other processes import; put and get; region callbacks. */
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -443,32 +445,65 @@ static void *import_and_free(void *arg)
 	unsigned char *p;
 
 	for (int i = 0; i < 20; i++) {
-		CHECK_SMI(import(SMI_SHM_REMOTE, (rank + 1) % size, sgmt, 0, 0, &imp, &p));
-		CHECK_EQ(p[1], (rank + 1) % size);
+		CHECK_SMI(import(SMI_SHM_REMOTE, !rank, sgmt, 0, 0, &imp, &p));
+		CHECK_EQ(p[1], !rank);
 		CHECK_SMI(SMI_Free_shreg(imp));
 	}
 	return NULL;
 }
 
-static void threads(void)
+/* Three threads of each of two processes import a region of the other process. */
+static void threads_import(void)
 {
 	pthread_t t[3];
 	unsigned char *mine;
-	int id, sgmt, all[2];
+	int id, sgmt, theirs;
 
-	smi_start();
 	mine = smi_region(SMI_SHM_LOCAL, BYTES, rank, &id);
 	mine[1] = (unsigned char)rank;
 	CHECK_SMI(SMI_Query(SMI_Q_SMI_REGION_SGMT_ID, id, &sgmt));
 	CHECK_SMI(SMI_Flush_write(!rank));
-	CHECK_SMI(SMI_Sendrecv(&sgmt, &all[0], sizeof(sgmt), !rank));
+	CHECK_SMI(SMI_Sendrecv(&sgmt, &theirs, sizeof(sgmt), !rank));
 	for (int i = 0; i < 3; i++)
-		CHECK_EQ(pthread_create(&t[i], NULL, import_and_free, &all[0]), 0);
+		CHECK_EQ(pthread_create(&t[i], NULL, import_and_free, &theirs), 0);
 	for (int i = 0; i < 3; i++)
 		CHECK_EQ(pthread_join(t[i], NULL), 0);
 	CHECK_SMI(SMI_Barrier());
 	CHECK_SMI(SMI_Free_shreg(id));
+}
+
+static void threads(void)
+{
+	smi_start();
+	threads_import();
 	smi_stop();
 }
 
 TEST(threads_import_and_free_at_once) { ranks_run(2, 2, threads); }
+
+static _Atomic bool flooding;
+
+static void *signals_send(void *arg)
+{
+	while (atomic_load(&flooding))
+		CHECK_SMI(SMI_Signal_send(!rank));
+	return arg;
+}
+
+/* Signals keep the queues of both processes full while their library threads answer imports. */
+static void imports_amid_signals(void)
+{
+	pthread_t t[4];
+
+	smi_start();
+	atomic_store(&flooding, true);
+	for (int i = 0; i < 4; i++)
+		CHECK_EQ(pthread_create(&t[i], NULL, signals_send, NULL), 0);
+	threads_import();
+	atomic_store(&flooding, false);
+	for (int i = 0; i < 4; i++)
+		CHECK_EQ(pthread_join(t[i], NULL), 0);
+	smi_stop();
+}
+
+TEST(imports_while_signals_fill_the_queues) { ranks_run(2, 2, imports_amid_signals); }
