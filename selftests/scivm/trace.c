@@ -39,6 +39,8 @@ static void write_traces(void)
 	CHECK_EQ(sci_vm_adopt(m.vm, a_shared_variable, PAGE, 0, &r), 0);
 	for (uint32_t i = 0; i < 5; i++) {
 		a_shared_variable[(uint32_t)m.rank] += 1;
+		/* a copy that is made after a release is not invalidated for it */
+		CHECK_EQ(sci_team_barrier(m.team), 0);
 		sync_all(&m);
 	}
 	if (m.rank == 1)
