@@ -206,11 +206,11 @@ int deck_broadcast(deck_msg_t *msg, int root)
 	}
 	buf = whole ? whole : msg->buf;
 	ret = length ? world_bcast(w, root, buf, length) : 0;
-	if (whole) {
+	if (whole && !ret) {
 		memcpy(msg->buf, whole, msg->size);
-		free(whole);
 		length = msg->size;
 	}
+	free(whole);
 	msg->length = ret ? 0 : length;
 	msg->at = 0;
 	msg->source = ret ? -1 : root;

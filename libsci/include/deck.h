@@ -100,7 +100,8 @@ int deck_barrier(void);
  *
  * One thread of each process makes this collective call.
  * Return: 0; -EMSGSIZE: the message was longer than @msg, which has its first bytes; -ENOMEM: no
- * memory to receive such a message; or an error of sci_team_bcast().
+ * memory to receive such a message, so this process has left the broadcast, and the others may wait
+ * for it; or an error of sci_team_bcast().
  */
 int deck_broadcast(deck_msg_t *msg, int root);
 
