@@ -168,19 +168,6 @@ int smi_channel_open(void)
 	return channel_out ? SMI_SUCCESS : SMI_ERR_NOMEM;
 }
 
-void smi_channel_close(void)
-{
-	sci_error_t err;
-	int i;
-
-	if (channel_in)
-		SCIRemoveDataInterrupt(channel_in, 0, &err);
-	for (i = 0; channel_out && i < smi.size; i++)
-		if (channel_out[i])
-			SCIDisconnectDataInterrupt(channel_out[i], 0, &err);
-	free(channel_out);
-}
-
 /* ---- jobs of other threads ---- */
 
 struct job {
@@ -239,6 +226,7 @@ static bool worker_add(struct worker *w, const struct job *from)
 	return true;
 }
 
+/* Run all pending jobs, then refuse new ones. */
 static void worker_stop(struct worker *w)
 {
 	pthread_mutex_lock(&smi.lock);
@@ -295,8 +283,23 @@ void smi_channel_answer(int rank, struct smi_msg *m)
 		smi_channel_send(rank, m);
 }
 
-void smi_jobs_stop(void)
+void smi_callbacks_stop(void)
 {
 	worker_stop(&callbacks);
+}
+
+/* ---- the end ---- */
+
+void smi_channel_close(void)
+{
+	sci_error_t err;
+	int i;
+
+	if (channel_in)
+		SCIRemoveDataInterrupt(channel_in, 0, &err);
 	worker_stop(&answers);
+	for (i = 0; channel_out && i < smi.size; i++)
+		if (channel_out[i])
+			SCIDisconnectDataInterrupt(channel_out[i], 0, &err);
+	free(channel_out);
 }

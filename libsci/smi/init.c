@@ -101,7 +101,7 @@ SMI_API smi_error_t SMI_Init(int *argc, char ***argv)
 	fprintf(stderr, "smi: SMI_Init() failed with code %d\n", err);
 	atomic_store(&smi.ending, true);
 	smi_watchdog_stop();
-	smi_jobs_stop();
+	smi_callbacks_stop();
 	library_end();
 	return err;
 }
@@ -118,7 +118,7 @@ SMI_API smi_error_t SMI_Finalize(void)
 	err = SMI_Barrier();
 	atomic_store(&smi.ending, true);
 	smi_watchdog_stop();
-	smi_jobs_stop();
+	smi_callbacks_stop();
 	if (!err)
 		err = SMI_Barrier();
 	atomic_store(&smi.up, false);

@@ -171,7 +171,10 @@ int smi_channel_send(int rank, struct smi_msg *m);
  * silent node.
  */
 bool smi_channel_try(int rank, struct smi_msg *m);
-/* Send a message; if the receiver's queue is full, let another thread do so. */
+/*
+ * Send a message; if the receiver's queue is full, let another thread do so until
+ * smi_channel_close(). Without memory for that thread, wait.
+ */
 void smi_channel_answer(int rank, struct smi_msg *m);
 /*
  * Wait for smi.change. @rank: the process that the caller waits for; -1: any process. Context:
@@ -185,7 +188,8 @@ void smi_callback_queue(int id, int reason);
  * becomes -1, because the next region may get the same id. Context: smi.lock is held.
  */
 void smi_callbacks_forget(int id);
-void smi_jobs_stop(void);
+/* Run all pending callbacks, then refuse new ones. */
+void smi_callbacks_stop(void);
 
 /* ---- segment.c ---- */
 
